@@ -1,0 +1,31 @@
+#include "core/base/error.h"
+
+namespace retrograd {
+
+std::string_view name(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::badInput: return "bad input";
+    case ErrorCode::badUse: return "bad use";
+    case ErrorCode::unsupportedOp: return "unsupported op";
+    case ErrorCode::unknownOp: return "unknown op";
+    case ErrorCode::needsData: return "needs data";
+    case ErrorCode::execution: return "execution";
+    case ErrorCode::io: return "input/output";
+    case ErrorCode::cancelled: return "cancelled";
+    case ErrorCode::internal: return "internal";
+  }
+  return "unknown";
+}
+
+static std::string sentence(const std::string& place, const std::string& message) {
+  return place.empty() ? message : place + ": " + message;
+}
+
+Error::Error(ErrorCode code, std::string message, std::string place)
+    : std::runtime_error(sentence(place, message)), code_(code), message_(std::move(message)), place_(std::move(place)) {}
+
+Error Error::at(std::string_view outer) const {
+  return {code_, message_, place_.empty() ? std::string(outer) : std::string(outer) + ": " + place_};
+}
+
+}  // namespace retrograd

@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace retrograd {
+
+/// Why a core function failed; the command line maps each to its exit code (badInput and badUse: 2, else 1).
+enum class ErrorCode { badInput, badUse, unsupportedOp, unknownOp, needsData, execution, io, cancelled, internal };
+
+std::string_view name(ErrorCode code);
+
+/// The one exception type of core. `place` names the file, the op or the argument; what() reads "place: message".
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, std::string message, std::string place = {});
+
+  ErrorCode code() const { return code_; }
+  const std::string& message() const { return message_; }
+  const std::string& place() const { return place_; }
+  /// The same error seen from further out: `outer` is put before the place.
+  Error at(std::string_view outer) const;
+
+ private:
+  ErrorCode code_;
+  std::string message_;
+  std::string place_;
+};
+
+/// Something a user should know that stops nothing (or, with severity error, that stops a later step).
+struct Problem {
+  enum class Severity { note, warning, error };
+  Severity severity = Severity::note;
+  std::string message;
+  std::string place;   ///< op name, value name or file; for display
+  std::int32_t op = -1;  ///< BoundSymbolId index it belongs to, -1 when none
+};
+
+}  // namespace retrograd

@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/formats/model_file.h"
+#include "core/trace/links.h"
+
+namespace retrograd {
+
+/// What the derivation starts from: which values flow in and for which a gradient is wanted.
+struct AnalysisOptions {
+  TensorMap inputs;                          ///< user inputs by argument name; absent ones: sample inputs, else drawn
+  std::map<std::string, Argument> numbers;   ///< user inputs that are numbers
+  TensorMap cotangents;                      ///< by output position as text ("0"); absent ones: see `exactCotangents`
+  bool exactCotangents = false;              ///< only outputs listed in `cotangents` get one (a reference's cot.*)
+  std::optional<std::vector<std::string>> gradInputs;  ///< user inputs to differentiate; absent: all floating and complex
+  std::uint64_t seed = 0;                    ///< for drawn inputs and cotangents and for random ops
+  bool inDouble = false;                     ///< cast parameters, inputs and `dtype=float32` literals to double
+};
+
+/// Times of the passes, in seconds.
+struct AnalysisTimes {
+  double read = 0, trace = 0, joint = 0, split = 0;
+};
+
+/// A model opened: the computation and what was derived from it. Immutable once made; shared by window, command line, tests.
+struct Analysis {
+  ModelFile file;
+  std::shared_ptr<const Document> document;
+  Trace joint, forward, backward;            ///< joint.ops empty where the derivation was not possible (see problems)
+  OriginLinks links;
+  TensorMap inputs;                          ///< the user inputs used
+  std::map<std::string, Argument> numbers;
+  TensorMap cotangents;                      ///< by output position as text
+  std::vector<std::string> inputSource;      ///< for people: "x: sample input of the archive", "y: drawn from seed 0"
+  std::uint64_t seed = 0;
+  std::vector<Problem> problems;
+  std::vector<std::string> dataDependent;    ///< why the traces hold for these inputs only; empty: they do not depend on data
+  AnalysisTimes times;
+
+  const Computation& computation() const { return file.computation; }
+  bool derived() const { return !joint.ops.empty() || !joint.history.empty(); }
+};
+
+/// Reads a file and derives joint, forward and backward. Unknown ops leave the computation alone, with a Problem each.
+/// Throws Error (badInput, unsupportedOp, cancelled, ...) that names the file or the op.
+std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options = {}, const Progress& progress = {});
+/// The same from a file that was read already.
+std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& options = {}, const Progress& progress = {});
+
+}  // namespace retrograd

@@ -1,0 +1,98 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/debug/analysis.h"
+
+namespace retrograd {
+
+/// One pass over a tensor's elements. For integers and booleans the same fields hold; complex: of the absolute values.
+struct TensorStatistics {
+  std::int64_t elements = 0, nan = 0, inf = 0, zeros = 0, subnormal = 0;
+  double min = 0, max = 0, mean = 0, standardDeviation = 0;  ///< over finite elements; 0 where there are none
+  double norm = 0;                                           ///< 2-norm over finite elements
+};
+
+/// What a session knows of a value at its present position.
+struct ValueState {
+  bool present = false;        ///< computed and not yet released
+  std::string reason;          ///< why not: "not computed yet", "released after its last use"
+  TensorMeta meta;
+  std::optional<Argument> number;  ///< value that is no tensor
+};
+
+enum class StopReason { step, breakpoint, badNumber, cursor, end, start, cancelled, error };
+std::string_view name(StopReason);
+
+/// What running one op took. Position i is the i-th op of forward followed by backward.
+struct OpMeasure {
+  double seconds = 0;
+  std::int64_t outputBytes = 0;   ///< of storages the op allocated
+  std::int64_t liveBytes = 0;     ///< of distinct live storages after the op, loaded weights and inputs not counted
+};
+
+struct SessionOptions {
+  bool keepHistory = true;                        ///< keep what stepping back needs, up to `historyBytes`
+  std::int64_t historyBytes = std::int64_t{1} << 30;
+  int threads = 0;                                ///< 0: LibTorch's default
+};
+
+/// Runs an Analysis op by op, forward and then backward, in both directions. The one API under the window, `retrograd run`
+/// and `retrograd check`. Lives on one thread (the one that owns LibTorch); not copyable.
+///
+/// The program is forward.ops followed by backward.ops; position p in [0, size()] means that ops [0, p) have run. Values are
+/// released after their last use; parameters, inputs and the results stay. Loaded weights are never written: the first write
+/// to one copies it. The session owns its generator, seeded with Analysis::seed, so two sessions do not disturb each other.
+class Session {
+ public:
+  explicit Session(std::shared_ptr<const Analysis> analysis, SessionOptions options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const Analysis& analysis() const;
+  std::size_t size() const;
+  std::size_t forwardSize() const;                 ///< the border: positions below run in the forward
+  std::size_t position() const;
+  BoundSymbolId opAt(std::size_t position) const;  ///< the op that runs next at `position`
+  std::optional<std::size_t> positionOf(BoundSymbolId op) const;
+
+  /// Runs one op. Throws Error(execution) naming the op; the position is then unchanged.
+  StopReason step();
+  /// Undoes one op: values, released values, in-place writes and the generator are as they were, bit for bit.
+  StopReason stepBack();
+  StopReason runTo(std::size_t position, const Progress& progress = {});   ///< either direction, breakpoints ignored
+  StopReason continueForward(const Progress& progress = {});               ///< to the next breakpoint, bad number or the end
+  StopReason continueBackward(const Progress& progress = {});
+  void restart();
+
+  void setBreakpoint(BoundSymbolId op, bool on);
+  const std::set<BoundSymbolId>& breakpoints() const;
+  void setBreakOnBadNumber(bool on);               ///< stop after an op that first makes NaN or Inf
+
+  ValueState state(ValueId value) const;
+  /// Throws Error(badUse) where the value is not present.
+  TensorStatistics statistics(ValueId value) const;
+  /// A contiguous copy on the CPU. Throws as statistics().
+  TensorData contents(ValueId value) const;
+  /// Counts of `bins` equal cells between the least and the greatest finite element.
+  std::vector<std::int64_t> histogram(ValueId value, int bins) const;
+
+  std::int64_t liveBytes() const;
+  std::int64_t peakBytes() const;                  ///< highest liveBytes so far in this run
+  const std::vector<OpMeasure>& measures() const;  ///< by position; those not run are zero
+
+  /// After the end: gradients by input name (user inputs) or parameter name; absent where there is none.
+  TensorMap gradients() const;
+  std::vector<std::optional<TensorData>> results() const;   ///< outputs of the forward, in order
+  TensorMap mutated() const;                                ///< "b.<buffer>" and "in.<input>" that were written to
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace retrograd

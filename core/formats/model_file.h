@@ -1,0 +1,33 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/trace/tensor_data.h"
+#include "core/trace/trace.h"
+
+namespace retrograd {
+
+/// What was read from a file: the computation with its weights, nothing derived yet.
+struct ModelFile {
+  std::string path;
+  std::string torchVersion;                 ///< that wrote the file, as the file says
+  std::shared_ptr<Document> document;
+  Computation computation;
+  TensorMap weights;                        ///< parameters and buffers by fully qualified name; tied ones share `data`
+  TensorMap constants;                      ///< lifted tensor constants by name
+  TensorMap sampleInputs;                   ///< by argument name; empty where the archive holds none
+  std::map<std::string, Argument> sampleNumbers;  ///< sample inputs that are numbers, by argument name
+  std::vector<Problem> problems;            ///< what the file has lost (custom autograd.Function, ...), unknown ops
+};
+
+/// Reads a `torch.export` archive (.pt2). Verifies the whole of it first: CRCs, every record present and as long as its
+/// shape says, sizes, argument kinds, nesting; nothing is allocated from numbers that were not checked.
+/// Throws Error(badInput) naming the file and the trouble. An op that `lookup` does not know is a Problem of severity
+/// error with its places; the rest of the computation is still returned.
+/// For a file of another kind (state dict, TorchScript, ONNX, AOTInductor package, older archive layouts, text) the error
+/// says what it is and how to make a right one.
+ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress = {});
+
+}  // namespace retrograd

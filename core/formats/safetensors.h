@@ -1,0 +1,23 @@
+#pragma once
+#include <map>
+#include <string>
+
+#include "core/trace/tensor_data.h"
+
+namespace retrograd {
+
+/// A safetensors file: tensors (mapped, contiguous) and the `__metadata__` strings.
+struct SafetensorsFile {
+  TensorMap tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+/// Reads and verifies (header length, JSON, dtypes, offsets inside the file and as long as the shape says, no overlap).
+/// Throws Error(badInput or io) naming the file.
+SafetensorsFile readSafetensors(const std::string& path);
+
+/// Writes contiguous tensors; non-contiguous ones are an Error(badUse). Writes beside the target and renames, so a full
+/// disk loses nothing. Throws Error(io).
+void writeSafetensors(const std::string& path, const TensorMap& tensors, const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace retrograd

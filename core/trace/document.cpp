@@ -1,0 +1,153 @@
+#include "core/trace/document.h"
+
+#include <array>
+#include <functional>
+
+namespace retrograd {
+namespace {
+
+void mix(std::size_t& seed, std::size_t h) { seed ^= h + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2); }
+
+std::size_t hashOf(const TensorMeta& m) {
+  std::size_t seed = static_cast<std::size_t>(m.dtype) * 31 + static_cast<std::size_t>(m.device.type);
+  for (auto s : m.sizes) mix(seed, static_cast<std::size_t>(s));
+  for (auto s : m.strides) mix(seed, static_cast<std::size_t>(s));
+  mix(seed, static_cast<std::size_t>(m.offset));
+  return seed;
+}
+
+std::size_t hashOf(const SourceStack& stack) {
+  std::size_t seed = stack.size();
+  for (const auto& f : stack) {
+    mix(seed, std::hash<std::string>()(f.file));
+    mix(seed, static_cast<std::size_t>(f.line));
+  }
+  return seed;
+}
+
+/// Finds `item` among the table entries of one hash bucket, or appends it.
+template <class Table, class IdType, class Item>
+IdType internIn(Table& table, std::unordered_map<std::size_t, std::vector<IdType>>& index, const Item& item, std::size_t hash) {
+  auto& bucket = index[hash];
+  for (auto id : bucket)
+    if (table[static_cast<std::size_t>(id.index)] == item) return id;
+  table.push_back(item);
+  const IdType id(static_cast<std::int64_t>(table.size()) - 1);
+  bucket.push_back(id);
+  return id;
+}
+
+}  // namespace
+
+std::string_view name(ValueKind kind) {
+  static constexpr std::array<std::string_view, 7> names{"input", "parameter", "buffer", "constant", "activation", "cotangent", "gradient"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(Role role) {
+  static constexpr std::array<std::string_view, 7> names{"none", "forward", "gradient", "accumulation", "recompute", "zero", "cotangent"};
+  return names[static_cast<std::size_t>(role)];
+}
+
+std::string Symbol::qualifiedName() const {
+  return name.starts_with("_operator.") || name.starts_with("math.") || name.starts_with("torch.") ? name : "torch.ops." + name;
+}
+
+int Symbol::argumentIndex(std::string_view argumentName) const {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].name == argumentName) return static_cast<int>(i);
+  return -1;
+}
+
+StringId Document::intern(std::string_view text) {
+  if (auto it = stringIndex_.find(text); it != stringIndex_.end()) return it->second;
+  strings_.emplace_back(text);
+  const StringId id(static_cast<std::int64_t>(strings_.size()) - 1);
+  stringIndex_.emplace(strings_.back(), id);  // a deque never moves its strings: the key stays valid
+  return id;
+}
+
+MetaId Document::internMeta(const TensorMeta& meta) { return internIn(metas_, metaIndex_, meta, hashOf(meta)); }
+PatternId Document::internPattern(const CallPattern& pattern) { return internIn(patterns_, patternIndex_, pattern, retrograd::hashOf(pattern)); }
+SourceStackId Document::internSource(const SourceStack& stack) { return internIn(sources_, sourceIndex_, stack, hashOf(stack)); }
+
+SymbolId Document::internSymbol(const Symbol& symbol) {
+  auto [it, isNew] = symbolIndex_.try_emplace(symbol.name, SymbolId(static_cast<std::int64_t>(symbols_.size())));
+  if (isNew) symbols_.push_back(symbol);
+  return it->second;
+}
+
+SymbolId Document::findSymbol(std::string_view name) const {
+  auto it = symbolIndex_.find(name);
+  return it == symbolIndex_.end() ? SymbolId() : it->second;
+}
+
+const SourceStack& Document::source(SourceStackId id) const {
+  static const SourceStack none;
+  return id ? sources_[static_cast<std::size_t>(id.index)] : none;
+}
+
+StorageId Document::addStorage(std::int64_t bytes, ValueId first, bool external) {
+  storages_.push_back({bytes, first, external});
+  return StorageId(static_cast<std::int64_t>(storages_.size()) - 1);
+}
+
+ValueId Document::addValue(const Value& value) {
+  values_.push_back(value);
+  return ValueId(static_cast<std::int64_t>(values_.size()) - 1);
+}
+
+BoundSymbolId Document::addBoundSymbol(const BoundSymbol& bound, std::span<const ValueId> operands, std::span<const ValueId> outputs) {
+  const BoundSymbolId id(static_cast<std::int64_t>(boundSymbols_.size()));
+  auto& b = boundSymbols_.emplace_back(bound);
+  b.valuesBegin = static_cast<std::uint32_t>(arena_.size());
+  b.operandCount = static_cast<std::uint16_t>(operands.size());
+  b.outputCount = static_cast<std::uint16_t>(outputs.size());
+  arena_.insert(arena_.end(), operands.begin(), operands.end());
+  arena_.insert(arena_.end(), outputs.begin(), outputs.end());
+  return id;
+}
+
+std::span<const ValueId> Document::operands(BoundSymbolId id) const {
+  const auto& b = boundSymbol(id);
+  return {arena_.data() + b.valuesBegin, b.operandCount};
+}
+
+std::span<const ValueId> Document::outputs(BoundSymbolId id) const {
+  const auto& b = boundSymbol(id);
+  return {arena_.data() + b.valuesBegin + b.operandCount, b.outputCount};
+}
+
+std::span<ValueId> Document::outputs(BoundSymbolId id) {
+  const auto& b = boundSymbol(id);
+  return {arena_.data() + b.valuesBegin + b.operandCount, b.outputCount};
+}
+
+std::span<const ValueId> Document::terms(const Origin& origin) const { return {arena_.data() + origin.termsBegin, origin.termCount}; }
+
+void Document::setTerms(Origin& origin, std::span<const ValueId> terms) {
+  origin.termsBegin = static_cast<std::uint32_t>(arena_.size());
+  origin.termCount = static_cast<std::uint16_t>(terms.size());
+  arena_.insert(arena_.end(), terms.begin(), terms.end());
+}
+
+SubgraphId Document::addSubgraph(Subgraph subgraph) {
+  subgraphs_.push_back(std::move(subgraph));
+  return SubgraphId(static_cast<std::int64_t>(subgraphs_.size()) - 1);
+}
+
+std::string Document::displayName(ValueId id) const {
+  if (!id) return "None";
+  const auto& v = value(id);
+  return v.name ? std::string(text(v.name)) : "t" + std::to_string(id.index);
+}
+
+std::size_t Document::tableBytes() const {
+  std::size_t bytes = storages_.capacity() * sizeof(Storage) + values_.capacity() * sizeof(Value) +
+                      boundSymbols_.capacity() * sizeof(BoundSymbol) + arena_.capacity() * sizeof(ValueId);
+  for (const auto& s : strings_) bytes += sizeof(s) + s.capacity();
+  bytes += metas_.size() * 128 + patterns_.size() * 256 + symbols_.size() * 1024 + sources_.size() * 256;
+  return bytes;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,22 @@
+#pragma once
+#include <string>
+
+#include "core/trace/trace.h"
+
+namespace retrograd {
+
+/// Bound symbol as one line of Python without indentation or comment: `t6 = torch.ops.aten.mm.default(t1, t5)`.
+std::string printCall(const Document& document, BoundSymbolId op);
+/// The comment behind the line: `t6: "cpu f32[10, 10]", forward: t0: "torch.ops.aten.linear.default"` (seed 002).
+std::string printComment(const Document& document, BoundSymbolId op);
+/// An argument in Python notation, holes filled with the operands' names.
+std::string printArgument(const Document& document, const Argument& argument, std::span<const ValueId> operands);
+
+struct PrintOptions {
+  bool del = true;         ///< `del t1, t5` after a value's last use
+  bool source = true;      ///< "# file:line: code" where the source line changes
+};
+/// The whole trace, Python-like: signature with type comments, one op a line, return.
+std::string printTrace(const Document& document, const Trace& trace, const PrintOptions& options = {});
+
+}  // namespace retrograd

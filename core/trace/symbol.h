@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/trace/argument.h"
+
+namespace retrograd {
+
+/// An argument or return of an op's schema.
+struct SchemaEntry {
+  std::string name;
+  std::string type;          ///< as LibTorch prints it: "Tensor", "Tensor?[]", "SymInt[2]", "ScalarType?"
+  bool keywordOnly = false;
+  std::optional<Argument> defaultValue;
+  std::int32_t aliasSet = -1;  ///< entries of one set may share storage; -1: none
+  bool isWrite = false;        ///< "(a!)": written in place
+};
+
+/// An operation: `aten.addmm.default`. What it may do comes from LibTorch's schema and one table of exceptions (effects.h).
+struct Symbol {
+  std::string name;     ///< "aten.addmm.default", "higher_order.cond", "_operator.add"
+  std::string schema;   ///< "aten::addmm(Tensor self, ...) -> Tensor"; empty when unknown
+  std::vector<SchemaEntry> arguments;
+  std::vector<SchemaEntry> returns;
+  bool known = false;          ///< LibTorch has it
+  bool isMutable = false;      ///< writes to an argument
+  bool isView = false;         ///< a return aliases an argument without writing to it
+  bool isRandom = false;       ///< draws from the generator
+  bool needsData = false;      ///< its result's shape or value depends on data (item, nonzero)
+  bool isHigherOrder = false;
+
+  /// "torch.ops.aten.addmm.default": how it is printed and named in JSON.
+  std::string qualifiedName() const;
+  int argumentIndex(std::string_view argumentName) const;  ///< -1 when there is none
+};
+
+/// Looks an op up in LibTorch ("aten.linear.default"); nullopt when it does not exist or is not allowed (see allow list in
+/// tracing/op_table.h). Core's readers take it as a parameter, so that they build and are fuzzed without LibTorch.
+using SymbolLookup = std::function<std::optional<Symbol>(std::string_view name)>;
+
+}  // namespace retrograd

@@ -1,0 +1,11 @@
+#pragma once
+#include "core/trace/symbol.h"
+
+namespace retrograd {
+
+/// Looks an op up in LibTorch's dispatcher: name, schema, defaults, aliasing, tags.
+/// Only namespaces of the allow list are found, and of those no op that touches files, processes or the network: nothing in an
+/// opened file is executed as code.
+std::optional<Symbol> lookupSymbol(std::string_view name);
+
+}  // namespace retrograd
