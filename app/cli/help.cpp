@@ -33,13 +33,19 @@ ONNX file and an AOTInductor package hold no graph that PyTorch's autograd knows
     torch.export.save(torch.export.load("old.pt2"), "new.pt2")
 )";
 
+const CLI::App* find(const CLI::App& program, const std::string& name) {
+  for (const auto* command : program.get_subcommands({}))
+    if (command->get_name() == name) return command;
+  return nullptr;
+}
+
 int print(const CLI::App& program, const std::string& topic) {
   if (topic == "export") {
     std::fputs(exportTopic, stdout);
   } else if (topic.empty()) {
     std::fputs(program.help().c_str(), stdout);
     std::fputs("\nTopics of `retrograd help`: export (how to save a model), and each subcommand.\n", stdout);
-  } else if (const auto* command = program.get_subcommand_no_throw(topic)) {
+  } else if (const auto* command = find(program, topic)) {
     std::fputs(command->help().c_str(), stdout);
   } else {
     throw Error(ErrorCode::badUse, "no such topic; there are export and the subcommands", topic);

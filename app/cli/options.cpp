@@ -33,10 +33,14 @@ AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
   return options;
 }
 
-ModelFile readFile(const std::string& path, const Progress& progress) {
+void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
   if (std::filesystem::is_directory(path, ignored)) throw Error(ErrorCode::badUse, "is a folder, not a .pt2 file", path);
+}
+
+ModelFile readFile(const std::string& path, const Progress& progress) {
+  requireFile(path);
   return readModelFile(path, lookupSymbol, progress);
 }
 

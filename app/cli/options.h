@@ -21,6 +21,9 @@ struct InputOptions {
   AnalysisOptions forFile(const ModelFile& file) const;
 };
 
+/// Throws Error(badUse) where there is no such file.
+void requireFile(const std::string& path);
+
 /// Reads the file named on the command line. Throws Error(badUse) where there is no such file, else as readModelFile.
 ModelFile readFile(const std::string& path, const Progress& progress);
 

@@ -20,6 +20,8 @@ std::vector<SuiteCase> findCases(const std::string& folder);
 struct SuiteOptions {
   double caseSeconds = 300;  ///< a case that takes longer is ended and reported as `error`
   int threads = 0;
+  /// What a case is checked with; checkModel where empty. Runs in the worker.
+  std::function<CheckReport(const SuiteCase&)> check;
 };
 
 /// Checks all cases in order; `done` gets each report as it comes. The cases run in one worker process; when a case crashes it or
