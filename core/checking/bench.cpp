@@ -6,27 +6,19 @@
 
 #include "core/debug/session.h"
 #include "core/execution/joint_run.h"
-#include "core/grad/rule_cache.h"
 
 namespace retrograd {
 namespace {
 
-class Medians {
- public:
-  void add(double seconds) { samples_.push_back(seconds); }
-  double median() {
-    if (samples_.empty()) return 0;
-    std::sort(samples_.begin(), samples_.end());
-    const auto half = samples_.size() / 2;
-    return samples_.size() % 2 ? samples_[half] : (samples_[half - 1] + samples_[half]) / 2;
-  }
-
- private:
-  std::vector<double> samples_;
-};
+double median(std::vector<double> samples) {
+  if (samples.empty()) return 0;
+  std::sort(samples.begin(), samples.end());
+  const auto half = samples.size() / 2;
+  return samples.size() % 2 ? samples[half] : (samples[half - 1] + samples[half]) / 2;
+}
 
 struct Samples {
-  Medians read, trace, joint, jointWarm, split, forward, backward, eagerForward, eagerBackward;
+  std::vector<double> read, trace, forward, backward, eagerForward, eagerBackward;
 };
 
 template <class Body>
@@ -55,13 +47,13 @@ void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, 
   SessionOptions options;
   options.keepHistory = false;
   Session session(analysis, options);
-  samples.forward.add(timed([&] { session.runTo(session.forwardSize(), progress); }));
-  samples.backward.add(timed([&] { session.runTo(session.size(), progress); }));
+  samples.forward.push_back(timed([&] { session.runTo(session.forwardSize(), progress); }));
+  samples.backward.push_back(timed([&] { session.runTo(session.size(), progress); }));
   report.peakBytes = std::max(report.peakBytes, session.peakBytes());
   progress.check();
   const auto eager = timeEager(*analysis);
-  samples.eagerForward.add(eager.forwardSeconds);
-  samples.eagerBackward.add(eager.backwardSeconds);
+  samples.eagerForward.push_back(eager.forwardSeconds);
+  samples.eagerBackward.push_back(eager.backwardSeconds);
 }
 
 }  // namespace
@@ -69,31 +61,28 @@ void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, 
 BenchReport bench(const std::string& path, const AnalysisOptions& options, int repeat, const Progress& progress) {
   Samples samples;
   BenchReport report;
+  std::shared_ptr<const Analysis> analysis;
   for (int i = 0; i < repeat; ++i) {
     progress.check();
-    clearRuleCache();
-    const auto analysis = openModel(path, options, progress);
+    analysis.reset();  // two at once would count double in the process's memory
+    analysis = openModel(path, options, progress);
     if (!analysis->derived()) throw Error(ErrorCode::execution, "the backward could not be derived", path);
-    samples.read.add(analysis->times.read);
-    samples.trace.add(analysis->times.trace);
-    samples.joint.add(analysis->times.joint);
-    samples.split.add(analysis->times.split);
-    samples.jointWarm.add(openModel(path, options, progress)->times.joint);
+    samples.read.push_back(analysis->times.read);
+    samples.trace.push_back(analysis->times.trace);
     runOnce(analysis, samples, report, progress);
-    if (i > 0) continue;
-    addSaved(*analysis, report);
-    report.ops = {analysis->computation().trace.ops.size(), analysis->joint.ops.size(), analysis->forward.ops.size(),
-                  analysis->backward.ops.size()};
   }
-  report.read = samples.read.median();
-  report.trace = samples.trace.median();
-  report.joint = samples.joint.median();
-  report.jointWarm = samples.jointWarm.median();
-  report.split = samples.split.median();
-  report.forward = samples.forward.median();
-  report.backward = samples.backward.median();
-  report.eagerForward = samples.eagerForward.median();
-  report.eagerBackward = samples.eagerBackward.median();
+  addSaved(*analysis, report);
+  report.ops = {analysis->computation().trace.ops.size(), analysis->joint.ops.size(), analysis->forward.ops.size(), analysis->backward.ops.size()};
+  const auto derivation = timeDerivation(*analysis, repeat);
+  report.read = median(samples.read);
+  report.trace = median(samples.trace);
+  report.joint = median(derivation.joint);
+  report.jointWarm = median(derivation.jointWarm);
+  report.split = median(derivation.split);
+  report.forward = median(samples.forward);
+  report.backward = median(samples.backward);
+  report.eagerForward = median(samples.eagerForward);
+  report.eagerBackward = median(samples.eagerBackward);
   return report;
 }
 

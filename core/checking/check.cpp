@@ -39,7 +39,6 @@ class ParameterNames {
       for (const auto& alias : input.aliases) first_.try_emplace(alias, first);
     }
   }
-  bool contains(const std::string& name) const { return first_.contains(name); }
   std::string first(const std::string& name) const {
     const auto it = first_.find(name);
     return it == first_.end() ? name : it->second;
@@ -49,11 +48,11 @@ class ParameterNames {
   std::map<std::string, std::string> first_;
 };
 
-/// "grad.p.w", "grad.in.x" for the gradients of a run.
+/// "grad.p.w", "grad.in.x" for the gradients "p.w", "in.x" of a run.
 TensorMap keyed(const TensorMap& gradients, const ParameterNames& names) {
   TensorMap result;
-  for (const auto& [name, tensor] : gradients)
-    result.emplace(names.contains(name) ? "grad.p." + names.first(name) : "grad.in." + name, tensor);
+  for (const auto& [key, tensor] : gradients)
+    result.emplace("grad." + (key.starts_with("p.") ? "p." + names.first(key.substr(2)) : key), tensor);
   return result;
 }
 

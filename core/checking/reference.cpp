@@ -40,53 +40,6 @@ std::vector<std::string> splitAtCommas(std::string_view text) {
   return parts;
 }
 
-/// A `view_as_real` tensor as the complex one it stands for, on the same bytes.
-TensorData asComplex(TensorData tensor) {
-  auto& meta = tensor.meta;
-  const auto to = meta.dtype == DType::f64 ? DType::c128 : meta.dtype == DType::f16 ? DType::c32 : DType::c64;
-  if (!isFloating(meta.dtype) || meta.sizes.empty() || meta.sizes.back() != 2) return tensor;
-  meta.dtype = to;
-  meta.sizes.pop_back();
-  meta.strides = contiguousStrides(meta.sizes);
-  return tensor;
-}
-
-/// No two elements share memory: only then can a tensor be laid out with these strides.
-bool isDense(const TensorMeta& meta) {
-  for (std::size_t i = 0; i < meta.sizes.size(); ++i)
-    if (meta.sizes[i] == 0 || (meta.sizes[i] > 1 && meta.strides[i] == 0)) return false;
-  return true;
-}
-
-/// Copies a contiguous tensor into memory laid out as `wanted`; rules depend on strides, so a run has to start from the same.
-TensorData withLayout(const TensorData& tensor, const TensorMeta& wanted) {
-  const bool applies = wanted.symbols.empty() && wanted.sizes == tensor.meta.sizes && wanted.dtype == tensor.meta.dtype &&
-                       wanted.strides != tensor.meta.strides && isDense(wanted) && wanted.storageBytes() > 0;
-  if (!applies) return tensor;
-  const auto bytes = static_cast<std::size_t>(wanted.storageBytes());
-  const auto item = static_cast<std::size_t>(itemSize(wanted.dtype));
-  std::shared_ptr<std::byte[]> memory(new std::byte[bytes]());
-  std::vector<std::int64_t> index(wanted.sizes.size());
-  for (std::int64_t n = 0, count = wanted.elements(); n < count; ++n) {
-    std::int64_t at = wanted.offset;
-    for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * wanted.strides[d];
-    std::memcpy(memory.get() + static_cast<std::size_t>(at) * item, tensor.data + static_cast<std::size_t>(n) * item, item);
-    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == wanted.sizes[d];) index[d] = 0;
-  }
-  TensorData result{tensor.meta, memory.get(), bytes, memory};
-  result.meta.strides = wanted.strides;
-  result.meta.offset = wanted.offset;
-  return result;
-}
-
-/// The reference's tensor as the graph's value wants it.
-TensorData fitted(const TensorData& tensor, const ModelFile& file, ValueId value) {
-  const auto meta = value ? file.document->value(value).meta : MetaId();
-  if (!meta) return tensor;
-  const auto& wanted = file.document->meta(meta);
-  return withLayout(isComplex(wanted.dtype) && !isComplex(tensor.meta.dtype) ? asComplex(tensor) : tensor, wanted);
-}
-
 std::optional<Argument> asNumber(const TensorData& tensor) {
   if (tensor.meta.elements() != 1 || !tensor.data) return std::nullopt;
   if (tensor.meta.dtype == DType::i64) {
@@ -136,27 +89,23 @@ Reference readReference(const std::string& path) {
 AnalysisOptions optionsFor(const Reference& reference, const ModelFile& file) {
   AnalysisOptions options;
   for (const auto& input : file.computation.inputs) {
-    if (input.kind != InputKind::user) continue;
     const auto it = reference.inputs.find(input.name);
-    if (it == reference.inputs.end()) continue;
+    if (input.kind != InputKind::user || it == reference.inputs.end()) continue;
     const bool isTensor = input.value && file.document->isTensor(input.value);
     const auto number = isTensor ? std::nullopt : asNumber(it->second);
     if (number)
       options.numbers.emplace(input.name, *number);
     else
-      options.inputs.emplace(input.name, fitted(it->second, file, input.value));
+      options.inputs.emplace(input.name, it->second);
   }
-  const auto outputs = userOutputs(file.computation);
+  const auto outputs = userOutputs(file.computation).size();
   for (const auto& [position, tensor] : reference.cotangents) {
     std::size_t i = 0;
     const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), i);
-    if (error != std::errc() || *end != '\0' || i >= outputs.size())
+    if (error != std::errc() || *end != '\0' || i >= outputs)
       throw Error(ErrorCode::badInput, "cot." + position + " belongs to no output of the model", reference.path);
-    // A cotangent is contiguous whatever the output's strides are: the reference was made so.
-    const auto value = file.computation.outputs[outputs[i]].value;
-    const bool complex = value && file.document->isTensor(value) && isComplex(file.document->meta(file.document->value(value).meta).dtype);
-    options.cotangents.emplace(position, complex && !isComplex(tensor.meta.dtype) ? asComplex(tensor) : tensor);
   }
+  options.cotangents = reference.cotangents;
   options.exactCotangents = true;
   options.seed = reference.seed.value_or(0);
   options.gradInputs = reference.requiresGrad;

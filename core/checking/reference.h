@@ -29,8 +29,8 @@ struct Reference {
 /// such file, else as readSafetensors.
 Reference readReference(const std::string& path);
 
-/// What to analyse `file` with so that it runs as the reference did: inputs (complex ones put together, with the strides the
-/// file gives them), cotangents, seed, differentiated inputs.
+/// What to analyse `file` with so that it runs as the reference did: inputs, cotangents, seed, differentiated inputs.
+/// Throws Error(badInput) for a cotangent of no output.
 AnalysisOptions optionsFor(const Reference& reference, const ModelFile& file);
 
 /// Position among the computation's outputs of each user output, in order.

@@ -61,16 +61,6 @@ void addResults(ReferenceWriter& writer, const Session& session) {
   }
 }
 
-void addGradients(ReferenceWriter& writer, const Session& session) {
-  const auto& inputs = session.analysis().computation().inputs;
-  for (const auto& [name, tensor] : session.gradients()) {
-    const bool parameter =
-        std::any_of(inputs.begin(), inputs.end(), [&](const auto& i) { return i.kind == InputKind::parameter && i.target == name; });
-    writer.add((parameter ? "grad.p." : "grad.in.") + name, tensor);
-  }
-  for (const auto& [name, tensor] : session.mutated()) writer.add("mut." + name, tensor);
-}
-
 }  // namespace
 
 void saveRun(const Session& session, const std::string& path) {
@@ -79,7 +69,10 @@ void saveRun(const Session& session, const std::string& path) {
   for (const auto& [name, tensor] : analysis.inputs) writer.add("in." + name, tensor);
   for (const auto& [position, tensor] : analysis.cotangents) writer.add("cot." + position, tensor);
   addResults(writer, session);
-  if (session.position() == session.size()) addGradients(writer, session);
+  if (session.position() == session.size()) {
+    for (const auto& [name, tensor] : session.gradients()) writer.add("grad." + name, tensor);
+    for (const auto& [name, tensor] : session.mutated()) writer.add("mut." + name, tensor);
+  }
   writer.write(path, analysis.seed);
 }
 
