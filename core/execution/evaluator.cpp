@@ -52,7 +52,7 @@ void Evaluator::copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack) {
   const auto& bound = document_.boundSymbol(op);
   const auto& symbol = document_.symbol(bound.symbol);
   const auto& pattern = document_.pattern(bound.pattern);
-  for (auto position : writtenArguments(symbol, pattern)) {
+  for (auto position : writtenArguments(symbol, pattern.arguments)) {
     const auto& argument = pattern.arguments[position];
     if (argument.kind != Argument::Kind::operand || !stack[position].isTensor()) continue;
     const auto id = document_.operands(op)[static_cast<std::size_t>(argument.integer)];
