@@ -105,7 +105,8 @@ void Archive::verify(const Progress& progress) const {
     inflated += entry.size;
   }
   if (inflated > maxInflated)
-    throw Error(ErrorCode::badInput, "holds more compressed content than fits in memory; write the archive with torch.export.save, which compresses nothing");
+    throw Error(ErrorCode::badInput,
+                "holds more compressed content than fits in memory; write the archive with torch.export.save, which compresses nothing");
   for (const auto& entry : entries_)
     if (entry.method == 0) verifyStored(entry, progress, done, total);
   if (!anyDeflated) return;

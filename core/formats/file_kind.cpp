@@ -43,7 +43,8 @@ bool isText(const ByteRegion& bytes) {
 }
 
 bool anyRecord(const Archive& archive, auto&& predicate) {
-  return std::any_of(archive.entries().begin(), archive.entries().end(), [&](const ZipEntry& e) { return predicate(std::string_view(e.name)); });
+  return std::any_of(archive.entries().begin(), archive.entries().end(),
+                     [&](const ZipEntry& e) { return predicate(std::string_view(e.name)); });
 }
 
 }  // namespace
@@ -51,10 +52,13 @@ bool anyRecord(const Archive& archive, auto&& predicate) {
 std::string describeForeignFile(const ByteRegion& bytes) {
   const auto text = bytes.text();
   if (isSafetensors(bytes)) return make("This is a safetensors file: tensors only, without a computation.");
-  if (text.starts_with("\x7f" "ELF")) return make("This is a program or shared library, not a model.");
+  if (text.starts_with("\x7f"
+                       "ELF"))
+    return make("This is a program or shared library, not a model.");
   if (text.starts_with("\x89HDF\r\n\x1a\n")) return make("This is an HDF5 file (Keras, perhaps), not a PyTorch program.");
   if (text.starts_with("\x1f\x8b")) return make("This is a gzip file; if a model is inside, unpack it first.");
-  if (isPickle(bytes)) return make("This is a Python pickle, as torch.save wrote before PyTorch 1.6; it holds no graph and is never executed here.");
+  if (isPickle(bytes))
+    return make("This is a Python pickle, as torch.save wrote before PyTorch 1.6; it holds no graph and is never executed here.");
   if (isOnnx(bytes)) return make("This looks like an ONNX model; an exported PyTorch program is needed.");
   if (text.starts_with("PK")) return make("This begins like a zip archive but is cut off or damaged; copy or download it again.");
   if (isText(bytes)) return make("This is a text file, not an exported PyTorch program.");
@@ -76,8 +80,11 @@ std::string describeForeignArchive(const Archive& archive) {
   if (code || has("constants.pkl"))
     return make("This is a TorchScript archive; reading TorchScript is not supported. Export the Python module it was made from.");
   if (has("data.pkl"))
-    return make("This is a file of torch.save: a state dict (weights only) or a pickled object, without a graph. Load it into the model in Python and export that.");
-  if (has("saved_model.pb") || has("config.json")) return make("This is a zip archive of another program's model (Keras, perhaps), not a PyTorch program.");
+    return make(
+        "This is a file of torch.save: a state dict (weights only) or a pickled object, without a graph. Load it into the model in Python "
+        "and export that.");
+  if (has("saved_model.pb") || has("config.json"))
+    return make("This is a zip archive of another program's model (Keras, perhaps), not a PyTorch program.");
   return make("This is a zip archive without models/*.json: no exported PyTorch program is inside.");
 }
 

@@ -30,11 +30,18 @@ class TreeBuilder {
   bool number_float(double d, const std::string&) { return add(Json::ofReal(d)); }
   bool string(std::string& text) { return add(Json::ofText(keep(text))); }
   bool binary(std::vector<std::uint8_t>&) { return false; }
-  bool key(std::string& text) { key_ = keep(text); return true; }
+  bool key(std::string& text) {
+    key_ = keep(text);
+    return true;
+  }
   bool start_object(std::size_t) { return open(); }
   bool start_array(std::size_t) { return open(); }
-  bool end_object() { return close<JsonMember>([](const JsonMember& m) { return m; }, Json::ofMembers); }
-  bool end_array() { return close<Json>([](const JsonMember& m) { return m.value; }, Json::ofItems); }
+  bool end_object() {
+    return close<JsonMember>([](const JsonMember& m) { return m; }, Json::ofMembers);
+  }
+  bool end_array() {
+    return close<Json>([](const JsonMember& m) { return m.value; }, Json::ofItems);
+  }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& e) {
     // nlohmann's text begins with its own error number; what follows the last colon pair is for people.
     const std::string what = e.what();
@@ -97,11 +104,26 @@ void Json::expect(Kind kind, const char* what) const {
   if (kind_ != kind) fail(std::string("expected ") + what + ", found " + names[static_cast<std::size_t>(kind_)]);
 }
 
-bool Json::boolean() const { expect(Kind::boolean, "a truth value"); return integer_ != 0; }
-std::int64_t Json::integer() const { expect(Kind::integer, "an integer"); return integer_; }
-std::string_view Json::text() const { expect(Kind::string, "a text"); return {text_, size_}; }
-std::span<const Json> Json::items() const { expect(Kind::array, "a list"); return {items_, size_}; }
-std::span<const JsonMember> Json::members() const { expect(Kind::object, "an object"); return {members_, size_}; }
+bool Json::boolean() const {
+  expect(Kind::boolean, "a truth value");
+  return integer_ != 0;
+}
+std::int64_t Json::integer() const {
+  expect(Kind::integer, "an integer");
+  return integer_;
+}
+std::string_view Json::text() const {
+  expect(Kind::string, "a text");
+  return {text_, size_};
+}
+std::span<const Json> Json::items() const {
+  expect(Kind::array, "a list");
+  return {items_, size_};
+}
+std::span<const JsonMember> Json::members() const {
+  expect(Kind::object, "an object");
+  return {members_, size_};
+}
 
 double Json::number() const {
   if (kind_ == Kind::integer) return static_cast<double>(integer_);

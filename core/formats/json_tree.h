@@ -16,11 +16,31 @@ class Json {
   enum class Kind : std::uint8_t { null, boolean, integer, real, string, array, object };
 
   Json() = default;
-  static Json ofBool(bool b) { Json j(Kind::boolean); j.integer_ = b; return j; }
-  static Json ofInt(std::int64_t i) { Json j(Kind::integer); j.integer_ = i; return j; }
-  static Json ofReal(double d) { Json j(Kind::real); j.real_ = d; return j; }
-  static Json ofText(std::string_view text) { Json j(Kind::string, text.size()); j.text_ = text.data(); return j; }
-  static Json ofItems(std::span<const Json> items) { Json j(Kind::array, items.size()); j.items_ = items.data(); return j; }
+  static Json ofBool(bool b) {
+    Json j(Kind::boolean);
+    j.integer_ = b;
+    return j;
+  }
+  static Json ofInt(std::int64_t i) {
+    Json j(Kind::integer);
+    j.integer_ = i;
+    return j;
+  }
+  static Json ofReal(double d) {
+    Json j(Kind::real);
+    j.real_ = d;
+    return j;
+  }
+  static Json ofText(std::string_view text) {
+    Json j(Kind::string, text.size());
+    j.text_ = text.data();
+    return j;
+  }
+  static Json ofItems(std::span<const Json> items) {
+    Json j(Kind::array, items.size());
+    j.items_ = items.data();
+    return j;
+  }
   static Json ofMembers(std::span<const JsonMember> members);
 
   Kind kind() const { return kind_; }

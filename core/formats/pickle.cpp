@@ -17,11 +17,44 @@ constexpr std::size_t maxValues = 500'000, maxStack = 500'000;
 
 /// Opcodes of Python's pickle protocols 0 to 4 that plain data needs.
 enum Opcode : std::uint8_t {
-  proto = 0x80, frame = 0x95, stop = '.', mark = '(', popMark = '1', pop = '0', none = 'N', newTrue = 0x88, newFalse = 0x89,
-  binInt = 'J', binInt1 = 'K', binInt2 = 'M', long1 = 0x8a, binFloat = 'G', binUnicode = 'X', shortBinUnicode = 0x8c,
-  shortBinString = 'U', emptyTuple = ')', tuple = 't', tuple1 = 0x85, tuple2 = 0x86, tuple3 = 0x87, emptyList = ']', append = 'a',
-  appends = 'e', emptyDict = '}', setItem = 's', setItems = 'u', global = 'c', stackGlobal = 0x93, reduce = 'R', build = 'b',
-  persistent = 'Q', binPut = 'q', longBinPut = 'r', binGet = 'h', longBinGet = 'j', memoize = 0x94
+  proto = 0x80,
+  frame = 0x95,
+  stop = '.',
+  mark = '(',
+  popMark = '1',
+  pop = '0',
+  none = 'N',
+  newTrue = 0x88,
+  newFalse = 0x89,
+  binInt = 'J',
+  binInt1 = 'K',
+  binInt2 = 'M',
+  long1 = 0x8a,
+  binFloat = 'G',
+  binUnicode = 'X',
+  shortBinUnicode = 0x8c,
+  shortBinString = 'U',
+  emptyTuple = ')',
+  tuple = 't',
+  tuple1 = 0x85,
+  tuple2 = 0x86,
+  tuple3 = 0x87,
+  emptyList = ']',
+  append = 'a',
+  appends = 'e',
+  emptyDict = '}',
+  setItem = 's',
+  setItems = 'u',
+  global = 'c',
+  stackGlobal = 0x93,
+  reduce = 'R',
+  build = 'b',
+  persistent = 'Q',
+  binPut = 'q',
+  longBinPut = 'r',
+  binGet = 'h',
+  longBinGet = 'j',
+  memoize = 0x94
 };
 
 /// The stack machine; values live in the Pickle, the stack and memo hold their indices.
@@ -154,51 +187,126 @@ void Machine::pushLong() {
 
 void Machine::step(std::uint8_t opcode) {
   switch (opcode) {
-    case proto: if (byte() > 5) fail("pickle: unknown protocol"); return;
-    case frame: number(8); return;
-    case mark: marks_.push_back(stack_.size()); if (marks_.size() > maxStack) fail("pickle: too many values"); return;
-    case popMark: takeToMark(); return;
-    case pop: take(); return;
-    case none: fresh(Kind::none); return;
-    case newTrue: fresh(Kind::boolean).integer = 1; return;
-    case newFalse: fresh(Kind::boolean); return;
-    case binInt: pushInteger(static_cast<std::int32_t>(number(4))); return;
-    case binInt1: pushInteger(byte()); return;
-    case binInt2: pushInteger(static_cast<std::int64_t>(number(2))); return;
-    case long1: pushLong(); return;
+    case proto:
+      if (byte() > 5) fail("pickle: unknown protocol");
+      return;
+    case frame:
+      number(8);
+      return;
+    case mark:
+      marks_.push_back(stack_.size());
+      if (marks_.size() > maxStack) fail("pickle: too many values");
+      return;
+    case popMark:
+      takeToMark();
+      return;
+    case pop:
+      take();
+      return;
+    case none:
+      fresh(Kind::none);
+      return;
+    case newTrue:
+      fresh(Kind::boolean).integer = 1;
+      return;
+    case newFalse:
+      fresh(Kind::boolean);
+      return;
+    case binInt:
+      pushInteger(static_cast<std::int32_t>(number(4)));
+      return;
+    case binInt1:
+      pushInteger(byte());
+      return;
+    case binInt2:
+      pushInteger(static_cast<std::int64_t>(number(2)));
+      return;
+    case long1:
+      pushLong();
+      return;
     case binFloat: {
       std::uint64_t raw = 0;
       for (int i = 0; i < 8; ++i) raw = raw << 8 | byte();  // the one big-endian number in the format
       fresh(Kind::real).real = std::bit_cast<double>(raw);
       return;
     }
-    case binUnicode: pushText(static_cast<std::size_t>(number(4))); return;
-    case shortBinUnicode: case shortBinString: pushText(byte()); return;
-    case emptyTuple: fresh(Kind::tuple); return;
-    case tuple: { auto items = takeToMark(); fresh(Kind::tuple).items = std::move(items); return; }
-    case tuple1: pushTuple(1); return;
-    case tuple2: pushTuple(2); return;
-    case tuple3: pushTuple(3); return;
-    case emptyList: fresh(Kind::list); return;
-    case append: extend(Kind::list, {take()}); return;
-    case appends: extend(Kind::list, takeToMark()); return;
-    case emptyDict: fresh(Kind::dict); return;
-    case setItem: { const auto value = take(), key = take(); extend(Kind::dict, {key, value}); return; }
-    case setItems: extend(Kind::dict, takeToMark()); return;
-    case global: { const auto module = line(); pushGlobal(module, line()); return; }
+    case binUnicode:
+      pushText(static_cast<std::size_t>(number(4)));
+      return;
+    case shortBinUnicode:
+    case shortBinString:
+      pushText(byte());
+      return;
+    case emptyTuple:
+      fresh(Kind::tuple);
+      return;
+    case tuple: {
+      auto items = takeToMark();
+      fresh(Kind::tuple).items = std::move(items);
+      return;
+    }
+    case tuple1:
+      pushTuple(1);
+      return;
+    case tuple2:
+      pushTuple(2);
+      return;
+    case tuple3:
+      pushTuple(3);
+      return;
+    case emptyList:
+      fresh(Kind::list);
+      return;
+    case append:
+      extend(Kind::list, {take()});
+      return;
+    case appends:
+      extend(Kind::list, takeToMark());
+      return;
+    case emptyDict:
+      fresh(Kind::dict);
+      return;
+    case setItem: {
+      const auto value = take(), key = take();
+      extend(Kind::dict, {key, value});
+      return;
+    }
+    case setItems:
+      extend(Kind::dict, takeToMark());
+      return;
+    case global: {
+      const auto module = line();
+      pushGlobal(module, line());
+      return;
+    }
     case stackGlobal: {
       const auto name = take(), module = take();
       pushGlobal(pickle_.at(module).text, pickle_.at(name).text);
       return;
     }
-    case reduce: applyReduce(); return;
-    case persistent: push(tensors_.storage(pickle_, take())); return;
-    case binPut: remember(byte()); return;
-    case longBinPut: remember(number(4)); return;
-    case memoize: remember(memo_.size()); return;
-    case binGet: recall(byte()); return;
-    case longBinGet: recall(number(4)); return;
-    default: fail("pickle: opcode " + std::to_string(opcode) + " is not one that tensors and plain values need");
+    case reduce:
+      applyReduce();
+      return;
+    case persistent:
+      push(tensors_.storage(pickle_, take()));
+      return;
+    case binPut:
+      remember(byte());
+      return;
+    case longBinPut:
+      remember(number(4));
+      return;
+    case memoize:
+      remember(memo_.size());
+      return;
+    case binGet:
+      recall(byte());
+      return;
+    case longBinGet:
+      recall(number(4));
+      return;
+    default:
+      fail("pickle: opcode " + std::to_string(opcode) + " is not one that tensors and plain values need");
   }
 }
 
@@ -209,13 +317,15 @@ void collectLeaves(const Pickle& pickle, std::uint32_t index, int depth, std::ve
   if (++visited > maxVisits) fail("more than a million values");
   const auto& value = pickle.at(index);
   switch (value.kind) {
-    case PickleValue::Kind::tuple: case PickleValue::Kind::list:
+    case PickleValue::Kind::tuple:
+    case PickleValue::Kind::list:
       for (const auto item : value.items) collectLeaves(pickle, item, depth + 1, leaves, visited);
       return;
     case PickleValue::Kind::dict:
       for (std::size_t i = 1; i < value.items.size(); i += 2) collectLeaves(pickle, value.items[i], depth + 1, leaves, visited);
       return;
-    default: leaves.push_back(index);
+    default:
+      leaves.push_back(index);
   }
 }
 

@@ -16,9 +16,9 @@ struct PickleValue {
   Kind kind = Kind::none;
   std::int64_t integer = 0;
   double real = 0, imaginary = 0;
-  std::string text;                ///< string; a global's "module name"
+  std::string text;                  ///< string; a global's "module name"
   std::vector<std::uint32_t> items;  ///< elements; of a dict key, value, key, value
-  TensorData tensor;               ///< tensor; of a storage its bytes and dtype
+  TensorData tensor;                 ///< tensor; of a storage its bytes and dtype
 };
 
 /// The values of one pickle; `root` is the one that was stored.

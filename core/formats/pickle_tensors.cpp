@@ -102,8 +102,8 @@ void checkReach(const TensorMeta& meta, std::size_t bytes) {
 }
 
 bool PickleTensors::isKnownGlobal(std::string_view text) {
-  return text == rebuildV2 || text == rebuildV3 || text == rebuildParameter || text == orderedDict || text == size || text == complexNumber ||
-         text == complexNumber3 || storageType(text) || dtypeGlobal(text);
+  return text == rebuildV2 || text == rebuildV3 || text == rebuildParameter || text == orderedDict || text == size ||
+         text == complexNumber || text == complexNumber3 || storageType(text) || dtypeGlobal(text);
 }
 
 PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex, std::uint32_t argumentsIndex) const {

@@ -14,24 +14,36 @@ namespace {
 enum class Wants { tensor, integer, real, scalar, boolean, string, dtype, layout, memoryFormat, device, anything };
 
 Wants wantsOf(std::string_view element) {
-  static const std::unordered_map<std::string_view, Wants> table{
-      {"Tensor", Wants::tensor},   {"int", Wants::integer},   {"SymInt", Wants::integer},      {"float", Wants::real},
-      {"SymFloat", Wants::real},   {"Scalar", Wants::scalar}, {"number", Wants::scalar},       {"complex", Wants::scalar},
-      {"bool", Wants::boolean},    {"SymBool", Wants::boolean}, {"str", Wants::string},        {"ScalarType", Wants::dtype},
-      {"Layout", Wants::layout},   {"MemoryFormat", Wants::memoryFormat}, {"Device", Wants::device}};
+  static const std::unordered_map<std::string_view, Wants> table{{"Tensor", Wants::tensor},  {"int", Wants::integer},
+                                                                 {"SymInt", Wants::integer}, {"float", Wants::real},
+                                                                 {"SymFloat", Wants::real},  {"Scalar", Wants::scalar},
+                                                                 {"number", Wants::scalar},  {"complex", Wants::scalar},
+                                                                 {"bool", Wants::boolean},   {"SymBool", Wants::boolean},
+                                                                 {"str", Wants::string},     {"ScalarType", Wants::dtype},
+                                                                 {"Layout", Wants::layout},  {"MemoryFormat", Wants::memoryFormat},
+                                                                 {"Device", Wants::device}};
   const auto it = table.find(element);
   return it == table.end() ? Wants::anything : it->second;
 }
 
 bool takesNumber(Wants wants, Argument::Kind kind) {
   switch (wants) {
-    case Wants::tensor: case Wants::scalar: return true;
-    case Wants::integer: return kind == Argument::Kind::integer || kind == Argument::Kind::boolean;
-    case Wants::real: return kind != Argument::Kind::complex;
-    case Wants::boolean: return kind == Argument::Kind::boolean || kind == Argument::Kind::integer;
+    case Wants::tensor:
+    case Wants::scalar:
+      return true;
+    case Wants::integer:
+      return kind == Argument::Kind::integer || kind == Argument::Kind::boolean;
+    case Wants::real:
+      return kind != Argument::Kind::complex;
+    case Wants::boolean:
+      return kind == Argument::Kind::boolean || kind == Argument::Kind::integer;
     // Older schemas carry these as plain integers.
-    case Wants::dtype: case Wants::layout: case Wants::memoryFormat: return kind == Argument::Kind::integer;
-    default: return false;
+    case Wants::dtype:
+    case Wants::layout:
+    case Wants::memoryFormat:
+      return kind == Argument::Kind::integer;
+    default:
+      return false;
   }
 }
 
@@ -41,12 +53,18 @@ bool fits(Wants wants, const Argument& a) {
   if (wants == Wants::anything || a.kind == K::operand) return true;
   if (a.isNumber()) return takesNumber(wants, a.kind);
   switch (a.kind) {
-    case K::string: return wants == Wants::string || wants == Wants::device;
-    case K::dtype: return wants == Wants::dtype || wants == Wants::integer;
-    case K::layout: return wants == Wants::layout || wants == Wants::integer;
-    case K::memoryFormat: return wants == Wants::memoryFormat || wants == Wants::integer;
-    case K::device: return wants == Wants::device;
-    default: return false;
+    case K::string:
+      return wants == Wants::string || wants == Wants::device;
+    case K::dtype:
+      return wants == Wants::dtype || wants == Wants::integer;
+    case K::layout:
+      return wants == Wants::layout || wants == Wants::integer;
+    case K::memoryFormat:
+      return wants == Wants::memoryFormat || wants == Wants::integer;
+    case K::device:
+      return wants == Wants::device;
+    default:
+      return false;
   }
 }
 
@@ -82,9 +100,14 @@ void conform(Argument& a, const SchemaType& type, std::string_view kind) {
     good = a.kind == Argument::Kind::list || wants == Wants::anything;
     a.optionalList = type.optionalElement;
     for (auto& item : a.items) {
-      if (item.kind == Argument::Kind::none) { good &= type.optionalElement; continue; }
-      if (wants == Wants::tensor) good &= item.kind == Argument::Kind::operand;
-      else good &= fits(wants, item);
+      if (item.kind == Argument::Kind::none) {
+        good &= type.optionalElement;
+        continue;
+      }
+      if (wants == Wants::tensor)
+        good &= item.kind == Argument::Kind::operand;
+      else
+        good &= fits(wants, item);
       adapt(item, wants);
     }
   } else {
@@ -94,7 +117,9 @@ void conform(Argument& a, const SchemaType& type, std::string_view kind) {
   if (!good) fail("a value of kind '" + std::string(kind) + "' where the schema wants " + typeText(type));
 }
 
-bool wantsTensor(const SchemaType* type) { return !type || wantsOf(type->element) == Wants::tensor || wantsOf(type->element) == Wants::anything; }
+bool wantsTensor(const SchemaType* type) {
+  return !type || wantsOf(type->element) == Wants::tensor || wantsOf(type->element) == Wants::anything;
+}
 
 }  // namespace
 
@@ -189,7 +214,8 @@ Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const Sc
   if (kind == "as_none") return Argument::ofNone();
   if (kind == "as_string") return Argument::ofString(std::string(v.text()));
   if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(v);
-  if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools") return list(v, [&](const Json& s) { return symbolic(s); });
+  if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools")
+    return list(v, [&](const Json& s) { return symbolic(s); });
   if (kind == "as_scalar_type") return Argument::ofDType(dtypeOf(v.integer()));
   if (kind == "as_memory_format") return Argument::ofMemoryFormat(memoryFormatOf(v.integer()));
   if (kind == "as_layout") return Argument::ofLayout(layoutOf(v.integer()));
@@ -205,8 +231,10 @@ Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const Sc
     return a;
   }
   if (kind == "as_nested_tensors") return list(v, [&](const Json& inner) { return tensors(inner, nullptr); });
-  if (kind == "as_int_lists") return list(v, [&](const Json& inner) { return list(inner, [](const Json& i) { return Argument::ofInt(i.integer()); }); });
-  if (kind == "as_float_lists") return list(v, [&](const Json& inner) { return list(inner, [](const Json& d) { return Argument::ofReal(d.number()); }); });
+  if (kind == "as_int_lists")
+    return list(v, [&](const Json& inner) { return list(inner, [](const Json& i) { return Argument::ofInt(i.integer()); }); });
+  if (kind == "as_float_lists")
+    return list(v, [&](const Json& inner) { return list(inner, [](const Json& d) { return Argument::ofReal(d.number()); }); });
   if (kind == "as_custom_obj") return hole(v.at("name").text());
   if (kind == "as_operator") return Argument::ofOp(std::string(v.text()));
   if (kind == "as_graph") return Argument::ofSubgraph(addGraph_(v));

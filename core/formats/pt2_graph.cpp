@@ -14,9 +14,7 @@ namespace {
 
 constexpr std::string_view opsPrefix = "torch.ops.", higherOrderPrefix = "higher_order.";
 
-std::string_view shortTarget(std::string_view target) {
-  return target.starts_with(opsPrefix) ? target.substr(opsPrefix.size()) : target;
-}
+std::string_view shortTarget(std::string_view target) { return target.starts_with(opsPrefix) ? target.substr(opsPrefix.size()) : target; }
 
 std::string nodeName(const Json& node) {
   if (const Json* name = node.find("name"); name && name->isString()) return std::string(name->text());
@@ -33,10 +31,11 @@ std::string nodeName(const Json& node) {
 
 bool isNumberOperator(std::string_view target) {
   static constexpr std::array<std::string_view, 26> operators{
-      "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "pos", "abs",    "eq",     "ne",    "lt",
+      "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",  "neg",    "pos",    "abs",    "eq",    "ne",    "lt",
       "le",  "gt",  "ge",  "and_",    "or_",      "xor", "not_", "invert", "lshift", "rshift", "index", "truth", "iadd"};
-  static constexpr std::array<std::string_view, 19> functions{"ceil", "floor", "trunc", "sqrt", "cos",   "cosh", "sin",  "sinh", "tan", "tanh",
-                                                              "asin", "acos",  "atan",  "exp",  "log",   "log2", "pow",  "fabs", "isnan"};
+  static constexpr std::array<std::string_view, 19> functions{"ceil", "floor", "trunc", "sqrt", "cos",  "cosh", "sin",
+                                                              "sinh", "tan",   "tanh",  "asin", "acos", "atan", "exp",
+                                                              "log",  "log2",  "pow",   "fabs", "isnan"};
   static constexpr std::array<std::string_view, 9> symbolic{"float", "int", "max", "min", "ite", "not", "sqrt", "sum", "log2"};
   const auto among = [&](const auto& table, std::string_view prefix) {
     return target.starts_with(prefix) && std::find(table.begin(), table.end(), target.substr(prefix.size())) != table.end();
@@ -114,7 +113,8 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
   for (const auto output : call.outputs) {
     if (!output) continue;
     document_.value(output).producer = id;
-    if (auto storage = document_.value(output).storage; storage && !document_.storage(storage).first) document_.storage(storage).first = output;
+    if (auto storage = document_.value(output).storage; storage && !document_.storage(storage).first)
+      document_.storage(storage).first = output;
   }
   notePlaces(document_.symbol(op.symbol), id, origin);
   if (!call.graphs.empty()) readSubgraphs(id, call, bound.gradMode);
@@ -148,7 +148,8 @@ void GraphReader::readSchemaArguments(std::span<const Json> inputs, const Op& op
     const int position = name.empty() ? static_cast<int>(i) : symbol.argumentIndex(name);
     if (position < 0 || static_cast<std::size_t>(position) >= given.size())
       fail(symbol.name + " has no argument '" + std::string(name) + "' (" + symbol.schema + ")");
-    if (given[static_cast<std::size_t>(position)]) fail("argument '" + symbol.arguments[static_cast<std::size_t>(position)].name + "' is given twice");
+    if (given[static_cast<std::size_t>(position)])
+      fail("argument '" + symbol.arguments[static_cast<std::size_t>(position)].name + "' is given twice");
     given[static_cast<std::size_t>(position)] = &inputs[i].at("arg");
   }
   call.pattern.arguments.reserve(given.size());

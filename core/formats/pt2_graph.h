@@ -14,7 +14,7 @@ namespace retrograd::pt2 {
 /// Inputs, ops and outputs of the main graph.
 struct GraphBody {
   std::vector<ValueId> inputs;
-  std::vector<Argument> outputs;        ///< literals or holes into outputValues
+  std::vector<Argument> outputs;  ///< literals or holes into outputValues
   std::vector<ValueId> outputValues;
   std::vector<BoundSymbolId> ops;
 };
@@ -77,7 +77,7 @@ class GraphReader {
   const Progress& progress_;
   MetadataReader metadata_;
   std::unordered_map<std::string, Op> ops_;
-  std::vector<std::int32_t> writes_;               ///< by storage: how often it was written so far
+  std::vector<std::int32_t> writes_;  ///< by storage: how often it was written so far
   std::map<std::string, std::vector<Place>> unknown_;
   std::vector<Place> detached_, withoutGrad_;
   int depth_ = 0;

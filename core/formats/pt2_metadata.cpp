@@ -38,7 +38,10 @@ std::string dotted(std::string_view path) {
   std::string result;
   const auto isPart = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) || (c & 0x80); };
   for (std::size_t i = 0; i < path.size();) {
-    if (!isPart(path[i])) { ++i; continue; }
+    if (!isPart(path[i])) {
+      ++i;
+      continue;
+    }
     const auto begin = i;
     while (i < path.size() && isPart(path[i])) ++i;
     const auto part = path.substr(begin, i - begin);
@@ -86,7 +89,8 @@ NodeOrigin MetadataReader::read(const Json& node, std::string_view target) {
   origin.module = module(textOf(metadata->find("nn_module_stack")));
   const auto function = textOf(metadata->find("torch_fn")), from = textOf(metadata->find("from_node"));
   if (target == "aten.alias.default")
-    origin.stoppedGradient = function.find("detach") != std::string_view::npos || from.find("aten.detach.default") != std::string_view::npos;
+    origin.stoppedGradient =
+        function.find("detach") != std::string_view::npos || from.find("aten.detach.default") != std::string_view::npos;
   origin.ranWithoutGrad = target.starts_with("aten.") && !from.empty() && function.starts_with("wrap_with_set_grad_enabled");
   return origin;
 }

@@ -12,10 +12,14 @@ namespace {
 
 ValueKind kindOf(InputKind kind) {
   switch (kind) {
-    case InputKind::parameter: return ValueKind::parameter;
-    case InputKind::buffer: return ValueKind::buffer;
-    case InputKind::constant: return ValueKind::constant;
-    default: return ValueKind::input;
+    case InputKind::parameter:
+      return ValueKind::parameter;
+    case InputKind::buffer:
+      return ValueKind::buffer;
+    case InputKind::constant:
+      return ValueKind::constant;
+    default:
+      return ValueKind::input;
   }
 }
 
@@ -33,9 +37,11 @@ bool viewable(const TensorMeta& from, const TensorMeta& to) {
 }  // namespace
 
 bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMeta& to) {
-  static constexpr std::array<std::string_view, 9> unlessCopied{"aten.reshape", "aten.contiguous", "aten.to.", "aten.flatten", "aten.reshape_as",
-                                                                "aten.type_as", "aten.ravel", "aten._reshape_alias_copy", "aten.unflatten"};
-  const bool mayCopy = std::any_of(unlessCopied.begin(), unlessCopied.end(), [&](std::string_view n) { return symbol.name.starts_with(n); });
+  static constexpr std::array<std::string_view, 9> unlessCopied{"aten.reshape", "aten.contiguous",          "aten.to.",
+                                                                "aten.flatten", "aten.reshape_as",          "aten.type_as",
+                                                                "aten.ravel",   "aten._reshape_alias_copy", "aten.unflatten"};
+  const bool mayCopy =
+      std::any_of(unlessCopied.begin(), unlessCopied.end(), [&](std::string_view n) { return symbol.name.starts_with(n); });
   if (!mayCopy) return true;
   if (from.dtype != to.dtype || from.device != to.device || from.offset != to.offset) return false;
   if (symbol.name.starts_with("aten.contiguous") || symbol.name.starts_with("aten.to.") || symbol.name.starts_with("aten.type_as"))
@@ -108,7 +114,8 @@ void GraphReader::readOutput(const Json& output, StorageId shared, bool asToken,
   const auto name = valueName(output);
   if (name.empty()) {
     call.outputs.push_back({});  // None, or a number known when exporting
-  } else if (asToken || output.find("as_custom_obj") || output.find("as_sym_int") || output.find("as_sym_float") || output.find("as_sym_bool")) {
+  } else if (asToken || output.find("as_custom_obj") || output.find("as_sym_int") || output.find("as_sym_float") ||
+             output.find("as_sym_bool")) {
     call.outputs.push_back(defineOther(name, scope, ValueKind::activation));
   } else {
     call.outputs.push_back(defineTensor(name, scope, ValueKind::activation, shared));
@@ -118,7 +125,8 @@ void GraphReader::readOutput(const Json& output, StorageId shared, bool asToken,
 void GraphReader::readOutputs(const Json& node, const Op& op, Scope& scope, Call& call) {
   const auto outputs = node.at("outputs").items();
   // A Tensor[] return comes as one "as_tensors", or as an output for each of its tensors.
-  const bool spread = op.returns.size() == 1 && op.returns[0].list && !(outputs.size() == 1 && outputs[0].isObject() && outputs[0].only().value.isArray());
+  const bool spread =
+      op.returns.size() == 1 && op.returns[0].list && !(outputs.size() == 1 && outputs[0].isObject() && outputs[0].only().value.isArray());
   if (op.hasSchema && !spread && outputs.size() != op.returns.size())
     fail(std::to_string(outputs.size()) + " outputs where the schema has " + std::to_string(op.returns.size()) + " (" +
          document_.symbol(op.symbol).schema + ")");

@@ -30,10 +30,12 @@ std::string joined(const std::vector<std::string>& parts) {
 
 std::string unknownMessage(const std::string& name) {
   if (name.starts_with("torch._functorch.predispatch."))
-    return "unknown op " + name + ": a Python call that vmap leaves in a training graph; export the decomposed graph instead: "
+    return "unknown op " + name +
+           ": a Python call that vmap leaves in a training graph; export the decomposed graph instead: "
            "torch.export.save(torch.export.export(model, args).run_decompositions(), \"model.pt2\")";
   if (name.starts_with("aten.") || name.starts_with("prims."))
-    return "unknown op " + name + ": this LibTorch does not have it, or a file may not call it (ops that reach files, processes or the network)";
+    return "unknown op " + name +
+           ": this LibTorch does not have it, or a file may not call it (ops that reach files, processes or the network)";
   return "unknown op " + name + ": a custom op, registered in Python or by an extension; LibTorch alone cannot run it";
 }
 
@@ -94,8 +96,10 @@ void GraphReader::readSubgraph(const PendingGraph& pending, BoundSymbolId op, st
 
 void GraphReader::notePlaces(const Symbol& symbol, BoundSymbolId op, const NodeOrigin& origin) {
   if (!symbol.known) unknown_[symbol.name].push_back({op, placeOf(op)});
-  if (origin.stoppedGradient) detached_.push_back({op, placeOf(op)});
-  else if (origin.ranWithoutGrad) withoutGrad_.push_back({op, placeOf(op)});
+  if (origin.stoppedGradient)
+    detached_.push_back({op, placeOf(op)});
+  else if (origin.ranWithoutGrad)
+    withoutGrad_.push_back({op, placeOf(op)});
 }
 
 std::string GraphReader::placeOf(BoundSymbolId op) const {
@@ -115,16 +119,22 @@ std::vector<Problem> GraphReader::problems() const {
     all.push_back({severity, std::move(message), joined(texts), places.front().op.index});
   };
   for (const auto& [name, places] : unknown_)
-    add(Severity::error, unknownMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"), places);
+    add(Severity::error, unknownMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"),
+        places);
   for (const auto& place : metadata_.customFunctions())
-    all.push_back({Severity::warning,
-                   "a custom autograd.Function seems to be called here: export inlines its forward and loses its backward, so gradients through it "
-                   "are those of the ops inside",
-                   place, -1});
+    all.push_back(
+        {Severity::warning,
+         "a custom autograd.Function seems to be called here: export inlines its forward and loses its backward, so gradients through it "
+         "are those of the ops inside",
+         place, -1});
   if (!detached_.empty())
-    add(Severity::note, std::to_string(detached_.size()) + " detach() found again in a decomposed graph: no gradient flows through these aliases", detached_);
+    add(Severity::note,
+        std::to_string(detached_.size()) + " detach() found again in a decomposed graph: no gradient flows through these aliases",
+        detached_);
   if (!withoutGrad_.empty())
-    add(Severity::note, std::to_string(withoutGrad_.size()) + " ops of no_grad regions found again in a decomposed graph: no gradient flows through them", withoutGrad_);
+    add(Severity::note,
+        std::to_string(withoutGrad_.size()) + " ops of no_grad regions found again in a decomposed graph: no gradient flows through them",
+        withoutGrad_);
   return all;
 }
 

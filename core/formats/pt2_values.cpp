@@ -53,8 +53,8 @@ void checkExtent(const TensorMeta& meta) {
 DType dtypeOf(std::int64_t code) {
   static constexpr std::array<DType, 13> first{DType::u8,  DType::i8,  DType::i16, DType::i32,  DType::i64, DType::f16, DType::f32,
                                                DType::f64, DType::c32, DType::c64, DType::c128, DType::b8,  DType::bf16};
-  static constexpr std::array<DType, 8> second{DType::u16,        DType::f8e4m3fn,   DType::f8e5m2, DType::f8e4m3fnuz,
-                                               DType::f8e5m2fnuz, DType::f8e8m0fnu,  DType::u32,    DType::u64};
+  static constexpr std::array<DType, 8> second{DType::u16,        DType::f8e4m3fn,  DType::f8e5m2, DType::f8e4m3fnuz,
+                                               DType::f8e5m2fnuz, DType::f8e8m0fnu, DType::u32,    DType::u64};
   if (code >= 1 && code <= 13) return first[static_cast<std::size_t>(code - 1)];
   if (code >= 28 && code <= 35) return second[static_cast<std::size_t>(code - 28)];
   fail("unknown dtype code " + std::to_string(code));
@@ -79,7 +79,8 @@ std::string deviceOf(const Json& device) {
   if (index && !index->isNull()) {
     const auto i = index->integer();
     if (i < 0 || i > 127) fail("device index " + std::to_string(i));
-    name += ":" + std::to_string(i);
+    name += ':';
+    name += std::to_string(i);
   }
   return name;
 }
@@ -89,7 +90,7 @@ SymbolicInt readSymbolicInt(const Json& value) {
   if (key == "as_int") return {inner.integer(), {}};
   if (key != "as_expr") fail("expected a size, found '" + std::string(key) + "'");
   SymbolicInt n{1, shortExpression(inner.at("expr_str").text())};
-  if (n.expression.empty()) n.expression = "?";
+  if (n.expression.empty()) n.expression.push_back('?');
   if (const Json* hint = inner.find("hint"); hint && !hint->isNull()) n.value = hint->at("as_int").integer();
   return n;
 }

@@ -14,7 +14,7 @@ namespace retrograd::pt2 {
 /// A tensor of the archive that the graph may take as parameter, buffer or constant.
 struct Weight {
   TensorData tensor;
-  std::string record;         ///< in the archive; equal ones are one storage
+  std::string record;  ///< in the archive; equal ones are one storage
   bool requiresGrad = false;
   bool isParameter = false;
 };

@@ -10,11 +10,11 @@ namespace retrograd {
 /// A member of a zip archive as its central directory describes it, with the place of its bytes.
 struct ZipEntry {
   std::string name;
-  std::uint16_t method = 0;           ///< 0 stored, 8 deflated
+  std::uint16_t method = 0;  ///< 0 stored, 8 deflated
   std::uint32_t crc = 0;
-  std::uint64_t size = 0;             ///< of the content
-  std::uint64_t compressedSize = 0;   ///< of the bytes in the archive
-  std::uint64_t dataOffset = 0;       ///< of the first of them, from the archive's start
+  std::uint64_t size = 0;            ///< of the content
+  std::uint64_t compressedSize = 0;  ///< of the bytes in the archive
+  std::uint64_t dataOffset = 0;      ///< of the first of them, from the archive's start
 };
 
 /// True when the bytes begin as a zip archive does.

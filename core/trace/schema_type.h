@@ -7,8 +7,8 @@ namespace retrograd {
 
 /// A schema's type taken apart: "SymInt[2]?" is an optional list of 2 SymInt.
 struct SchemaType {
-  std::string element;           ///< "Tensor", "SymInt", "ScalarType", ...
-  bool optional = false;         ///< None may stand for the whole
+  std::string element;    ///< "Tensor", "SymInt", "ScalarType", ...
+  bool optional = false;  ///< None may stand for the whole
   bool list = false;
   bool optionalElement = false;  ///< "Tensor?[]": None may stand for an element
   std::int32_t length = -1;      ///< fixed length of a list, -1 when it has none

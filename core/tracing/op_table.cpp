@@ -29,10 +29,10 @@ std::optional<OpName> splitName(std::string_view text) {
 /// Ops that reach files, processes, the network or the process's own state, or that take raw memory: a file may not name them.
 bool isDenied(const OpName& op) {
   static constexpr std::array<std::string_view, 14> names{
-      "from_file", "save", "load", "set_data", "_cuda_getCurrentRawStream", "from_blob", "_tensor_to_list", "open", "system",
-      "wait_tensor", "record_stream", "_record_function_enter", "_fw_primal", "set_"};
-  if (std::find(names.begin(), names.end(), op.name) != names.end()) return op.name != "set_" || op.overload == "source_Storage" ||
-                                                                             op.overload == "source_Storage_storage_offset";
+      "from_file", "save",   "load",        "set_data",      "_cuda_getCurrentRawStream", "from_blob",  "_tensor_to_list",
+      "open",      "system", "wait_tensor", "record_stream", "_record_function_enter",    "_fw_primal", "set_"};
+  if (std::find(names.begin(), names.end(), op.name) != names.end())
+    return op.name != "set_" || op.overload == "source_Storage" || op.overload == "source_Storage_storage_offset";
   return op.name.find("rpc") != std::string::npos || op.name.find("file") != std::string::npos;
 }
 
@@ -57,20 +57,34 @@ std::string typeText(const c10::Argument& argument) {
 
 std::optional<DType> dtypeOf(at::ScalarType type) {
   switch (type) {
-    case at::kByte: return DType::u8;
-    case at::kChar: return DType::i8;
-    case at::kShort: return DType::i16;
-    case at::kInt: return DType::i32;
-    case at::kLong: return DType::i64;
-    case at::kHalf: return DType::f16;
-    case at::kFloat: return DType::f32;
-    case at::kDouble: return DType::f64;
-    case at::kComplexHalf: return DType::c32;
-    case at::kComplexFloat: return DType::c64;
-    case at::kComplexDouble: return DType::c128;
-    case at::kBool: return DType::b8;
-    case at::kBFloat16: return DType::bf16;
-    default: return std::nullopt;
+    case at::kByte:
+      return DType::u8;
+    case at::kChar:
+      return DType::i8;
+    case at::kShort:
+      return DType::i16;
+    case at::kInt:
+      return DType::i32;
+    case at::kLong:
+      return DType::i64;
+    case at::kHalf:
+      return DType::f16;
+    case at::kFloat:
+      return DType::f32;
+    case at::kDouble:
+      return DType::f64;
+    case at::kComplexHalf:
+      return DType::c32;
+    case at::kComplexFloat:
+      return DType::c64;
+    case at::kComplexDouble:
+      return DType::c128;
+    case at::kBool:
+      return DType::b8;
+    case at::kBFloat16:
+      return DType::bf16;
+    default:
+      return std::nullopt;
   }
 }
 
