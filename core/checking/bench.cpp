@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/debug/session.h"
-#include "core/execution/joint_run.h"
+#include "core/debug/joint_run.h"
 
 namespace retrograd {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/checking/compare.h"
 #include "core/checking/reference.h"
 #include "core/debug/session.h"
-#include "core/execution/joint_run.h"
+#include "core/debug/joint_run.h"
 #include "core/tracing/op_table.h"
 
 namespace retrograd {

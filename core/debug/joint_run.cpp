@@ -1,4 +1,4 @@
-#include "core/checking/joint_run.h"
+#include "core/debug/joint_run.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <map>
 
-#include "core/checking/eager.h"
+#include "core/debug/eager.h"
 #include "core/execution/evaluator.h"
 #include "core/debug/bindings.h"
 #include "core/debug/session.h"
