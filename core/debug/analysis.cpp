@@ -10,6 +10,7 @@
 #include "core/grad/transform.h"
 #include "core/split/split.h"
 #include "core/trace/dead_code.h"
+#include "core/trace/effects.h"
 #include "core/tracing/op_table.h"
 
 namespace retrograd {
@@ -156,17 +157,17 @@ bool isWritten(const ModelFile& file, ValueId input) {
     if (output.kind == OutputKind::inputMutation)
       for (std::size_t i = 0; i < file.computation.inputs.size(); ++i)
         if (file.computation.inputs[i].name == output.target && file.computation.trace.inputs[i] == input) return true;
-  // A write reaches the input through any chain of views; following every op's first operand finds them all.
+  // A write reaches the input through any chain of views; a view's first operand is its base.
   std::vector<char> alias(document.valueCount(), 0);
   alias[static_cast<std::size_t>(input.index)] = 1;
+  const auto isAlias = [&](ValueId id) { return id && alias[static_cast<std::size_t>(id.index)]; };
   for (auto op : file.computation.trace.ops) {
-    const auto& symbol = document.symbol(document.boundSymbol(op).symbol);
+    const auto written = writtenOperands(document, op);
+    if (std::any_of(written.begin(), written.end(), isAlias)) return true;
     const auto operands = document.operands(op);
-    if (operands.empty() || !operands[0] || !alias[static_cast<std::size_t>(operands[0].index)]) continue;
-    if (symbol.isMutable && symbol.arguments.size() && symbol.arguments[0].isWrite) return true;
-    if (symbol.isView)
-      for (auto output : document.outputs(op))
-        if (output) alias[static_cast<std::size_t>(output.index)] = 1;
+    if (operands.empty() || !isAlias(operands[0]) || !document.symbol(document.boundSymbol(op).symbol).isView) continue;
+    for (auto output : document.outputs(op))
+      if (output) alias[static_cast<std::size_t>(output.index)] = 1;
   }
   return false;
 }

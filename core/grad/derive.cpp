@@ -6,6 +6,7 @@
 
 #include "core/grad/autograd_walk.h"
 #include "core/trace/effects.h"
+#include "core/tracing/extra_derivatives.h"
 #include "core/tracing/generator.h"
 #include "core/tracing/op_table.h"
 #include "core/tracing/recorder.h"
@@ -235,6 +236,7 @@ BackwardVariant deriveBackward(Document& document, Rule& rule, const std::vector
 }  // namespace
 
 std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& request) {
+  registerExtraDerivatives();
   auto rule = std::make_unique<Rule>();
   rule->operandCount = static_cast<std::int32_t>(request.operands.size());
   rule->derivation.reset(new Derivation(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow, std::string(request.op)));
