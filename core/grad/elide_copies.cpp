@@ -17,6 +17,8 @@ class CopyElision {
     for (auto output : joint.outputs) read(output, static_cast<std::int64_t>(joint.ops.size()));
   }
 
+  std::size_t removedFromForward() const { return removedFromForward_; }
+
   std::vector<BoundSymbolId> run(std::vector<std::pair<BoundSymbolId, BoundSymbolId>>& replaced) {
     std::vector<BoundSymbolId> ops;
     for (std::size_t i = 0; i < joint_.ops.size(); ++i) {
@@ -28,6 +30,7 @@ class CopyElision {
       replaced.emplace_back(joint_.ops[i], written);
       replaced.emplace_back(joint_.ops[i + 1], written);
       ops.push_back(written);
+      if (i < joint_.forwardCount) ++removedFromForward_;
       ++i;
     }
     moveStorages();
@@ -88,6 +91,7 @@ class CopyElision {
   Document& document_;
   const Trace& joint_;
   std::vector<std::int64_t> lastRead_;      // by storage: position of the last op that reads it
+  std::size_t removedFromForward_ = 0;
   std::vector<StorageId> movedTo_;          // by storage: where its content lies now
 };
 
@@ -102,7 +106,7 @@ Trace elideCopies(Document& document, const Trace& joint) {
   CopyElision elision(document, joint);
   result.ops = elision.run(record.replaced);
   if (record.replaced.empty()) return joint;
-  for (std::size_t i = 0; i < record.replaced.size(); i += 2) result.forwardCount -= 1;  // writes stand in the forward alone
+  result.forwardCount -= elision.removedFromForward();
   record.parameters = {{"copies", std::to_string(record.replaced.size() / 2)}};
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.history.push_back(std::move(record));
