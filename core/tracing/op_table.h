@@ -9,3 +9,13 @@ namespace retrograd {
 std::optional<Symbol> lookupSymbol(std::string_view name);
 
 }  // namespace retrograd
+
+namespace c10 {
+class OperatorHandle;
+}
+namespace retrograd {
+
+/// Describes an op that is in hand, allow-listed or not: LibTorch's own formulas dispatch ops that no file may name.
+Symbol describeOperator(const c10::OperatorHandle& op);
+
+}  // namespace retrograd

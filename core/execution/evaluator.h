@@ -1,0 +1,65 @@
+#pragma once
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/grad/transform.h"
+#include "core/tracing/convert.h"
+
+namespace retrograd {
+
+/// Runs bound symbols one by one on real values. Holds the value of each ValueId and a generator state of its own, which is put in
+/// place around each op that draws, so that two evaluators do not disturb each other.
+class Evaluator {
+ public:
+  Evaluator(const Document& document, std::uint64_t seed);
+
+  void bind(ValueId id, c10::IValue value);
+  void release(ValueId id) { values_[static_cast<std::size_t>(id.index)] = c10::IValue(); }
+  bool has(ValueId id) const { return id && static_cast<std::size_t>(id.index) < values_.size() && !values_[static_cast<std::size_t>(id.index)].isNone(); }
+  const c10::IValue& value(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
+  at::Tensor tensor(ValueId id) const;
+
+  /// Runs the op and binds its outputs. An operand that it writes and that lies in borrowed memory (weights, inputs) is copied
+  /// first. Throws Error(execution) naming the op.
+  void run(BoundSymbolId op);
+
+  /// Makes the operands that `op` writes safe to write to; returns those that were replaced by a copy.
+  std::vector<ValueId> copyBorrowed(BoundSymbolId op);
+  bool draws(BoundSymbolId op) const;
+
+  at::Tensor generator() const { return generator_; }
+  void setGenerator(const at::Tensor& state) { generator_ = state; }
+  void seed(std::uint64_t seed);
+
+ private:
+  const PreparedCall& prepared(const BoundSymbol& bound);
+  void call(BoundSymbolId op, torch::jit::Stack& stack);
+
+  const Document& document_;
+  std::vector<c10::IValue> values_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<PreparedCall>> prepared_;
+  at::Tensor generator_;
+};
+
+/// Operands whose storage the op writes: by schema, and by the table of exceptions for ops that write without saying so.
+std::vector<ValueId> writtenBy(const Document& document, BoundSymbolId op);
+
+/// Real values for the grad transform: runs the joint as it grows.
+class Concretiser final : public RealValues {
+ public:
+  /// `bindings`: inputs by value; cotangents are asked of `cotangent` when first needed.
+  Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
+              std::function<at::Tensor(ValueId)> cotangent);
+  at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) override;
+
+ private:
+  void bindOperands(const Document& document, BoundSymbolId op);
+  Evaluator evaluator_;
+  std::size_t done_ = 0;
+  std::function<at::Tensor(ValueId)> cotangent_;
+};
+
+}  // namespace retrograd

@@ -1,0 +1,185 @@
+#include <array>
+
+#include "core/grad/joint_builder.h"
+#include "core/tracing/convert.h"
+#include "core/tracing/recorder.h"
+
+namespace retrograd {
+
+void JointBuilder::replayBackward() {
+  gradients_.resize(document_.valueCount());
+  seedCotangents();
+  region_ = {};
+  region_.gradMode = false;
+  for (std::size_t i = instances_.size(); i-- > 0;) {
+    progress_.check();
+    auto instance = instances_[i];
+    try {
+      replay(instance);
+    } catch (const Error& e) {
+      if (e.code() == ErrorCode::cancelled) throw;
+      throw e.at("backward of node " + std::string(document_.text(document_.boundSymbol(instance.op).name)));
+    }
+  }
+  nameTerms();
+}
+
+void JointBuilder::seedCotangents() {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    cotangents_.emplace_back();
+    const auto output = outputs_[i];
+    const auto kind = computation_.outputs[i].kind;
+    if (!output || !document_.isTensor(output) || !document_.value(output).requiresGrad) continue;
+    if (kind != OutputKind::user && kind != OutputKind::loss) continue;
+    if (options_.hasCotangent && !options_.hasCotangent(i)) continue;
+    const auto& like = document_.meta(document_.value(output).meta);
+    TensorMeta meta;
+    meta.dtype = like.dtype;
+    meta.device = like.device;
+    meta.sizes = like.sizes;
+    meta.strides = contiguousStrides(like.sizes);
+    Value value;
+    value.kind = ValueKind::cotangent;
+    value.meta = document_.internMeta(meta);
+    value.storage = document_.addStorage(meta.bytes(), {}, true);
+    value.name = document_.intern("cotangent_" + std::to_string(i));
+    cotangents_.back() = document_.addValue(value);
+    document_.storage(value.storage).first = cotangents_.back();
+    accumulate(output, cotangents_.back());
+  }
+}
+
+void JointBuilder::replay(Instance& instance) {
+  if (!instance.rule) {  // the gradient passes unchanged
+    const auto gradient = gradients_[static_cast<std::size_t>(instance.to.index)].value;
+    if (gradient) accumulate(instance.from, gradient);
+    return;
+  }
+  const Rule& rule = *instance.rule;
+  std::vector<MetaId> metas(rule.outputs.size());
+  std::vector<ValueId> cotangents(rule.outputs.size());
+  bool any = false;
+  for (std::size_t o = 0; o < rule.outputs.size(); ++o) {
+    if (!rule.outputRequiresGrad[o]) continue;
+    const auto gradient = gradients_[static_cast<std::size_t>(output(instance, o).index)].value;
+    if (!gradient) continue;
+    metas[o] = document_.value(gradient).meta;
+    cotangents[o] = gradient;
+    any = true;
+  }
+  if (!any) return;  // A14: no output of it leads to a result
+  const auto& variant = variantFor(instance, metas, cotangents);
+  emitVariant(instance, variant, cotangents);
+}
+
+const BackwardVariant& JointBuilder::variantFor(Instance& instance, const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents) {
+  if (!instance.withData) {
+    try {
+      return backwardVariant(document_, *instance.rule, metas);
+    } catch (const NeedsData&) {
+      if (!options_.realValues) throw Error(ErrorCode::needsData, "its derivative reads data, and no inputs are at hand");
+    }
+    // Derive once more with real operands; the locals come out the same, as the op runs the same way.
+    const std::string name = document_.symbol(instance.symbol).name;
+    const CallPattern calls = document_.pattern(instance.pattern);
+    const std::span<const ValueId> tensors(locals_.data() + instance.localsBegin, static_cast<std::size_t>(instance.rule->operandCount));
+    const auto before = region_.autocast;
+    if (instance.autocast > 0) region_.autocast = autocasts_[static_cast<std::size_t>(instance.autocast) - 1];
+    auto rule = deriveWithData(requestFor(name, calls, tensors, true), tensors);
+    region_.autocast = before;
+    if (rule->locals.size() != instance.rule->locals.size()) throw Error(ErrorCode::internal, "it traces differently with data", name);
+    instance.rule = cache_.keep(std::move(rule));
+    result_.dataDependent.push_back(name + " (backward)");
+  }
+  std::vector<at::Tensor> values;
+  for (auto cotangent : cotangents) values.push_back(cotangent ? real(cotangent) : at::Tensor());
+  return backwardVariant(document_, *instance.rule, metas, values);
+}
+
+void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& variant, const std::vector<ValueId>& cotangents) {
+  const Rule& rule = *instance.rule;
+  const auto begin = locals_.size();
+  const auto forwardLocals = rule.locals.size();
+  locals_.resize(begin + forwardLocals + variant.locals.size());
+  std::copy_n(locals_.begin() + static_cast<std::ptrdiff_t>(instance.localsBegin), forwardLocals, locals_.begin() + static_cast<std::ptrdiff_t>(begin));
+  auto& storages = storageScratch_;
+  storages.clear();
+  for (std::size_t i = 0; i < forwardLocals; ++i) {
+    const auto number = rule.locals[i].storage;
+    if (number < 0) continue;
+    if (static_cast<std::size_t>(number) >= storages.size()) storages.resize(static_cast<std::size_t>(number) + 1);
+    storages[static_cast<std::size_t>(number)] = document_.value(locals_[begin + i]).storage;
+  }
+  std::int16_t onlyOutput = -1;
+  int defined = 0;
+  for (std::size_t o = 0; o < cotangents.size(); ++o) {
+    if (!cotangents[o]) continue;
+    const auto local = static_cast<std::size_t>(variant.cotangents[o]);
+    locals_[begin + local] = cotangents[o];
+    const auto number = static_cast<std::size_t>(variant.locals[local - forwardLocals].storage);
+    if (number >= storages.size()) storages.resize(number + 1);
+    storages[number] = document_.value(cotangents[o]).storage;
+    onlyOutput = ++defined == 1 ? static_cast<std::int16_t>(o) : std::int16_t{-1};
+  }
+  for (std::size_t i = 0; i < variant.locals.size(); ++i) {
+    auto& slot = locals_[begin + forwardLocals + i];
+    if (slot || variant.locals[i].storage == RuleLocal::foreign) continue;
+    slot = makeValue(variant.locals[i], storages, ValueKind::gradient);
+  }
+  addConstants(variant.constants, begin);
+  for (const auto& op : variant.ops) {
+    Origin origin;
+    origin.op = instance.op;
+    origin.role = Role::gradient;
+    origin.operand = op.operand;
+    origin.output = onlyOutput;
+    if (op.operand >= 0) origin.value = locals_[begin + static_cast<std::size_t>(op.operand)];
+    emit(op, begin, origin);
+  }
+  for (std::size_t i = 0; i < variant.gradients.size(); ++i)
+    if (variant.gradients[i] >= 0) accumulate(locals_[begin + i], locals_[begin + static_cast<std::size_t>(variant.gradients[i])]);
+}
+
+void JointBuilder::accumulate(ValueId value, ValueId gradient) {
+  auto& slot = gradients_[static_cast<std::size_t>(value.index)];
+  slot.terms.push_back(gradient);
+  if (!slot.value) {
+    slot.value = gradient;
+    return;
+  }
+  static const CallPattern add{{Argument::ofOperand(0), Argument::ofOperand(1), Argument::ofInt(1)}, {}, 2, {-1}};
+  const std::array<ValueId, 2> tensors{slot.value, gradient};
+  bool withData = false;
+  Rule& rule = *ruleFor(internOp("aten.add.Tensor"), document_.internPattern(add), tensors, false, withData);
+  const auto begin = locals_.size();
+  locals_.resize(begin + rule.locals.size());
+  std::copy(tensors.begin(), tensors.end(), locals_.begin() + static_cast<std::ptrdiff_t>(begin));
+  auto& storages = storageScratch_;
+  storages.clear();
+  for (std::size_t i = tensors.size(); i < rule.locals.size(); ++i) locals_[begin + i] = makeValue(rule.locals[i], storages, ValueKind::gradient);
+  Origin origin;
+  origin.role = Role::accumulation;
+  origin.value = value;
+  if (const auto producer = document_.value(value).producer) {
+    const auto& bound = document_.boundSymbol(producer);
+    origin.op = bound.origin.role == Role::none ? producer : bound.origin.op;
+  }
+  for (const auto& op : rule.forward) slot.additions.push_back(emit(op, begin, origin));
+  slot.value = locals_[begin + static_cast<std::size_t>(rule.outputs[0])];
+}
+
+/// The k-th addition into a value sums the first k + 1 terms: one list in the document serves them all.
+void JointBuilder::nameTerms() {
+  for (const auto& gradient : gradients_) {
+    if (gradient.additions.empty()) continue;
+    Origin shared;
+    document_.setTerms(shared, gradient.terms);
+    for (std::size_t k = 0; k < gradient.additions.size(); ++k) {
+      auto& origin = document_.boundSymbol(gradient.additions[k]).origin;
+      origin.termsBegin = shared.termsBegin;
+      origin.termCount = static_cast<std::uint16_t>(std::min<std::size_t>(k + 2, gradient.terms.size()));
+    }
+  }
+}
+
+}  // namespace retrograd

@@ -1,0 +1,30 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "core/grad/rule.h"
+
+namespace retrograd {
+
+/// An op to derive a rule for, by LibTorch's own decomposition and derivative formulas.
+struct DeriveRequest {
+  std::string_view op;                     ///< "aten.linear.default"
+  const CallPattern* pattern = nullptr;    ///< numbers already substituted; holes are tensors
+  std::vector<MetaId> operands;            ///< by hole
+  std::vector<char> requiresGrad;          ///< by hole
+  bool gradMode = true;
+  AutocastState autocast;
+  std::vector<at::Tensor> real;            ///< real operands, for ops that data decide; empty: shapes alone
+  bool runReal = false;                    ///< trace on the real operands throughout (sparse results)
+};
+
+/// Runs the op once on hollow tensors under interception. An operand that the op writes is cloned first, so that the rule itself
+/// never writes to its operands (native_batch_norm's running statistics excepted, see effects.h).
+/// Throws NeedsData when data decide and `real` is empty; Error(unsupportedOp) naming the op when LibTorch refuses it.
+std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& request);
+
+/// The rule's backward for cotangents with these metas (none: no cotangent came); made on first use.
+/// `real`: the cotangents' data, where the formula reads data (the rule was then derived with real operands too).
+/// Throws as deriveRule().
+const BackwardVariant& backwardVariant(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real = {});
+
+}  // namespace retrograd

@@ -1,0 +1,98 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/trace/document.h"
+#include "core/trace/tensor_data.h"
+
+namespace retrograd {
+
+/// One dispatched op of a rule, over the rule's local values.
+struct RuleOp {
+  SymbolId symbol;
+  PatternId pattern;
+  std::vector<std::int32_t> operands;
+  std::vector<std::int32_t> outputs;   ///< -1: undefined
+  std::uint8_t effects = 0;
+  std::int16_t operand = -1;           ///< backward: the least forward operand whose gradient needs this op
+};
+
+struct RuleLocal {
+  static constexpr std::int32_t foreign = -2;
+
+  MetaId meta;                         ///< none: a number
+  std::int32_t storage = -1;           ///< number within the rule; equal numbers share memory; foreign: of another variant, unused here
+  std::int64_t storageBytes = 0;
+};
+
+/// Tensors that are literals inside a formula, by local.
+using RuleConstants = std::vector<std::pair<std::int32_t, TensorData>>;
+
+/// The backward of a rule for one set of defined cotangents. Locals continue the forward's numbering.
+struct BackwardVariant {
+  std::vector<RuleOp> ops;
+  std::vector<RuleLocal> locals;              ///< from Rule::locals.size() on
+  std::vector<std::int32_t> cotangents;       ///< local by flat output; -1 where none came
+  std::vector<std::int32_t> gradients;        ///< local by tensor operand; -1 where there is none
+  RuleConstants constants;
+  std::vector<std::string> dataDependent;
+};
+
+/// Keeps LibTorch's autograd graph of the rule's op alive, from which backward variants are derived when first needed.
+class Derivation;
+struct DerivationDeleter {
+  void operator()(Derivation*) const;
+};
+
+/// What an op becomes under given literals, operand shapes and requires_grad: the ops that LibTorch dispatches for it, and the
+/// ops of its derivative. Locals [0, operandCount) are the tensor operands.
+struct Rule {
+  std::int32_t operandCount = 0;
+  std::vector<RuleOp> forward;
+  std::vector<RuleLocal> locals;
+  std::vector<std::int32_t> outputs;                    ///< local by flat output; -1 undefined; < operandCount: an operand returned as it is
+  std::vector<std::optional<Argument>> numbers;         ///< flat outputs that are numbers
+  std::vector<char> outputRequiresGrad;
+  bool anyRequiresGrad = false;
+  std::vector<std::pair<std::int32_t, std::int32_t>> written;  ///< (operand, local that holds its content afterwards)
+  RuleConstants constants;
+  std::vector<std::string> dataDependent;               ///< ops of it whose result data decided; such a rule is not cached
+  std::map<std::vector<std::int32_t>, BackwardVariant> variants;  ///< by cotangent MetaId, -1 where none
+  std::unique_ptr<Derivation, DerivationDeleter> derivation;
+};
+
+/// Autocast as a region of the computation sets it.
+struct AutocastState {
+  bool active = false;   ///< a region sets it at all
+  bool enabled = false;
+  Device::Type device = Device::Type::cpu;
+  std::optional<DType> dtype;
+  bool operator==(const AutocastState&) const = default;
+};
+
+/// Rules by signature: op, literals, per tensor operand its meta (dtype, sizes, strides, device, lazy bits) and requires_grad;
+/// grad mode and autocast. Belongs to one Document, whose ids its rules use.
+class RuleCache {
+ public:
+  using Key = std::vector<std::int32_t>;
+  Rule* find(const Key& key);
+  Rule* insert(const Key& key, std::unique_ptr<Rule> rule);
+  /// A rule that data decided: kept alive, never found again.
+  Rule* keep(std::unique_ptr<Rule> rule);
+  std::size_t size() const { return rules_.size(); }
+  void clear();
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  std::unordered_map<Key, std::unique_ptr<Rule>, Hash> rules_;
+  std::vector<std::unique_ptr<Rule>> once_;
+};
+
+}  // namespace retrograd

@@ -1,0 +1,44 @@
+#include "core/split/split.h"
+
+namespace retrograd {
+
+SplitResult splitJoint(const Document& document, const Trace& joint, std::size_t inputCount) {
+  SplitResult result;
+  auto& [forward, backward] = result;
+  const auto border = joint.ops.begin() + static_cast<std::ptrdiff_t>(joint.forwardCount);
+  forward.kind = TraceKind::forward;
+  forward.name = "forward";
+  forward.ops.assign(joint.ops.begin(), border);
+  forward.forwardCount = forward.ops.size();
+  forward.inputs.assign(joint.inputs.begin(), joint.inputs.begin() + static_cast<std::ptrdiff_t>(inputCount));
+  forward.resultCount = joint.resultCount;
+  forward.outputs.assign(joint.outputs.begin(), joint.outputs.begin() + static_cast<std::ptrdiff_t>(joint.resultCount));
+
+  backward.kind = TraceKind::backward;
+  backward.name = "backward";
+  backward.ops.assign(border, joint.ops.end());
+  backward.outputs.assign(joint.outputs.begin() + static_cast<std::ptrdiff_t>(joint.resultCount), joint.outputs.end());
+  backward.resultCount = backward.outputs.size();
+
+  std::vector<char> known(document.valueCount(), 0);  // defined in the backward, a cotangent, or saved already
+  for (std::size_t i = inputCount; i < joint.inputs.size(); ++i)
+    if (joint.inputs[i]) known[static_cast<std::size_t>(joint.inputs[i].index)] = 1;
+  const auto read = [&](ValueId value) {
+    if (!value || known[static_cast<std::size_t>(value.index)]) return;
+    known[static_cast<std::size_t>(value.index)] = 1;
+    backward.inputs.push_back(value);
+  };
+  for (auto op : backward.ops) {
+    for (auto operand : document.operands(op)) read(operand);
+    for (auto output : document.outputs(op))
+      if (output) known[static_cast<std::size_t>(output.index)] = 1;
+  }
+  for (auto output : backward.outputs) read(output);
+  backward.savedCount = backward.inputs.size();
+  forward.savedCount = backward.savedCount;
+  forward.outputs.insert(forward.outputs.end(), backward.inputs.begin(), backward.inputs.end());
+  backward.inputs.insert(backward.inputs.end(), joint.inputs.begin() + static_cast<std::ptrdiff_t>(inputCount), joint.inputs.end());
+  return result;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,99 @@
+#include "core/trace/effects.h"
+
+#include <array>
+
+namespace retrograd {
+namespace {
+
+/// Ops that write arguments their schema does not mark, while `flag` is true.
+struct SilentWrite {
+  std::string_view op;  ///< without overload
+  std::array<std::string_view, 2> written;
+  std::string_view flag;
+};
+constexpr std::array<SilentWrite, 7> silentWrites{{
+    {"aten.batch_norm", {"running_mean", "running_var"}, "training"},
+    {"aten.native_batch_norm", {"running_mean", "running_var"}, "training"},
+    {"aten.cudnn_batch_norm", {"running_mean", "running_var"}, "training"},
+    {"aten.miopen_batch_norm", {"running_mean", "running_var"}, "training"},
+    {"aten._batch_norm_impl_index", {"running_mean", "running_var"}, "training"},
+    {"aten.instance_norm", {"running_mean", "running_var"}, "use_input_stats"},
+    {"aten.batch_norm_gather_stats", {"running_mean", "running_var"}, ""},
+}};
+
+const SilentWrite* findSilentWrite(std::string_view name) {
+  const auto base = name.substr(0, name.rfind('.'));
+  for (const auto& entry : silentWrites)
+    if (entry.op == base) return &entry;
+  return nullptr;
+}
+
+/// A flag that is not a literal counts as set.
+bool isSet(const Symbol& symbol, const CallPattern& pattern, std::string_view flag) {
+  const int i = flag.empty() ? -1 : symbol.argumentIndex(flag);
+  if (i < 0 || static_cast<std::size_t>(i) >= pattern.arguments.size()) return true;
+  const auto& argument = pattern.arguments[static_cast<std::size_t>(i)];
+  return argument.kind != Argument::Kind::boolean || argument.integer != 0;
+}
+
+bool bodyWrites(const Document& document, const Subgraph& body);
+
+bool subgraphsWrite(const Document& document, const Argument& argument) {
+  if (argument.kind == Argument::Kind::subgraph) return bodyWrites(document, document.subgraph(SubgraphId(argument.integer)));
+  for (const auto& item : argument.items)
+    if (subgraphsWrite(document, item)) return true;
+  return false;
+}
+
+bool bodyWrites(const Document& document, const Subgraph& body) {
+  for (auto op : body.ops)
+    if (!writtenOperands(document, op).empty()) return true;
+  return false;
+}
+
+std::vector<ValueId> tensorOperands(const Document& document, BoundSymbolId op) {
+  std::vector<ValueId> found;
+  for (auto value : document.operands(op))
+    if (value && document.isTensor(value)) found.push_back(value);
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::size_t> writtenArguments(const Symbol& symbol, const CallPattern& pattern) {
+  std::vector<std::size_t> written;
+  if (symbol.isMutable)
+    for (std::size_t i = 0; i < symbol.arguments.size(); ++i)
+      if (symbol.arguments[i].isWrite) written.push_back(i);
+  if (const auto* silent = findSilentWrite(symbol.name); silent && isSet(symbol, pattern, silent->flag))
+    for (auto argument : silent->written)
+      if (const int i = symbol.argumentIndex(argument); i >= 0) written.push_back(static_cast<std::size_t>(i));
+  return written;
+}
+
+std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op) {
+  const auto& bound = document.boundSymbol(op);
+  const auto& symbol = document.symbol(bound.symbol);
+  const auto& pattern = document.pattern(bound.pattern);
+  if (symbol.isHigherOrder) {
+    for (const auto& argument : pattern.arguments)
+      if (subgraphsWrite(document, argument)) return tensorOperands(document, op);
+    return {};
+  }
+  std::vector<ValueId> written;
+  const auto operands = document.operands(op);
+  for (auto i : writtenArguments(symbol, pattern)) {
+    if (i >= pattern.arguments.size()) continue;
+    forEachOperand(pattern.arguments[i], [&](std::size_t hole) {
+      if (hole < operands.size() && operands[hole]) written.push_back(operands[hole]);
+    });
+  }
+  return written;
+}
+
+bool hasSideEffect(const Document& document, BoundSymbolId op) {
+  constexpr auto seen = effect::writes | effect::random | effect::opaque;
+  return (document.boundSymbol(op).effects & seen) != 0 || !writtenOperands(document, op).empty();
+}
+
+}  // namespace retrograd

@@ -1,0 +1,181 @@
+#include "core/trace/printer.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/core/trace/build.h"
+
+namespace retrograd {
+namespace {
+
+using test::Builder;
+
+/// x @ w.t() + its gradient, as linear's backward is.
+struct LinearJoint : Builder {
+  ValueId x = input("x", {4, 3});
+  ValueId w = input("w", {2, 3}, ValueKind::parameter);
+  BoundSymbolId linear = bind(symbol("aten.linear.default", 2), {x, w}, {value({4, 2}, ValueKind::activation, "linear")});
+
+  Origin origin(Role role, int operand = -1) const {
+    Origin from;
+    from.op = linear;
+    from.role = role;
+    from.operand = static_cast<std::int16_t>(operand);
+    return from;
+  }
+};
+
+TEST(Printer, backwardLineNamesItsForwardOp) {
+  LinearJoint b;
+  const auto ct = b.value({4, 2}, ValueKind::cotangent);
+  const auto out = b.value({4, 3});
+  const auto op = b.bind(b.symbol("aten.mm.default", 2), {ct, b.w}, {out}, b.origin(Role::gradient, 0));
+  EXPECT_EQ(printCall(b.document, op), "t4 = torch.ops.aten.mm.default(t3, w)");
+  EXPECT_EQ(printComment(b.document, op), "t4: \"cpu f32[4, 3]\", forward: linear: \"torch.ops.aten.linear.default\"");
+}
+
+TEST(Printer, forwardOpOfTheJointNamesItsComputationOpWhereItDiffers) {
+  LinearJoint b;
+  const auto t = b.bind(b.symbol("aten.t.default"), {b.w}, {b.value({3, 2})}, b.origin(Role::forward));
+  EXPECT_EQ(printComment(b.document, t), "t3: \"cpu f32[3, 2]\", computation: linear: \"torch.ops.aten.linear.default\"");
+  const auto same = b.bind(b.symbol("aten.linear.default", 2), {b.x, b.w}, {b.value({4, 2})}, b.origin(Role::forward));
+  EXPECT_EQ(printComment(b.document, same), "t4: \"cpu f32[4, 2]\"");
+}
+
+TEST(Printer, accumulationNamesValueAndAllTerms) {
+  LinearJoint b;
+  const auto g1 = b.value({4, 3}, ValueKind::gradient), g2 = b.value({4, 3}, ValueKind::gradient);
+  Origin from;
+  from.role = Role::accumulation;
+  from.value = b.x;
+  b.document.setTerms(from, std::vector{g1, g2});
+  const auto op = b.bind(b.symbol("aten.add.Tensor", 2), {g1, g2}, {b.value({4, 3})}, from);
+  EXPECT_EQ(printComment(b.document, op), "t5: \"cpu f32[4, 3]\", accumulation: gradient of x = t3 + t4, forward: x: \"input\"");
+}
+
+TEST(Printer, literalsAreWrittenAsPythonWritesThem) {
+  Builder b;
+  const auto print = [&](const Argument& a) { return printArgument(b.document, a, {}); };
+  EXPECT_EQ(print(Argument::ofNone()), "None");
+  EXPECT_EQ(print(Argument::ofBool(true)), "True");
+  EXPECT_EQ(print(Argument::ofReal(1)), "1.0");
+  EXPECT_EQ(print(Argument::ofReal(1e-5)), "1e-05");
+  EXPECT_EQ(print(Argument::ofReal(-std::numeric_limits<double>::infinity())), "-float('inf')");
+  EXPECT_EQ(print(Argument::ofDType(DType::bf16)), "torch.bfloat16");
+  EXPECT_EQ(print(Argument::ofString("a\"b")), "\"a\\\"b\"");
+  EXPECT_EQ(print(Argument::ofMemoryFormat(2)), "torch.channels_last");
+  EXPECT_EQ(print(Argument::ofList({Argument::ofInt(1), Argument::ofInt(-1)})), "[1, -1]");
+}
+
+TEST(Printer, defaultsAreLeftOutAndKeywordsNamed) {
+  Builder b;
+  const auto x = b.input("x", {2});
+  Symbol s;
+  s.name = "aten.foo.default";
+  s.arguments = {Builder::entry("self"), Builder::entry("dim", "int"), Builder::entry("keepdim", "bool"), Builder::entry("dtype", "ScalarType?")};
+  s.arguments[1].defaultValue = Argument::ofInt(0);
+  s.arguments[2].defaultValue = Argument::ofBool(false);
+  s.arguments[3].keywordOnly = true;
+  s.arguments[3].defaultValue = Argument::ofNone();
+  const auto id = b.document.internSymbol(s);
+  const auto print = [&](Argument dim, Argument keep, Argument dtype) {
+    CallPattern p{{Argument::ofOperand(0), dim, keep, dtype}, {}, 1, {}};
+    return printCall(b.document, b.bind(id, p, {x}, {}));
+  };
+  EXPECT_EQ(print(Argument::ofMissing(), Argument::ofBool(false), Argument::ofNone()), "torch.ops.aten.foo.default(x)");
+  EXPECT_EQ(print(Argument::ofMissing(), Argument::ofBool(true), Argument::ofMissing()), "torch.ops.aten.foo.default(x, 0, True)");
+  EXPECT_EQ(print(Argument::ofInt(1), Argument::ofMissing(), Argument::ofDType(DType::f64)), "torch.ops.aten.foo.default(x, 1, dtype=torch.float64)");
+}
+
+TEST(Printer, severalOutputsAreATupleListsStandInBrackets) {
+  Builder b;
+  const auto x = b.input("x", {2});
+  const auto s = b.symbol("aten.foo.default", 1, 2);
+  const auto plain = b.bind(s, {x}, {b.value({2}), ValueId()});
+  EXPECT_EQ(printCall(b.document, plain), "(t1, _) = torch.ops.aten.foo.default(x)");
+  CallPattern p{{Argument::ofOperand(0)}, {}, 1, {-1, 2}};
+  const auto list = b.bind(s, p, {x}, {b.value({2}), b.value({2}), b.value({2})});
+  EXPECT_EQ(printCall(b.document, list), "(t2, [t3, t4]) = torch.ops.aten.foo.default(x)");
+}
+
+TEST(Printer, wholeForwardTrace) {
+  Builder b;
+  const auto x = b.input("x", {3});
+  const auto w = b.input("w", {3}, ValueKind::parameter);
+  const auto line = b.document.internSource({{"/home/someone/model.py", 31, "forward", "h = (x * self.w).sin()"}});
+  const auto h = b.call("aten.mul.Tensor", {x, w});
+  b.document.boundSymbol(b.trace.ops.back()).source = line;
+  const auto s = b.call("aten.sin.default", {h});
+  b.document.boundSymbol(b.trace.ops.back()).source = line;
+  const auto c = b.call("aten.cos.default", {s});
+  b.trace.kind = TraceKind::forward;
+  b.trace.outputs = {c, ValueId(), h};
+  b.trace.resultCount = 2;
+  b.trace.history.push_back({"Split", {}, "joint", 0, {}});
+  EXPECT_EQ(printTrace(b.document, b.trace), R"(# Constructed by Split (took 0 milliseconds)
+import torch
+
+def forward(x, w):
+    # x: "cpu f32[3]"
+    # w: "cpu f32[3]", parameter
+
+    # model.py:31: h = (x * self.w).sin()
+    t2 = torch.ops.aten.mul.Tensor(x, w)  # t2: "cpu f32[3]"
+    t3 = torch.ops.aten.sin.default(t2)  # t3: "cpu f32[3]"
+    t4 = torch.ops.aten.cos.default(t3)  # t4: "cpu f32[3]"
+    del t3
+    return (t4, None), (t2,)
+)");
+}
+
+TEST(Printer, backwardDeletesItsInputsToo) {
+  Builder b;
+  const auto saved = b.value({3}), ct = b.value({3}, ValueKind::cotangent);
+  b.trace.inputs = {saved, ct, ValueId()};
+  b.trace.savedCount = 1;
+  b.trace.kind = TraceKind::backward;
+  const auto g = b.call("aten.mul.Tensor", {ct, saved});
+  b.trace.outputs = {g, ValueId()};
+  EXPECT_EQ(printTrace(b.document, b.trace), R"(import torch
+
+def backward(t0, t1, _2):
+    # t0: "cpu f32[3]", saved for backward
+    # t1: "cpu f32[3]", cotangent
+
+    t2 = torch.ops.aten.mul.Tensor(t1, t0)  # t2: "cpu f32[3]"
+    del t1, t0
+    return (t2, None)
+)");
+}
+
+TEST(Printer, bodiesOfHigherOrderOpsAreNestedFunctions) {
+  Builder b;
+  const auto x = b.input("x", {3});
+  Subgraph body{"true_graph_0", {x}, {Argument::ofOperand(0)}, {}, {}};
+  const auto y = b.call("aten.sin.default", {x});
+  body.ops = std::move(b.trace.ops);
+  body.outputValues = {y};
+  b.trace.ops.clear();
+  const auto id = b.document.addSubgraph(body);
+  Symbol cond;
+  cond.name = "higher_order.cond";
+  cond.isHigherOrder = true;
+  CallPattern p{{Argument::ofOperand(0), Argument::ofSubgraph(id)}, {"", ""}, 1, {}};
+  b.trace.outputs = {b.value({3})};
+  b.bind(b.document.internSymbol(cond), p, {x}, {b.trace.outputs[0]});
+  EXPECT_EQ(printTrace(b.document, b.trace), R"(import torch
+
+def computation(x):
+    # x: "cpu f32[3]"
+
+    def true_graph_0(x):
+        t1 = torch.ops.aten.sin.default(x)  # t1: "cpu f32[3]"
+        return (t1,)
+    t2 = torch.ops.higher_order.cond(x, true_graph_0)  # t2: "cpu f32[3]"
+    return (t2,)
+)");
+}
+
+}  // namespace
+}  // namespace retrograd
