@@ -33,6 +33,8 @@ class ListingsArea : public QWidget {
 
   QByteArray saveLayout() const { return splitter_->saveState(); }
   void restoreLayout(const QByteArray& state) { splitter_->restoreState(state); }
+  /// Brings the switches' states and tooltips up to date.
+  void refreshToggles() { toggled(); }
   /// Joint, forward and backward, equally wide.
   void resetLayout();
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <QDockWidget>
 #include <QLabel>
 #include <QMainWindow>
 #include <QSettings>

@@ -16,7 +16,6 @@ struct DocumentController::Slot {
 struct DocumentController::Opened {
   std::shared_ptr<OpenDocument> document;
   std::shared_ptr<Slot> slot;
-  QString noRunReason;
 };
 
 namespace {
@@ -73,13 +72,13 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks) {
     opened->document = prepare(analysis, request, progress);
     opened->slot = std::make_shared<Slot>();
     if (!analysis->derived()) {
-      opened->noRunReason = tr("There is no forward and backward to run: see Problems");
+      opened->document->noRunReason = tr("There is no forward and backward to run: see Problems");
     } else {
       try {
         opened->slot->runner = engine->run(analysis);
       } catch (const Error& error) {
         if (error.code() == ErrorCode::cancelled) throw;
-        opened->noRunReason = QString::fromStdString(error.what());
+        opened->document->noRunReason = QString::fromStdString(error.what());
       }
     }
     return [this, number, opened, keepMarks] {
@@ -112,14 +111,16 @@ void DocumentController::publish(const std::shared_ptr<Opened>& opened, bool kee
   document_ = opened->document;
   goal_ = 0;
   Execution execution;
-  execution.available = opened->noRunReason.isEmpty();
-  execution.unavailableReason = opened->noRunReason;
+  execution.available = opened->document->noRunReason.isEmpty();
+  execution.unavailableReason = opened->document->noRunReason;
   execution.size = document_->program.size();
   execution.forwardSize = document_->program.forwardSize();
   execution.current = document_->program.opAt(0);
   execution.breakOnBadNumber = execution_->now().breakOnBadNumber;
   // The document comes first: who hears of new breakpoints looks them up in it.
+  breakpointsMatch_ = false;
   Q_EMIT documentChanged();
+  breakpointsMatch_ = true;
   execution_->setBreakpoints(std::move(breakpoints));
   execution_->set(execution);
   pushBreakpoints();

@@ -21,6 +21,7 @@ struct OpenDocument {
   std::array<std::shared_ptr<const TraceIndex>, 4> traces;   ///< by TraceKind
   SavedValues saved;
   Program program;
+  QString noRunReason;   ///< why it cannot be run; empty when it can
   std::uint64_t generation = 0;
 
   const TraceIndex& trace(TraceKind kind) const { return *traces[static_cast<std::size_t>(kind)]; }
@@ -40,11 +41,15 @@ class DocumentController : public QObject {
   const std::shared_ptr<const OpenDocument>& document() const { return document_; }
   Worker& worker() { return *worker_; }
   bool opening() const { return opening_; }
+  /// Whether ExecutionState's breakpoints are of this document: false between a document's coming and its breakpoints'.
+  bool breakpointsMatch() const { return breakpointsMatch_; }
 
   /// Opens in place of what is open, which stays until the new one is there and for good if that fails.
   void open(const OpenRequest& request);
   /// Reads the file anew with the same inputs; breakpoints are found again by key.
   void reload();
+  /// Opens the file that is open with other inputs; breakpoints are kept.
+  void reopen(const OpenRequest& request) { startOpen(request, true); }
   void cancelOpen();
   void close();
 
@@ -101,6 +106,7 @@ class DocumentController : public QObject {
   std::uint64_t generation_ = 0;
   std::uint64_t openNumber_ = 0;    ///< of the newest open; answers of older ones are dropped
   bool opening_ = false;
+  bool breakpointsMatch_ = true;
   std::size_t goal_ = 0;            ///< where the steps asked for so far lead to
 };
 

@@ -1,0 +1,17 @@
+#pragma once
+#include <QTreeView>
+
+#include "views/models/inspector_model.h"
+
+namespace retrograd::views {
+
+/// What the trees of the docks have in common: name for screen readers, whole rows, no frame.
+void prepareTree(QTreeView& tree, const QString& name, bool uniform);
+
+/// The op a row leads to (opRole); may be invalid.
+inline BoundSymbolId opOf(const QModelIndex& index) {
+  const auto op = index.data(opRole);
+  return op.isValid() ? BoundSymbolId(op.toInt()) : BoundSymbolId();
+}
+
+}  // namespace retrograd::views
