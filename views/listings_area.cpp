@@ -1,6 +1,7 @@
 #include "views/listings_area.h"
 
 #include <QAction>
+#include <QCheckBox>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QKeyEvent>
@@ -70,17 +71,23 @@ QWidget* ListingsArea::makeSwitches() {
   auto* row = new QWidget(this);
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(6, 4, 6, 4);
-  layout->setSpacing(4);
+  layout->setSpacing(14);
   auto* label = new QLabel(tr("Listings"), row);
-  label->setContentsMargins(2, 0, 6, 0);
+  label->setContentsMargins(2, 0, 0, 0);
   layout->addWidget(label);
   for (auto kind : kinds) {
-    auto* button = new QToolButton(row);
-    button->setDefaultAction(toggleAction(kind));
-    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    button->setAccessibleName(tr("Show the %1 listing").arg(titleText(kind)));
-    button->setFocusPolicy(Qt::TabFocus);
-    layout->addWidget(button);
+    // Check boxes: a pressed button is hard to tell from one that is not.
+    auto* box = new QCheckBox(titleText(kind), row);
+    box->setAccessibleName(tr("Show the %1 listing").arg(titleText(kind)));
+    box->setFocusPolicy(Qt::TabFocus);
+    auto* action = toggleAction(kind);
+    connect(box, &QCheckBox::toggled, action, &QAction::setChecked);
+    connect(action, &QAction::changed, box, [box, action] {
+      box->setChecked(action->isChecked());
+      box->setEnabled(action->isEnabled());
+      box->setToolTip(action->toolTip());
+    });
+    layout->addWidget(box);
   }
   layout->addStretch(1);
   return row;
@@ -170,9 +177,9 @@ void ListingsArea::updateTitles() {
     const auto ops = document ? static_cast<qlonglong>(document->trace(kind).lines.size()) : 0;
     auto text = document ? tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops) : titleText(kind);
     if (document && kind == TraceKind::forward && document->saved.count)
-      text += tr("  ·  saves %1 for the backward").arg(bytesText(document->saved.bytes));
+      text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
     pane.title->setText(text);
-    pane.title->setToolTip(text);
+    pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count) : text);
   }
   setActive(active_);
 }

@@ -8,6 +8,7 @@
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QScreen>
 #include <QStatusBar>
 #include <QVBoxLayout>
 
@@ -50,7 +51,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   connectCommands();
   connectRun();
   connectState();
-  resize(1500, 940);
+  resize(QSize(1600, 980).boundedTo(screen()->availableGeometry().size()));
   restoreState();
   documentChanged();
   executionChanged();

@@ -51,11 +51,11 @@ void MainWindow::makeDocks() {
   auto* values = add(tr("Values"), "dock-values", Qt::BottomDockWidgetArea, follow(new ValuesDock(context_)));
   auto* problems = add(tr("Problems"), "dock-problems", Qt::BottomDockWidgetArea, follow(new ProblemsDock(context_)));
   auto* breakpoints = add(tr("Breakpoints"), "dock-breakpoints", Qt::BottomDockWidgetArea, follow(new BreakpointsDock(context_)));
+  tabifyDockWidget(values, problems);
   tabifyDockWidget(problems, breakpoints);
-  problems->raise();
-  resizeDocks({docks_[0], docks_[1]}, {190, 330}, Qt::Horizontal);
-  resizeDocks({values, problems}, {900, 380}, Qt::Horizontal);
-  resizeDocks({values}, {270}, Qt::Vertical);
+  values->raise();
+  resizeDocks({docks_[0], docks_[1]}, {180, 340}, Qt::Horizontal);
+  resizeDocks({values}, {280}, Qt::Vertical);
 }
 
 void MainWindow::makeMenus() {

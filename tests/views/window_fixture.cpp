@@ -1,6 +1,7 @@
 #include "tests/views/window_fixture.h"
 
 #include <QApplication>
+#include <QScrollBar>
 
 namespace retrograd::views {
 
@@ -29,6 +30,7 @@ bool WindowFixture::settle() {
 
 void WindowFixture::click(TraceKind kind, BoundSymbolId op) {
   auto& view = listing(kind);
+  if (!view.isRowVisible(view.rowOf(op))) view.verticalScrollBar()->setValue(view.rowOf(op));
   const auto rect = view.rowRect(view.rowOf(op));
   // Right of the gutter and the fold mark, left of most text: x is where a line of depth 1 starts.
   QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier, QPoint(rect.height() * 4 + 30, rect.center().y()));

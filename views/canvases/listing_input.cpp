@@ -49,7 +49,7 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
 }
 
 ValueId ListingView::valueAt(const QPoint& point, int visible) const {
-  const int at = (point.x() - textLeft(visible)) / charWidth_;
+  const int at = static_cast<int>((point.x() - textLeft(visible)) / charWidth_);
   if (point.x() < textLeft(visible)) return {};
   for (const auto& token : lineText(visible).tokens)
     if (at >= token.begin && at < token.begin + token.length) return token.value;
@@ -61,7 +61,7 @@ void ListingView::mousePressEvent(QMouseEvent* event) {
   if (visible < 0 || (event->button() != Qt::LeftButton && event->button() != Qt::RightButton)) return;
   const auto point = event->position().toPoint();
   const int foldLeft = textLeft(visible) - rowHeight_;
-  if (event->button() == Qt::LeftButton && point.x() < rowHeight_ + rowHeight_ / 2) {
+  if (event->button() == Qt::LeftButton && point.x() < gutterWidth() / 2) {
     setCursor(visible, false);
     selectCursorOp();
     Q_EMIT breakpointRequested(opForKey(visible));

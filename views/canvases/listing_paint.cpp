@@ -124,8 +124,8 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto& colors = context_.theme->colors();
   const auto& now = context_.execution->now();
   const auto op = opAt(visible);
-  const qreal size = rowHeight_;
-  const auto cell = [&](int column) { return QRectF(rect.left() + column * size, rect.top(), size, size).adjusted(2, 2, -2, -2); };
+  const qreal size = rowHeight_, step = gutterWidth() / 3.0;
+  const auto cell = [&](int column) { return QRectF(rect.left() + column * step + (step - size) / 2, rect.top(), size, size).adjusted(3, 3, -3, -3); };
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   const auto row = rows_.rowAt(visible);
@@ -136,7 +136,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   if (breakpoint) {
     painter.setPen(Qt::NoPen);
     painter.setBrush(colors.breakpoint);
-    painter.drawEllipse(cell(0).adjusted(0.5, 0.5, -0.5, -0.5));
+    painter.drawEllipse(cell(0));
   }
   if (now.current && shows(now.current)) drawArrow(painter, cell(0), colors.execution, colors.background);
   const bool failed = now.failed && shows(now.failed);
@@ -149,7 +149,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   }
   if (relation == Relation::origin) drawDiamond(painter, cell(2), colors.originMark, true);
   if (relation == Relation::derived) drawDiamond(painter, cell(2), colors.derivedMark, false);
-  if (relation == Relation::selected) drawArrow(painter, cell(2).adjusted(1, 2, -1, -2), palette().color(QPalette::Highlight), colors.gutter);
+  if (relation == Relation::selected) drawArrow(painter, cell(2).adjusted(0, 1, 0, -1), palette().color(QPalette::Highlight), colors.gutter);
   painter.restore();
 }
 
@@ -175,16 +175,17 @@ void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) c
   const int left = textLeft(visible);
   const auto marked = context_.selection->value();
   for (const auto& token : line.tokens) {
-    const int x = left + token.begin * charWidth_;
+    const int x = left + columnAt(token.begin);
+    const int width = columnAt(token.length);
     if (x > viewport()->width()) break;
-    if (x + token.length * charWidth_ < gutterWidth()) continue;
+    if (x + width < gutterWidth()) continue;
     if (marked && token.value == marked)
-      painter.fillRect(QRect(x - 1, rect.top() + 1, token.length * charWidth_ + 2, rowHeight_ - 2), colors.valueMark);
+      painter.fillRect(QRect(x - 1, rect.top() + 1, width + 2, rowHeight_ - 2), colors.valueMark);
     auto font = painter.font();
     font.setBold(token.kind == TokenKind::header);
     painter.setFont(font);
     painter.setPen(colorOf(colors, token.kind));
-    painter.drawText(x, rect.top() + ascent_ + 1, line.text.mid(token.begin, token.length));
+    painter.drawText(QPointF(left + token.begin * charWidth_, rect.top() + ascent_ + 1), line.text.mid(token.begin, token.length));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QScrollBar>
+#include <cmath>
 
 #include "views/models/format.h"
 
@@ -91,10 +92,10 @@ void ListingView::setAllFolded(bool on) {
 void ListingView::updateMetrics() {
   const auto font = Theme::codeFont();
   viewport()->setFont(font);
-  const QFontMetrics metrics(font);
-  rowHeight_ = metrics.height() + 3;
-  charWidth_ = std::max(1, metrics.horizontalAdvance(QLatin1Char('m')));
-  ascent_ = metrics.ascent() + 1;
+  const QFontMetricsF metrics(font);
+  rowHeight_ = static_cast<int>(std::ceil(metrics.height())) + 3;
+  charWidth_ = std::max(1.0, metrics.horizontalAdvance(QLatin1Char('m')));
+  ascent_ = static_cast<int>(std::ceil(metrics.ascent())) + 1;
 }
 
 void ListingView::updateScrollBars() {
@@ -103,9 +104,9 @@ void ListingView::updateScrollBars() {
   vertical->setSingleStep(1);
   vertical->setRange(0, std::max(0, rows_.count() - visibleRows()));
   auto* horizontal = horizontalScrollBar();
-  const int width = gutterWidth() + (widestText_ + 6) * charWidth_;
+  const int width = gutterWidth() + columnAt(widestText_ + 6);
   horizontal->setPageStep(viewport()->width());
-  horizontal->setSingleStep(charWidth_ * 4);
+  horizontal->setSingleStep(columnAt(4));
   horizontal->setRange(0, std::max(0, width - viewport()->width()));
 }
 
@@ -157,7 +158,7 @@ int ListingView::rowAtY(int y) const {
 
 int ListingView::textLeft(int visible) const {
   const auto depth = outline().depth[static_cast<std::size_t>(rows_.rowAt(visible))];
-  return gutterWidth() + rowHeight_ + 2 * charWidth_ * depth - horizontalScrollBar()->value();
+  return gutterWidth() + rowHeight_ + columnAt(2 * depth) - horizontalScrollBar()->value();
 }
 
 void ListingView::ensureVisible(int visible, bool centre) {

@@ -92,7 +92,9 @@ class ListingView : public QAbstractScrollArea {
   Relation relationOf(int visible) const;
   QString toolTipAt(const QPoint& point) const;
   int textLeft(int visible) const;
-  int gutterWidth() const { return 3 * rowHeight_; }
+  /// Breakpoint and execution, health and saved, relation.
+  int gutterWidth() const { return 2 * rowHeight_ + rowHeight_ / 2; }
+  int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
   void announce();
 
   void paintRow(QPainter& painter, int visible, int top) const;
@@ -108,7 +110,8 @@ class ListingView : public QAbstractScrollArea {
   FoldRows rows_;
   std::uint64_t generation_ = 0;
   int cursor_ = -1, anchor_ = -1;
-  int rowHeight_ = 16, charWidth_ = 8, ascent_ = 12;
+  int rowHeight_ = 16, ascent_ = 12;
+  qreal charWidth_ = 8;
   mutable int widestText_ = 0;     ///< characters of the longest line seen so far
   mutable QCache<int, LineText> texts_{2000};   ///< by outline row
   BoundSymbolId shownExecution_;

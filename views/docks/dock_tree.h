@@ -1,4 +1,5 @@
 #pragma once
+#include <QStyledItemDelegate>
 #include <QTreeView>
 
 #include "views/models/inspector_model.h"
@@ -7,6 +8,16 @@ namespace retrograd::views {
 
 /// What the trees of the docks have in common: name for screen readers, whole rows, no frame.
 void prepareTree(QTreeView& tree, const QString& name, bool uniform);
+
+/// Wraps the text of a tree's last column, where Qt would cut it off.
+class WrapDelegate : public QStyledItemDelegate {
+ public:
+  explicit WrapDelegate(QTreeView* tree);
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+
+ private:
+  QTreeView* tree_;
+};
 
 /// The op a row leads to (opRole); may be invalid.
 inline BoundSymbolId opOf(const QModelIndex& index) {

@@ -11,9 +11,10 @@ InspectorDock::InspectorDock(ViewContext context, QWidget* parent) : QTreeView(p
   setModel(model_);
   prepareTree(*this, tr("Inspector of the selected op"), false);
   setWordWrap(true);
+  setItemDelegate(new WrapDelegate(this));
   setIndentation(14);
   header()->setStretchLastSection(true);
-  header()->resizeSection(0, 120);
+  header()->resizeSection(0, 110);
   connect(context_.selection, &Selection::changed, this, &InspectorDock::refresh);
   connect(this, &QTreeView::activated, this, [this](const QModelIndex& index) {
     const auto op = opOf(index);

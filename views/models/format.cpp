@@ -19,7 +19,7 @@ QString bytesText(std::int64_t bytes) {
 QString numberText(double number) {
   if (std::isnan(number)) return QStringLiteral("nan");
   if (std::isinf(number)) return number > 0 ? QStringLiteral("inf") : QStringLiteral("-inf");
-  return QString::number(number, 'g', 6);
+  return QString::number(number, 'g', 5);
 }
 
 QString shapeText(const TensorMeta& meta) {

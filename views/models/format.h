@@ -7,7 +7,7 @@ namespace retrograd::views {
 
 /// "3.1 MiB", "512 B".
 QString bytesText(std::int64_t bytes);
-/// A number as people read it: six significant digits, "nan", "inf".
+/// A number as people read it: five significant digits, "nan", "inf".
 QString numberText(double number);
 /// "[2, 3]", with the names of dynamic sizes.
 QString shapeText(const TensorMeta& meta);

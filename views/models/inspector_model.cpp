@@ -63,7 +63,7 @@ class InspectorModel::Filler {
 
   void opSection() {
     const auto& symbol = document_.symbol(bound_.symbol);
-    auto* section = root_->add(tr("Op"), shortOpName(document_, op_));
+    auto* section = root_->add(tr("Op"), lineOf(document_, op_, nullptr, true, false).text);
     section->tip = QString::fromStdString(printCall(document_, op_));
     section->op = op_;
     if (bound_.name) section->add(tr("name"), toQt(document_.text(bound_.name)));

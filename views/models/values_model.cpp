@@ -64,8 +64,7 @@ QString ValuesModel::text(const ValueRow& row, int column) const {
   switch (column) {
     case label: return (row.output ? tr("out  ") : tr("in  ")) + QString::fromStdString(row.label);
     case valueName: return QString::fromStdString(document.displayName(row.value));
-    case dtype: return meta ? toQt(torchName(meta->dtype)) : tr("number");
-    case shape: return meta ? shapeText(*meta) : QString();
+    case type: return meta ? toQt(torchName(meta->dtype)) + QLatin1Char(' ') + shapeText(*meta) : tr("number");
     case state:
       if (row.state.number) return QString::fromStdString(printArgument(document, *row.state.number, {}));
       if (row.state.present) return tr("present");
@@ -101,7 +100,7 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
 
 QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  static const std::array<const char*, columns> names{"Operand", "Value", "dtype", "Shape", "State", "Min", "Max", "Mean", "Std", "Norm", "NaN", "Inf", "Zeros"};
+  static const std::array<const char*, columns> names{"Operand", "Value", "Type", "State", "Min", "Max", "Mean", "Std", "Norm", "NaN", "Inf", "Zeros"};
   return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
 }
 

@@ -11,7 +11,7 @@ class ValuesModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
-  enum Column { label, valueName, dtype, shape, state, least, greatest, mean, deviation, norm, nan, inf, zeros, columns };
+  enum Column { label, valueName, type, state, least, greatest, mean, deviation, norm, nan, inf, zeros, columns };
 
   using QAbstractTableModel::QAbstractTableModel;
 

@@ -56,13 +56,11 @@ quint64 Worker::post(QObject* owner, Job job) {
 }
 
 void Worker::cancel(QObject* owner, const QString& tag) {
-  const auto matches = [&](const Entry& entry) { return entry.ownerKey == owner && entry.job.tag == tag; };
-  dropWhere(matches, matches);
+  cancelWhere([&](const Entry& entry) { return entry.ownerKey == owner && entry.job.tag == tag; });
 }
 
 void Worker::cancelAll(QObject* owner) {
-  const auto matches = [&](const Entry& entry) { return entry.ownerKey == owner; };
-  dropWhere(matches, matches);
+  cancelWhere([&](const Entry& entry) { return entry.ownerKey == owner; });
 }
 
 bool Worker::busy(QObject* owner, const QString& tag) const {
@@ -71,19 +69,21 @@ bool Worker::busy(QObject* owner, const QString& tag) const {
   return matches(queue_->running) || std::any_of(queue_->waiting.begin(), queue_->waiting.end(), matches);
 }
 
-void Worker::dropWhere(const std::function<bool(const Entry&)>& matches, const std::function<bool(const Entry&)>& stops) {
+std::vector<std::shared_ptr<Worker::Entry>> Worker::dropWhere(const Filter& matches, const Filter& stops) {
   std::vector<std::shared_ptr<Entry>> dropped;
-  {
-    std::lock_guard lock(queue_->mutex);
-    std::erase_if(queue_->waiting, [&](const std::shared_ptr<Entry>& entry) {
-      if (!matches(*entry)) return false;
-      dropped.push_back(entry);
-      return true;
-    });
-    if (queue_->running && stops(*queue_->running)) queue_->running->stop.request_stop();
-  }
-  const auto error = std::make_shared<const Error>(ErrorCode::cancelled, "replaced by a newer request");
-  for (const auto& entry : dropped)
+  std::lock_guard lock(queue_->mutex);
+  std::erase_if(queue_->waiting, [&](const std::shared_ptr<Entry>& entry) {
+    if (!matches(*entry)) return false;
+    dropped.push_back(entry);
+    return true;
+  });
+  if (queue_->running && stops(*queue_->running)) queue_->running->stop.request_stop();
+  return dropped;
+}
+
+void Worker::cancelWhere(const Filter& matches) {
+  const auto error = std::make_shared<const Error>(ErrorCode::cancelled, "cancelled before it began");
+  for (const auto& entry : dropWhere(matches, matches))
     QMetaObject::invokeMethod(this, [this, entry, error] { deliver(entry, {}, error); }, Qt::QueuedConnection);
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "core/base/progress.h"
 
@@ -15,8 +16,8 @@ namespace retrograd::views {
 
 /// The one thread that owns LibTorch: reading, tracing and execution happen there and only there.
 ///
-/// Jobs wait in a queue under a tag. A newer job drops an older one of its tag that has not begun; with `replaceRunning` it also
-/// asks a running one of its tag to stop. What a job returns is called on the owner's thread, unless the job was cancelled or the
+/// Jobs wait in a queue under a tag. A newer job drops an older one of its tag that has not begun, of which nothing more is heard;
+/// with `replaceRunning` it also asks a running one of its tag to stop. What a job returns is called on the owner's thread, unless the job was cancelled or the
 /// owner is gone. All public functions are for the thread that made the Worker; none of them waits.
 class Worker : public QObject {
   Q_OBJECT
@@ -26,7 +27,7 @@ class Worker : public QObject {
   using Deliver = std::function<void()>;
   /// Runs on the worker; throws retrograd::Error. May return nothing to deliver.
   using Work = std::function<Deliver(const Progress&)>;
-  /// Called on the owner's thread; an error of code cancelled says that the job was stopped or dropped.
+  /// Called on the owner's thread; an error of code cancelled says that it was cancelled.
   using Failed = std::function<void(const Error&)>;
 
   struct Job {
@@ -59,7 +60,10 @@ class Worker : public QObject {
   struct Entry;
   struct Queue;
 
-  void dropWhere(const std::function<bool(const Entry&)>& matches, const std::function<bool(const Entry&)>& stops);
+  using Filter = std::function<bool(const Entry&)>;
+  /// Takes waiting jobs out of the queue and asks a running one to stop; returns those taken out.
+  std::vector<std::shared_ptr<Entry>> dropWhere(const Filter& matches, const Filter& stops);
+  void cancelWhere(const Filter& matches);
   static void loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Worker* self);
   static void runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry);
   void deliver(const std::shared_ptr<Entry>& entry, const Deliver& result, const std::shared_ptr<const Error>& error);
