@@ -16,7 +16,7 @@ namespace retrograd {
 struct AnalysisOptions {
   TensorMap inputs;                          ///< user inputs by argument name; absent ones: sample inputs, else drawn
   std::map<std::string, Argument> numbers;   ///< user inputs that are numbers
-  TensorMap cotangents;                      ///< by output position as text ("0"); absent ones: see `exactCotangents`
+  TensorMap cotangents;                      ///< by position among the user outputs as text ("0"); absent ones: see `exactCotangents`
   bool exactCotangents = false;              ///< only outputs listed in `cotangents` get one (a reference's cot.*)
   std::optional<std::vector<std::string>> gradInputs;  ///< user inputs to differentiate; absent: all floating and complex
   std::uint64_t seed = 0;                    ///< for drawn inputs and cotangents and for random ops
@@ -36,16 +36,27 @@ struct Analysis {
   OriginLinks links;
   TensorMap inputs;                          ///< the user inputs used
   std::map<std::string, Argument> numbers;
-  TensorMap cotangents;                      ///< by output position as text
+  TensorMap cotangents;                      ///< by position among the user outputs as text
   std::vector<std::string> inputSource;      ///< for people: "x: sample input of the archive", "y: drawn from seed 0"
   std::uint64_t seed = 0;
   std::vector<Problem> problems;
+  TensorMap constants;                       ///< literals inside formulas, by value id as text
+  std::map<std::size_t, ValueId> mutated;    ///< computation input -> the value its in-place writes leave at the forward's end
   std::vector<std::string> dataDependent;    ///< why the traces hold for these inputs only; empty: they do not depend on data
   AnalysisTimes times;
 
   const Computation& computation() const { return file.computation; }
   bool derived() const { return !joint.ops.empty() || !joint.history.empty(); }
 };
+
+/// Whether the computation writes to this input in place, directly or through a view.
+bool isWritten(const ModelFile& file, ValueId input);
+
+/// Derives joint, forward and backward anew, `repeats` times with an empty rule cache and `repeats` times with a warm one.
+struct DerivationTimes {
+  std::vector<double> joint, jointWarm, split;   ///< seconds, one entry a repeat
+};
+DerivationTimes timeDerivation(const Analysis& analysis, int repeats);
 
 /// Reads a file and derives joint, forward and backward. Unknown ops leave the computation alone, with a Problem each.
 /// Throws Error (badInput, unsupportedOp, cancelled, ...) that names the file or the op.

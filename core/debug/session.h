@@ -5,16 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/tensor_statistics.h"
 #include "core/debug/analysis.h"
 
 namespace retrograd {
-
-/// One pass over a tensor's elements. For integers and booleans the same fields hold; complex: of the absolute values.
-struct TensorStatistics {
-  std::int64_t elements = 0, nan = 0, inf = 0, zeros = 0, subnormal = 0;
-  double min = 0, max = 0, mean = 0, standardDeviation = 0;  ///< over finite elements; 0 where there are none
-  double norm = 0;                                           ///< 2-norm over finite elements
-};
 
 /// What a session knows of a value at its present position.
 struct ValueState {
@@ -85,9 +79,11 @@ class Session {
   std::int64_t peakBytes() const;                  ///< highest liveBytes so far in this run
   const std::vector<OpMeasure>& measures() const;  ///< by position; those not run are zero
 
-  /// After the end: gradients by input name (user inputs) or parameter name; absent where there is none.
+  /// After the end: gradients as "in.<user input>" and "p.<parameter>"; absent where there is none. A tied parameter's gradient
+  /// stands under its first name.
   TensorMap gradients() const;
-  std::vector<std::optional<TensorData>> results() const;   ///< outputs of the forward, in order
+  /// User outputs in order; nullopt for None, numbers, and before they are computed.
+  std::vector<std::optional<TensorData>> results() const;
   TensorMap mutated() const;                                ///< "b.<buffer>" and "in.<input>" that were written to
 
  private:

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "core/trace/effects.h"
 #include "core/tracing/generator.h"
 
 namespace retrograd {
@@ -47,27 +48,31 @@ const PreparedCall& Evaluator::prepared(const BoundSymbol& bound) {
 
 bool Evaluator::draws(BoundSymbolId op) const { return document_.boundSymbol(op).effects & effect::random; }
 
-std::vector<ValueId> Evaluator::copyBorrowed(BoundSymbolId op) {
-  std::vector<ValueId> copied;
-  for (auto id : writtenBy(document_, op)) {
-    const auto& value = document_.value(id);
-    if (!value.storage || !document_.storage(value.storage).external || !has(id)) continue;
-    bind(id, copyStrided(tensor(id)));
-    copied.push_back(id);
+void Evaluator::copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack) {
+  const auto& bound = document_.boundSymbol(op);
+  const auto& symbol = document_.symbol(bound.symbol);
+  const auto& pattern = document_.pattern(bound.pattern);
+  for (auto position : writtenArguments(symbol, pattern.arguments)) {
+    const auto& argument = pattern.arguments[position];
+    if (argument.kind != Argument::Kind::operand || !stack[position].isTensor()) continue;
+    const auto id = document_.operands(op)[static_cast<std::size_t>(argument.integer)];
+    const auto storage = document_.value(id).storage;
+    if (!storage || !document_.storage(storage).external) continue;
+    stack[position] = copyStrided(stack[position].toTensor());
+    if (!symbol.arguments[position].isWrite) bind(id, stack[position]);
   }
-  return copied;
 }
 
 void Evaluator::run(BoundSymbolId op) {
   const auto& bound = document_.boundSymbol(op);
   const auto operands = document_.operands(op);
   try {
-    copyBorrowed(op);
     auto stack = prepared(bound).arguments([&](std::size_t hole) -> c10::IValue {
       const auto id = operands[hole];
       if (!has(id)) throw Error(ErrorCode::internal, "operand " + document_.displayName(id) + " is not there");
       return values_[static_cast<std::size_t>(id.index)];
     });
+    copyBorrowed(op, stack);
     call(op, stack);
     const auto outputs = document_.outputs(op);
     const auto results = flatten(stack);
@@ -97,26 +102,6 @@ void Evaluator::call(BoundSymbolId op, torch::jit::Stack& stack) {
   generator_ = generatorState();
 }
 
-std::vector<ValueId> writtenBy(const Document& document, BoundSymbolId op) {
-  const auto& bound = document.boundSymbol(op);
-  const auto& symbol = document.symbol(bound.symbol);
-  const auto& arguments = document.pattern(bound.pattern).arguments;
-  const auto operands = document.operands(op);
-  std::vector<ValueId> written;
-  const auto add = [&](std::size_t position) {
-    if (position < arguments.size()) forEachOperand(arguments[position], [&](std::size_t hole) { written.push_back(operands[hole]); });
-  };
-  for (std::size_t i = 0; i < symbol.arguments.size(); ++i)
-    if (symbol.arguments[i].isWrite) add(i);
-  // native_batch_norm(input, weight, bias, running_mean, running_var, training, ...) updates the running statistics in training,
-  // which its schema does not say.
-  if (symbol.name == "aten.native_batch_norm.default" && arguments.size() > 5 && arguments[5].integer != 0) {
-    add(3);
-    add(4);
-  }
-  return written;
-}
-
 Concretiser::Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
                          std::function<at::Tensor(ValueId)> cotangent)
     : evaluator_(document, seed), cotangent_(std::move(cotangent)) {
@@ -132,6 +117,8 @@ at::Tensor Concretiser::value(const Document& document, const std::vector<BoundS
   if (!evaluator_.has(value) && document.value(value).kind == ValueKind::cotangent) evaluator_.bind(value, cotangent_(value));
   return evaluator_.tensor(value);
 }
+
+void Concretiser::addConstant(ValueId id, const TensorData& data) { evaluator_.bind(id, borrowTensor(data)); }
 
 void Concretiser::bindOperands(const Document& document, BoundSymbolId op) {
   for (auto operand : document.operands(op))

@@ -22,12 +22,10 @@ class Evaluator {
   const c10::IValue& value(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
   at::Tensor tensor(ValueId id) const;
 
-  /// Runs the op and binds its outputs. An operand that it writes and that lies in borrowed memory (weights, inputs) is copied
-  /// first. Throws Error(execution) naming the op.
+  /// Runs the op and binds its outputs. Borrowed memory (weights, inputs) is never written: the op gets a copy. What it returns is
+  /// the copy; where it writes without returning (native_batch_norm's statistics), the operand itself becomes the copy.
+  /// Throws Error(execution) naming the op; nothing is bound then.
   void run(BoundSymbolId op);
-
-  /// Makes the operands that `op` writes safe to write to; returns those that were replaced by a copy.
-  std::vector<ValueId> copyBorrowed(BoundSymbolId op);
   bool draws(BoundSymbolId op) const;
 
   at::Tensor generator() const { return generator_; }
@@ -36,6 +34,7 @@ class Evaluator {
 
  private:
   const PreparedCall& prepared(const BoundSymbol& bound);
+  void copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack);
   void call(BoundSymbolId op, torch::jit::Stack& stack);
 
   const Document& document_;
@@ -44,9 +43,6 @@ class Evaluator {
   at::Tensor generator_;
 };
 
-/// Operands whose storage the op writes: by schema, and by the table of exceptions for ops that write without saying so.
-std::vector<ValueId> writtenBy(const Document& document, BoundSymbolId op);
-
 /// Real values for the grad transform: runs the joint as it grows.
 class Concretiser final : public RealValues {
  public:
@@ -54,6 +50,7 @@ class Concretiser final : public RealValues {
   Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
               std::function<at::Tensor(ValueId)> cotangent);
   at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) override;
+  void addConstant(ValueId id, const TensorData& data) override;
 
  private:
   void bindOperands(const Document& document, BoundSymbolId op);

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "core/trace/tensor_data.h"
 
@@ -11,6 +12,9 @@ struct SafetensorsFile {
   TensorMap tensors;
   std::map<std::string, std::string> metadata;
 };
+
+/// The format's name of a dtype ("F32"); empty where it has none.
+std::string_view safetensorsName(DType);
 
 /// Reads and verifies (header length, JSON, dtypes, offsets inside the file and as long as the shape says, no overlap).
 /// Throws Error(badInput or io) naming the file.

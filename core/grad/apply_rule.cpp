@@ -185,6 +185,7 @@ void JointBuilder::addConstants(const RuleConstants& constants, std::size_t loca
     document_.value(id).kind = ValueKind::constant;
     document_.storage(document_.value(id).storage).external = true;
     result_.constants[id] = data;
+    if (options_.realValues) options_.realValues->addConstant(id, data);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <ATen/ops/clone.h>
 
 #include "core/grad/autograd_walk.h"
+#include "core/trace/effects.h"
+#include "core/tracing/extra_derivatives.h"
 #include "core/tracing/generator.h"
 #include "core/tracing/op_table.h"
 #include "core/tracing/recorder.h"
@@ -68,10 +70,9 @@ RuleLocal toRuleLocal(Document& document, const RecordedLocal& local) {
   return {document.internMeta(local.meta), local.storage, local.storageBytes};
 }
 
-std::uint8_t effectsOf(const Symbol& symbol, const RecordedOp& op, const std::vector<RecordedLocal>& locals) {
-  std::uint8_t effects = 0;
-  if (symbol.isMutable) effects |= effect::writes;
-  if (symbol.isRandom) effects |= effect::random;
+/// As schema and literals say, and as the recorder saw: whether an output really shares memory, whether data really decided.
+std::uint8_t observedEffects(const Symbol& symbol, const RecordedOp& op, const std::vector<RecordedLocal>& locals) {
+  auto effects = static_cast<std::uint8_t>(effectsOf(symbol, op.pattern.arguments) & ~(effect::view | effect::needsData));
   if (op.needsData) effects |= effect::needsData;
   for (auto output : op.outputs)
     for (auto operand : op.operands)
@@ -90,7 +91,7 @@ std::vector<RuleOp> toRuleOps(Document& document, const Recorder& recorder, std:
     op.pattern = document.internPattern(recorded.pattern);
     op.operands = recorded.operands;
     op.outputs = recorded.outputs;
-    op.effects = effectsOf(document.symbol(op.symbol), recorded, recorder.locals());
+    op.effects = observedEffects(document.symbol(op.symbol), recorded, recorder.locals());
     ops.push_back(std::move(op));
   }
   return ops;
@@ -235,6 +236,7 @@ BackwardVariant deriveBackward(Document& document, Rule& rule, const std::vector
 }  // namespace
 
 std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& request) {
+  registerExtraDerivatives();
   auto rule = std::make_unique<Rule>();
   rule->operandCount = static_cast<std::int32_t>(request.operands.size());
   rule->derivation.reset(new Derivation(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow, std::string(request.op)));

@@ -28,12 +28,28 @@ const SilentWrite* findSilentWrite(std::string_view name) {
   return nullptr;
 }
 
-/// A flag that is not a literal counts as set.
-bool isSet(const Symbol& symbol, const CallPattern& pattern, std::string_view flag) {
-  const int i = flag.empty() ? -1 : symbol.argumentIndex(flag);
-  if (i < 0 || static_cast<std::size_t>(i) >= pattern.arguments.size()) return true;
-  const auto& argument = pattern.arguments[static_cast<std::size_t>(i)];
-  return argument.kind != Argument::Kind::boolean || argument.integer != 0;
+const Argument* argumentNamed(const Symbol& symbol, std::span<const Argument> arguments, std::string_view name) {
+  const int i = name.empty() ? -1 : symbol.argumentIndex(name);
+  if (i < 0 || static_cast<std::size_t>(i) >= arguments.size()) return nullptr;
+  const auto& given = arguments[static_cast<std::size_t>(i)];
+  const auto& usual = symbol.arguments[static_cast<std::size_t>(i)].defaultValue;
+  return given.kind == Argument::Kind::missing && usual ? &*usual : &given;
+}
+
+/// A flag that is not a literal is neither false nor zero.
+bool isFalse(const Argument* a) { return a && a->kind == Argument::Kind::boolean && a->integer == 0; }
+bool isZero(const Argument* a) { return a && a->isNumber() && a->asDouble() == 0; }
+
+bool drawsNothing(const Symbol& symbol, std::span<const Argument> arguments) {
+  if (isFalse(argumentNamed(symbol, arguments, "train")) || isFalse(argumentNamed(symbol, arguments, "training"))) return true;
+  if (isZero(argumentNamed(symbol, arguments, "dropout_p")) || isZero(argumentNamed(symbol, arguments, "dropout"))) return true;
+  return symbol.name.find("dropout") != std::string::npos && isZero(argumentNamed(symbol, arguments, "p"));
+}
+
+bool isOpaque(const Symbol& symbol) {
+  const auto& n = symbol.name;
+  return !symbol.known || n.starts_with("pippy.") || n.starts_with("aten._assert") || n.starts_with("aten.sym_constrain") ||
+         n.starts_with("aten._print") || n == "higher_order.with_effects";
 }
 
 bool bodyWrites(const Document& document, const Subgraph& body);
@@ -60,15 +76,25 @@ std::vector<ValueId> tensorOperands(const Document& document, BoundSymbolId op) 
 
 }  // namespace
 
-std::vector<std::size_t> writtenArguments(const Symbol& symbol, const CallPattern& pattern) {
+std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const Argument> arguments) {
   std::vector<std::size_t> written;
   if (symbol.isMutable)
     for (std::size_t i = 0; i < symbol.arguments.size(); ++i)
       if (symbol.arguments[i].isWrite) written.push_back(i);
-  if (const auto* silent = findSilentWrite(symbol.name); silent && isSet(symbol, pattern, silent->flag))
+  if (const auto* silent = findSilentWrite(symbol.name); silent && !isFalse(argumentNamed(symbol, arguments, silent->flag)))
     for (auto argument : silent->written)
       if (const int i = symbol.argumentIndex(argument); i >= 0) written.push_back(static_cast<std::size_t>(i));
   return written;
+}
+
+std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments) {
+  std::uint8_t effects = 0;
+  if (!writtenArguments(symbol, arguments).empty()) effects |= effect::writes;
+  if (symbol.isRandom && !drawsNothing(symbol, arguments)) effects |= effect::random;
+  if (symbol.isView) effects |= effect::view;
+  if (symbol.needsData) effects |= effect::needsData;
+  if (isOpaque(symbol)) effects |= effect::opaque;
+  return effects;
 }
 
 std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op) {
@@ -82,7 +108,7 @@ std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op)
   }
   std::vector<ValueId> written;
   const auto operands = document.operands(op);
-  for (auto i : writtenArguments(symbol, pattern)) {
+  for (auto i : writtenArguments(symbol, pattern.arguments)) {
     if (i >= pattern.arguments.size()) continue;
     forEachOperand(pattern.arguments[i], [&](std::size_t hole) {
       if (hole < operands.size() && operands[hole]) written.push_back(operands[hole]);

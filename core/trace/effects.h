@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/trace/document.h"
@@ -7,7 +9,11 @@ namespace retrograd {
 
 /// Indices of the schema arguments a call writes to: those the schema marks "(a!)", and what LibTorch writes without saying so
 /// (the running statistics of batch norm in training).
-std::vector<std::size_t> writtenArguments(const Symbol& symbol, const CallPattern& pattern);
+std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const Argument> arguments);
+
+/// Bits of BoundSymbol::effects for a call with these arguments (schema order). Narrower than the symbol where literals tell:
+/// dropout with train=False draws nothing.
+std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments);
 
 /// Operands whose storage the bound symbol writes. For a higher-order op whose body writes: all its tensor operands, because a
 /// body's inputs stand for them.

@@ -127,20 +127,28 @@ class DocumentWriter {
     using Kind = Argument::Kind;
     switch (a.kind) {
       case Kind::none:
-      case Kind::missing: return {};
+      case Kind::missing:
+        return {};
       case Kind::operand: {
         const auto hole = static_cast<std::size_t>(a.integer);
         if (hole >= operands.size() || !operands[hole]) return {};
         return {{"value", operands[hole].index}};
       }
-      case Kind::boolean: return a.integer != 0;
-      case Kind::integer: return a.integer;
-      case Kind::real: return number(a.real);
-      case Kind::complex: return {{"complex", {number(a.real), number(a.imaginary)}}};
+      case Kind::boolean:
+        return a.integer != 0;
+      case Kind::integer:
+        return a.integer;
+      case Kind::real:
+        return number(a.real);
+      case Kind::complex:
+        return {{"complex", {number(a.real), number(a.imaginary)}}};
       case Kind::string:
-      case Kind::device: return a.text;
-      case Kind::op: return {{"op", "torch.ops." + a.text}};
-      case Kind::subgraph: return bodySignature(document_.subgraph(SubgraphId(a.integer)));
+      case Kind::device:
+        return a.text;
+      case Kind::op:
+        return {{"op", "torch.ops." + a.text}};
+      case Kind::subgraph:
+        return bodySignature(document_.subgraph(SubgraphId(a.integer)));
       case Kind::list: {
         Json list = Json::array();
         for (const auto& item : a.items) list.push_back(argument(item, operands));
@@ -148,7 +156,8 @@ class DocumentWriter {
       }
       case Kind::dtype:
       case Kind::layout:
-      case Kind::memoryFormat: return printArgument(document_, a, operands);
+      case Kind::memoryFormat:
+        return printArgument(document_, a, operands);
     }
     return {};
   }
@@ -194,7 +203,8 @@ class DocumentWriter {
 
   Json signature(const Computation& computation) {
     static constexpr const char* inputKinds[] = {"user", "parameter", "buffer", "constant", "token", "object"};
-    static constexpr const char* outputKinds[] = {"user", "loss", "buffer_mutation", "input_mutation", "parameter_mutation", "token", "gradient"};
+    static constexpr const char* outputKinds[] = {"user",  "loss",    "buffer_mutation", "input_mutation", "parameter_mutation",
+                                                  "token", "gradient"};
     Json inputs = Json::array(), outputs = Json::array();
     for (const auto& input : computation.inputs)
       inputs.push_back({{"name", input.name},
@@ -214,7 +224,8 @@ class DocumentWriter {
     for (const auto& pass : trace.history) {
       Json parameters = Json::object();
       for (const auto& [key, value] : pass.parameters) parameters[key] = value;
-      list.push_back({{"pass", pass.pass}, {"parameters", std::move(parameters)}, {"parent", textOrNull(pass.parent)}, {"seconds", pass.seconds}});
+      list.push_back(
+          {{"pass", pass.pass}, {"parameters", std::move(parameters)}, {"parent", textOrNull(pass.parent)}, {"seconds", pass.seconds}});
     }
     return list;
   }

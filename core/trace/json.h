@@ -10,12 +10,12 @@ namespace retrograd {
 
 /// What stands in a trace document beside the traces.
 struct TraceDocumentInfo {
-  std::string file;                       ///< left out when empty
-  std::string torchVersion;               ///< of the writer of the file; left out when empty
+  std::string file;                          ///< left out when empty
+  std::string torchVersion;                  ///< of the writer of the file; left out when empty
   const Computation* computation = nullptr;  ///< meaning of its inputs and outputs; may be null
-  const Trace* forward = nullptr;         ///< names the saved values; may be null
+  const Trace* forward = nullptr;            ///< names the saved values; may be null
   std::vector<Problem> problems;
-  std::vector<std::string> notes;         ///< "holds for these inputs only: ..."
+  std::vector<std::string> notes;  ///< "holds for these inputs only: ..."
 };
 
 /// The document of `retrograd trace --format json` (docs/trace.schema.json). Holds the values the given traces mention.

@@ -24,9 +24,12 @@ std::string pythonString(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else if (c == '\r') out += "\\r";
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '\r')
+      out += "\\r";
+    else
+      out += c;
   }
   return out + "\"";
 }
@@ -79,7 +82,8 @@ std::string originText(const Document& document, const Origin& origin) {
   if (!origin.op)
     return origin.value ? fmt::format("{}: \"{}\"", document.displayName(origin.value), name(document.value(origin.value).kind)) : "";
   const auto outputs = document.outputs(origin.op);
-  const auto output = origin.output > 0 && static_cast<std::size_t>(origin.output) < outputs.size() ? static_cast<std::size_t>(origin.output) : 0;
+  const auto output =
+      origin.output > 0 && static_cast<std::size_t>(origin.output) < outputs.size() ? static_cast<std::size_t>(origin.output) : 0;
   const auto op = document.opName(origin.op);
   return outputs.empty() ? pythonString(op) : fmt::format("{}: \"{}\"", document.displayName(outputs[output]), op);
 }
@@ -96,16 +100,26 @@ std::vector<std::string> originComments(const Document& document, BoundSymbolId 
   std::vector<std::string> parts;
   const auto from = originText(document, origin);
   switch (origin.role) {
-    case Role::none: return {};
+    case Role::none:
+      return {};
     case Role::forward:
       // The op itself, where the file has it just so, needs no second mention.
       if (origin.op && document.boundSymbol(origin.op).symbol != bound.symbol) parts.push_back("computation: " + from);
       return parts;
-    case Role::gradient: break;
-    case Role::accumulation: parts.push_back(accumulationText(document, origin)); break;
-    case Role::recompute: parts.push_back("recompute"); break;
-    case Role::zero: parts.push_back("zeros for an unused output"); break;
-    case Role::cotangent: parts.push_back("cotangent"); break;
+    case Role::gradient:
+      break;
+    case Role::accumulation:
+      parts.push_back(accumulationText(document, origin));
+      break;
+    case Role::recompute:
+      parts.push_back("recompute");
+      break;
+    case Role::zero:
+      parts.push_back("zeros for an unused output");
+      break;
+    case Role::cotangent:
+      parts.push_back("cotangent");
+      break;
   }
   if (!from.empty()) parts.push_back("forward: " + from);
   return parts;
@@ -233,24 +247,39 @@ class TraceWriter {
 std::string printArgument(const Document& document, const Argument& argument, std::span<const ValueId> operands) {
   using Kind = Argument::Kind;
   static constexpr std::array<const char*, 4> memoryFormats{"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
-  static constexpr std::array<const char*, 7> layouts{"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn"};
+  static constexpr std::array<const char*, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
+                                                      "sparse_bsr", "sparse_bsc", "_mkldnn"};
   const auto index = static_cast<std::size_t>(argument.integer);
   switch (argument.kind) {
     case Kind::none:
-    case Kind::missing: return "None";
-    case Kind::operand: return index < operands.size() ? document.displayName(operands[index]) : "?";
-    case Kind::boolean: return argument.integer ? "True" : "False";
-    case Kind::integer: return std::to_string(argument.integer);
-    case Kind::real: return real(argument.real);
-    case Kind::complex: return fmt::format("complex({}, {})", real(argument.real), real(argument.imaginary));
-    case Kind::string: return pythonString(argument.text);
-    case Kind::device: return fmt::format("torch.device({})", pythonString(argument.text));
-    case Kind::dtype: return fmt::format("torch.{}", torchName(static_cast<DType>(argument.integer)));
-    case Kind::layout: return fmt::format("torch.{}", index < layouts.size() ? layouts[index] : "strided");
-    case Kind::memoryFormat: return fmt::format("torch.{}", index < memoryFormats.size() ? memoryFormats[index] : "preserve_format");
-    case Kind::subgraph: return document.subgraph(SubgraphId(argument.integer)).name;
-    case Kind::op: return "torch.ops." + argument.text;
-    case Kind::list: return "[" + joined(argument.items, [&](const Argument& a) { return printArgument(document, a, operands); }) + "]";
+    case Kind::missing:
+      return "None";
+    case Kind::operand:
+      return index < operands.size() ? document.displayName(operands[index]) : "?";
+    case Kind::boolean:
+      return argument.integer ? "True" : "False";
+    case Kind::integer:
+      return std::to_string(argument.integer);
+    case Kind::real:
+      return real(argument.real);
+    case Kind::complex:
+      return fmt::format("complex({}, {})", real(argument.real), real(argument.imaginary));
+    case Kind::string:
+      return pythonString(argument.text);
+    case Kind::device:
+      return fmt::format("torch.device({})", pythonString(argument.text));
+    case Kind::dtype:
+      return fmt::format("torch.{}", torchName(static_cast<DType>(argument.integer)));
+    case Kind::layout:
+      return fmt::format("torch.{}", index < layouts.size() ? layouts[index] : "strided");
+    case Kind::memoryFormat:
+      return fmt::format("torch.{}", index < memoryFormats.size() ? memoryFormats[index] : "preserve_format");
+    case Kind::subgraph:
+      return document.subgraph(SubgraphId(argument.integer)).name;
+    case Kind::op:
+      return "torch.ops." + argument.text;
+    case Kind::list:
+      return "[" + joined(argument.items, [&](const Argument& a) { return printArgument(document, a, operands); }) + "]";
   }
   return "?";
 }

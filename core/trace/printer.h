@@ -13,8 +13,8 @@ std::string printComment(const Document& document, BoundSymbolId op);
 std::string printArgument(const Document& document, const Argument& argument, std::span<const ValueId> operands);
 
 struct PrintOptions {
-  bool del = true;         ///< `del t1, t5` after a value's last use
-  bool source = true;      ///< "# file:line: code" where the source line changes
+  bool del = true;     ///< `del t1, t5` after a value's last use
+  bool source = true;  ///< "# file:line: code" where the source line changes
 };
 /// The whole trace, Python-like: signature with type comments, one op a line, return.
 std::string printTrace(const Document& document, const Trace& trace, const PrintOptions& options = {});

@@ -25,8 +25,10 @@ TEST(TraceJson, opsCarryArgumentsOriginAndEffects) {
   b.document.setTerms(from, std::vector{x, y});
   b.trace.ops.clear();
   b.trace.kind = TraceKind::backward;
-  const auto list = Argument::ofList({Argument::ofOperand(1), Argument::ofInt(3), Argument::ofReal(std::numeric_limits<double>::infinity())});
-  b.bind(b.symbol("aten.foo.default", 2), CallPattern{{Argument::ofOperand(0), list}, {}, 2, {}}, {x, y}, {b.value({2})}, from, effect::writes);
+  const auto list =
+      Argument::ofList({Argument::ofOperand(1), Argument::ofInt(3), Argument::ofReal(std::numeric_limits<double>::infinity())});
+  b.bind(b.symbol("aten.foo.default", 2), CallPattern{{Argument::ofOperand(0), list}, {}, 2, {}}, {x, y}, {b.value({2})}, from,
+         effect::writes);
   const Trace* traces[] = {&b.trace};
   const auto json = traceDocument(b.document, traces);
   const auto& entry = json["traces"]["backward"]["ops"][0];
@@ -59,9 +61,7 @@ TEST(TraceJson, savedActivationsHaveTheirOwnKind) {
   EXPECT_EQ(json["notes"][0], "a note");
 }
 
-TEST(TraceJson, textThatIsNoUtf8IsReplaced) {
-  EXPECT_NO_THROW(EXPECT_FALSE(dumpJson(Json("\xff\xfe")).empty()));
-}
+TEST(TraceJson, textThatIsNoUtf8IsReplaced) { EXPECT_NO_THROW(EXPECT_FALSE(dumpJson(Json("\xff\xfe")).empty())); }
 
 }  // namespace
 }  // namespace retrograd

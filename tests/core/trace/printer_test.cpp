@@ -73,7 +73,8 @@ TEST(Printer, defaultsAreLeftOutAndKeywordsNamed) {
   const auto x = b.input("x", {2});
   Symbol s;
   s.name = "aten.foo.default";
-  s.arguments = {Builder::entry("self"), Builder::entry("dim", "int"), Builder::entry("keepdim", "bool"), Builder::entry("dtype", "ScalarType?")};
+  s.arguments = {Builder::entry("self"), Builder::entry("dim", "int"), Builder::entry("keepdim", "bool"),
+                 Builder::entry("dtype", "ScalarType?")};
   s.arguments[1].defaultValue = Argument::ofInt(0);
   s.arguments[2].defaultValue = Argument::ofBool(false);
   s.arguments[3].keywordOnly = true;
@@ -85,7 +86,8 @@ TEST(Printer, defaultsAreLeftOutAndKeywordsNamed) {
   };
   EXPECT_EQ(print(Argument::ofMissing(), Argument::ofBool(false), Argument::ofNone()), "torch.ops.aten.foo.default(x)");
   EXPECT_EQ(print(Argument::ofMissing(), Argument::ofBool(true), Argument::ofMissing()), "torch.ops.aten.foo.default(x, 0, True)");
-  EXPECT_EQ(print(Argument::ofInt(1), Argument::ofMissing(), Argument::ofDType(DType::f64)), "torch.ops.aten.foo.default(x, 1, dtype=torch.float64)");
+  EXPECT_EQ(print(Argument::ofInt(1), Argument::ofMissing(), Argument::ofDType(DType::f64)),
+            "torch.ops.aten.foo.default(x, 1, dtype=torch.float64)");
 }
 
 TEST(Printer, severalOutputsAreATupleListsStandInBrackets) {

@@ -1,0 +1,65 @@
+#include <cstdio>
+#include <memory>
+
+#include "app/cli/command.h"
+
+namespace retrograd::cli {
+namespace {
+
+constexpr const char* exportTopic = R"(How to save a model for Retrograd
+
+In Python, with PyTorch 2.9 or later:
+
+    import torch
+    model.train()                                   # or eval(): the trace is of this mode
+    program = torch.export.export(model, (x,))      # x: a sample input, as model(x) would take it
+    torch.export.save(program, "model.pt2")
+
+Keyword arguments go in kwargs={...}; sizes that may vary in dynamic_shapes={"x": {0: torch.export.Dim("batch")}}.
+The parameters keep their requires_grad: freeze with p.requires_grad_(False) before the export.
+To look at core ATen ops in place of the ops as written:
+
+    program = program.run_decompositions()
+
+A reference to check against is a safetensors file with in.NAME, cot.N, out.N, grad.in.NAME and grad.p.PARAMETER, and the seed
+that was set before the run in its metadata (`seed`):
+
+    retrograd check model.pt2 --reference ref.safetensors
+
+Files that are no export archive can't be opened: a state dict (.pt, .pth) holds weights but no graph, a TorchScript archive, an
+ONNX file and an AOTInductor package hold no graph that PyTorch's autograd knows. Export the model as above. Archives of PyTorch
+2.1 to 2.7 have an older layout: load and save them again with a newer one:
+
+    torch.export.save(torch.export.load("old.pt2"), "new.pt2")
+)";
+
+const CLI::App* find(const CLI::App& program, const std::string& name) {
+  for (const auto* command : program.get_subcommands({}))
+    if (command->get_name() == name) return command;
+  return nullptr;
+}
+
+int print(const CLI::App& program, const std::string& topic) {
+  if (topic == "export") {
+    std::fputs(exportTopic, stdout);
+  } else if (topic.empty()) {
+    std::fputs(program.help().c_str(), stdout);
+    std::fputs("\nTopics of `retrograd help`: export (how to save a model), and each subcommand.\n", stdout);
+  } else if (const auto* command = find(program, topic)) {
+    std::fputs(command->help().c_str(), stdout);
+  } else {
+    throw Error(ErrorCode::badUse, "no such topic; there are export and the subcommands", topic);
+  }
+  return allWell;
+}
+
+Run setup(CLI::App& app) {
+  auto topic = std::make_shared<std::string>();
+  app.add_option("topic", *topic, "export, or a subcommand");
+  return [topic, &app](const Progress&) { return print(*app.get_parent(), *topic); };
+}
+
+const Registration registration("help", "explain a subcommand, or how to save a model (help export)", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

@@ -1,0 +1,67 @@
+#include "app/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "core/checking/reference.h"
+#include "core/checking/threads.h"
+#include "core/tracing/op_table.h"
+
+namespace retrograd::cli {
+
+void InputOptions::addTo(CLI::App& app) {
+  app.add_option("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
+  app.add_option("--grad-inputs", gradInputs,
+                 "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
+      ->delimiter(',');
+  app.add_option("--seed", seed, "seed for what is drawn: inputs, cotangents, random ops (default 0)");
+  app.add_option("--threads", threads, "threads of LibTorch (default: its own choice)")->check(CLI::NonNegativeNumber);
+}
+
+AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
+  setThreads(threads);
+  AnalysisOptions options;
+  if (!inputs.empty()) options = optionsFor(readReference(inputs), file);
+  if (seed != 0 || inputs.empty()) options.seed = seed;
+  options.exactCotangents = false;
+  if (gradInputs) {
+    options.gradInputs = *gradInputs;
+    std::erase(*options.gradInputs, "none");
+  }
+  return options;
+}
+
+void requireFile(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
+  if (std::filesystem::is_directory(path, ignored)) throw Error(ErrorCode::badUse, "is a folder, not a .pt2 file", path);
+}
+
+ModelFile readFile(const std::string& path, const Progress& progress) {
+  requireFile(path);
+  return readModelFile(path, lookupSymbol, progress);
+}
+
+std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress) {
+  auto file = readFile(path, progress);
+  const auto analysisOptions = options.forFile(file);
+  return analyse(std::move(file), analysisOptions, progress);
+}
+
+bool reportProblems(const std::vector<Problem>& problems) {
+  static constexpr const char* severities[] = {"note", "warning", "error"};
+  bool isError = false;
+  for (const auto& p : problems) {
+    fmt::print(stderr, "{}: {}{}{}\n", severities[static_cast<std::size_t>(p.severity)], p.place, p.place.empty() ? "" : ": ", p.message);
+    isError |= p.severity == Problem::Severity::error;
+  }
+  return isError;
+}
+
+void addFormat(CLI::App& app, std::string& format) {
+  app.add_option("--format", format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+}
+
+}  // namespace retrograd::cli

@@ -1,0 +1,39 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/debug/analysis.h"
+
+namespace retrograd::cli {
+
+/// Options that say what a model is run on; shared by the subcommands that derive or run.
+struct InputOptions {
+  std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
+  std::optional<std::vector<std::string>> gradInputs;
+  std::uint64_t seed = 0;
+  int threads = 0;
+
+  void addTo(CLI::App& app);
+  /// Applies `threads` and gives what to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.
+  AnalysisOptions forFile(const ModelFile& file) const;
+};
+
+/// Throws Error(badUse) where there is no such file.
+void requireFile(const std::string& path);
+
+/// Reads the file named on the command line. Throws Error(badUse) where there is no such file, else as readModelFile.
+ModelFile readFile(const std::string& path, const Progress& progress);
+
+/// Reads and derives. Throws as readFile and analyse.
+std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress);
+
+/// Writes notes and problems to standard error; true where one is an error.
+bool reportProblems(const std::vector<Problem>& problems);
+
+/// "--format text|json".
+void addFormat(CLI::App& app, std::string& format);
+
+}  // namespace retrograd::cli

@@ -1,0 +1,26 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "app/cli/command.h"
+#include "views/app_window.h"
+
+namespace retrograd::cli {
+namespace {
+
+Run setup(CLI::App& app) {
+  auto paths = std::make_shared<std::pair<std::string, std::string>>();
+  app.add_option("file", paths->first, "a .pt2 archive")->required();
+  app.add_option("picture", paths->second, "PNG file to write")->required();
+  return [paths](const Progress&) {
+    if (!renderWindowToPicture(paths->first, paths->second)) throw Error(ErrorCode::io, "could not draw the window", paths->second);
+    fmt::print("{}\n", paths->second);
+    return allWell;
+  };
+}
+
+const Registration registration("picture", "draw the window with a model into a picture; needs no display", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

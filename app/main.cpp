@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "app/cli/command.h"
+#include "app/interrupt.h"
+#include "app/window.h"
+
+namespace retrograd {
+namespace {
+
+int exitCode(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::badInput:
+    case ErrorCode::badUse:
+      return cli::badInputOrUse;
+    case ErrorCode::cancelled:
+      return cli::cancelled;
+    default:
+      return cli::checkFailed;
+  }
+}
+
+/// The one place where errors become messages and exit codes.
+template <class Body>
+int guarded(Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    fmt::print(stderr, "retrograd: {}\n", error.what());
+    return exitCode(error.code());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "retrograd: {}\n", error.what());
+    return cli::checkFailed;
+  }
+}
+
+int openWindow(int& argc, char** argv, const std::vector<std::string>& files) {
+  for (const auto& file : files)
+    if (!std::filesystem::exists(file))
+      throw Error(ErrorCode::badUse, "no such file, and no subcommand of that name (see retrograd help)", file);
+  return showWindow(argc, argv, files);
+}
+
+int start(int argc, char** argv) {
+  CLI::App app{"Retrograd: a debugger for autograd. Opens .pt2 files in its window; the subcommands need no display."};
+  app.name("retrograd");
+  app.footer("Exit codes: 0 all well, 1 a check failed, 2 bad input or use.");
+  std::vector<std::string> files;
+  app.add_option("files", files, ".pt2 files to open in the window");
+  app.require_subcommand(0, 1);
+  std::map<const CLI::App*, cli::Run> runs;
+  for (const auto& command : cli::commands()) {
+    auto* sub = app.add_subcommand(command.name, command.description);
+    runs[sub] = command.setup(*sub);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? cli::allWell : cli::badInputOrUse;
+  }
+  const auto chosen = app.get_subcommands();
+  if (chosen.empty()) return guarded([&] { return openWindow(argc, argv, files); });
+  return guarded([&] {
+    const Interrupt interrupt;
+    return runs.at(chosen.front())(Progress(interrupt.token(), {}));
+  });
+}
+
+}  // namespace
+}  // namespace retrograd
+
+int main(int argc, char** argv) { return retrograd::start(argc, argv); }

@@ -1,0 +1,115 @@
+#include "core/checking/bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "core/debug/session.h"
+#include "core/execution/joint_run.h"
+
+namespace retrograd {
+namespace {
+
+double median(std::vector<double> samples) {
+  if (samples.empty()) return 0;
+  std::sort(samples.begin(), samples.end());
+  const auto half = samples.size() / 2;
+  return samples.size() % 2 ? samples[half] : (samples[half - 1] + samples[half]) / 2;
+}
+
+struct Samples {
+  std::vector<double> read, trace, forward, backward, eagerForward, eagerBackward;
+};
+
+template <class Body>
+double timed(Body&& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void addSaved(const Analysis& analysis, BenchReport& report) {
+  const auto& document = *analysis.document;
+  std::set<ValueId> values;
+  std::set<StorageId> storages;
+  const auto& outputs = analysis.forward.outputs;
+  for (std::size_t i = analysis.forward.resultCount; i < outputs.size(); ++i) {
+    if (!outputs[i] || !document.isTensor(outputs[i])) continue;
+    const auto& value = document.value(outputs[i]);
+    const bool activation = value.kind == ValueKind::activation && !(value.storage && document.storage(value.storage).external);
+    if (!activation || !values.insert(outputs[i]).second) continue;
+    report.savedBytes += document.meta(value.meta).bytes();
+    if (value.storage && storages.insert(value.storage).second) report.savedStorageBytes += document.storage(value.storage).bytes;
+  }
+}
+
+void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, BenchReport& report, const Progress& progress) {
+  SessionOptions options;
+  options.keepHistory = false;
+  Session session(analysis, options);
+  samples.forward.push_back(timed([&] { session.runTo(session.forwardSize(), progress); }));
+  samples.backward.push_back(timed([&] { session.runTo(session.size(), progress); }));
+  report.peakBytes = std::max(report.peakBytes, session.peakBytes());
+  progress.check();
+  const auto eager = timeEager(*analysis);
+  samples.eagerForward.push_back(eager.forwardSeconds);
+  samples.eagerBackward.push_back(eager.backwardSeconds);
+}
+
+}  // namespace
+
+BenchReport bench(const std::string& path, const AnalysisOptions& options, int repeat, const Progress& progress) {
+  Samples samples;
+  BenchReport report;
+  std::shared_ptr<const Analysis> analysis;
+  for (int i = 0; i < repeat; ++i) {
+    progress.check();
+    analysis.reset();  // two at once would count double in the process's memory
+    analysis = openModel(path, options, progress);
+    if (!analysis->derived()) throw Error(ErrorCode::execution, "the backward could not be derived", path);
+    samples.read.push_back(analysis->times.read);
+    samples.trace.push_back(analysis->times.trace);
+    runOnce(analysis, samples, report, progress);
+  }
+  addSaved(*analysis, report);
+  report.ops = {analysis->computation().trace.ops.size(), analysis->joint.ops.size(), analysis->forward.ops.size(), analysis->backward.ops.size()};
+  const auto derivation = timeDerivation(*analysis, repeat);
+  report.read = median(samples.read);
+  report.trace = median(samples.trace);
+  report.joint = median(derivation.joint);
+  report.jointWarm = median(derivation.jointWarm);
+  report.split = median(derivation.split);
+  report.forward = median(samples.forward);
+  report.backward = median(samples.backward);
+  report.eagerForward = median(samples.eagerForward);
+  report.eagerBackward = median(samples.eagerBackward);
+  return report;
+}
+
+std::vector<std::pair<std::string, double>> BenchReport::seconds() const {
+  return {{"read", read},
+          {"trace", trace},
+          {"joint", joint},
+          {"joint_warm", jointWarm},
+          {"split", split},
+          {"forward", forward},
+          {"backward", backward},
+          {"eager_forward", eagerForward},
+          {"eager_backward", eagerBackward}};
+}
+
+nlohmann::ordered_json toJson(const BenchReport& report) {
+  nlohmann::ordered_json seconds = nlohmann::ordered_json::object();
+  for (const auto& [step, time] : report.seconds()) seconds[step] = time;
+  return {{"seconds", std::move(seconds)},
+          {"ops",
+           {{"computation", report.ops.computation},
+            {"joint", report.ops.joint},
+            {"forward", report.ops.forward},
+            {"backward", report.ops.backward}}},
+          {"saved_bytes", report.savedBytes},
+          {"saved_storage_bytes", report.savedStorageBytes},
+          {"peak_bytes", report.peakBytes}};
+}
+
+}  // namespace retrograd

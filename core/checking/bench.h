@@ -1,0 +1,30 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/checking/check.h"
+#include "core/debug/analysis.h"
+
+namespace retrograd {
+
+/// Medians in seconds and sizes in bytes. `savedBytes`: activations among what the forward saves, elements times item size (no
+/// parameters, inputs, or views of these); `savedStorageBytes`: the distinct storages they keep alive.
+struct BenchReport {
+  double read = 0, trace = 0, joint = 0, jointWarm = 0, split = 0, forward = 0, backward = 0, eagerForward = 0, eagerBackward = 0;
+  OpCounts ops;
+  std::int64_t savedBytes = 0, savedStorageBytes = 0, peakBytes = 0;
+
+  /// The times by the names of the JSON report.
+  std::vector<std::pair<std::string, double>> seconds() const;
+};
+
+/// Reads, derives and runs a file `repeat` times, the rule cache emptied before each cold joint, and LibTorch's eager forward and
+/// backward on the same inputs. Throws as openModel and Session.
+BenchReport bench(const std::string& path, const AnalysisOptions& options, int repeat, const Progress& progress = {});
+
+/// docs/bench.schema.json
+nlohmann::ordered_json toJson(const BenchReport& report);
+
+}  // namespace retrograd

@@ -1,0 +1,368 @@
+#include "core/checking/check.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/checking/compare.h"
+#include "core/checking/reference.h"
+#include "core/debug/session.h"
+#include "core/execution/joint_run.h"
+#include "core/tracing/op_table.h"
+
+namespace retrograd {
+namespace {
+
+constexpr double doubleTolerance = 1e-9, halfTolerance = 2e-2, floatTolerance = 1e-5, unknownFloatTolerance = 1e-4, noiseFactor = 20;
+
+/// Of outputs and mutations, and of gradients.
+struct Tolerances {
+  double outputs, gradients;
+};
+
+struct Groups {
+  Comparison outputs, gradients, mutations;
+};
+
+/// Tied parameters have several names; all of them lead to the first.
+class ParameterNames {
+ public:
+  explicit ParameterNames(const Computation& computation) {
+    std::map<std::string, std::string> byStorage;
+    for (const auto& input : computation.inputs) {
+      if (input.kind != InputKind::parameter) continue;
+      const auto first = input.storageKey.empty() ? input.target : byStorage.try_emplace(input.storageKey, input.target).first->second;
+      first_.try_emplace(input.target, first);
+      for (const auto& alias : input.aliases) first_.try_emplace(alias, first);
+    }
+  }
+  std::string first(const std::string& name) const {
+    const auto it = first_.find(name);
+    return it == first_.end() ? name : it->second;
+  }
+
+ private:
+  std::map<std::string, std::string> first_;
+};
+
+/// "grad.p.w", "grad.in.x" for the gradients "p.w", "in.x" of a run.
+TensorMap keyed(const TensorMap& gradients, const ParameterNames& names) {
+  TensorMap result;
+  for (const auto& [key, tensor] : gradients)
+    result.emplace("grad." + (key.starts_with("p.") ? "p." + names.first(key.substr(2)) : key), tensor);
+  return result;
+}
+
+RunResult runSplit(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
+  SessionOptions options;
+  options.keepHistory = false;
+  Session session(analysis, options);
+  session.runTo(session.size(), progress);
+  return {session.results(), session.gradients(), session.mutated()};
+}
+
+std::optional<TensorData> literalOutput(const Argument& literal) {
+  if (literal.kind != Argument::Kind::integer && literal.kind != Argument::Kind::real) return std::nullopt;
+  const bool real = literal.kind == Argument::Kind::real;
+  auto memory = std::make_shared<std::pair<std::int64_t, double>>(literal.integer, literal.real);
+  TensorData tensor;
+  tensor.meta.dtype = real ? DType::f64 : DType::i64;
+  tensor.data = real ? reinterpret_cast<const std::byte*>(&memory->second) : reinterpret_cast<const std::byte*>(&memory->first);
+  tensor.bytes = 8;
+  tensor.owner = memory;
+  return tensor;
+}
+
+/// The user output at `position` (as text) of a run; nullopt where it is None or there is none.
+std::optional<TensorData> outputOf(const Computation& computation, const RunResult& run, const std::string& position) {
+  const auto users = userOutputs(computation);
+  const auto i = static_cast<std::size_t>(std::stoul(position));
+  if (i >= users.size()) return std::nullopt;
+  const auto at = run.outputs.size() == computation.outputs.size() ? users[i] : i;
+  if (at < run.outputs.size() && run.outputs[at]) return run.outputs[at];
+  return literalOutput(computation.outputs[users[i]].literal);
+}
+
+/// Compares a run with a reference.
+class ReferenceComparison {
+ public:
+  ReferenceComparison(const Analysis& analysis, const RunResult& run, bool deterministic, bool anyFloatType, std::string prefix)
+      : analysis_(analysis),
+        run_(run),
+        deterministic_(deterministic),
+        anyFloatType_(anyFloatType),
+        prefix_(std::move(prefix)),
+        names_(analysis.computation()) {}
+
+  Groups compare(const Expected& expected) {
+    for (const auto& [position, tensor] : expected.outputs) {
+      const auto actual = outputOf(analysis_.computation(), run_, position);
+      if (actual)
+        add(groups_.outputs, "out." + position, *actual, tensor);
+      else
+        groups_.outputs.fail(prefix_ + "out." + position, "missing");
+    }
+    compareGradients(expected);
+    for (const auto& [name, tensor] : expected.bufferMutations) mutation("b." + name, analysis_.file.weights, name, tensor);
+    for (const auto& [name, tensor] : expected.inputMutations) mutation("in." + name, analysis_.inputs, name, tensor);
+    return std::move(groups_);
+  }
+
+ private:
+  void add(Comparison& group, const std::string& key, const TensorData& actual, const TensorData& expected) {
+    if (deterministic_)
+      group.add(prefix_ + key, actual, expected, anyFloatType_);
+    else
+      group.addShape(prefix_ + key, actual, expected);
+  }
+
+  void compareGradients(const Expected& expected) {
+    auto actual = keyed(run_.gradients, names_);
+    const auto one = [&](const std::string& key, const TensorData& tensor) {
+      const auto it = actual.find(key);
+      if (it == actual.end()) {
+        if (!isZero(tensor)) groups_.gradients.fail(prefix_ + key, "missing");
+        return;
+      }
+      add(groups_.gradients, key, it->second, tensor);
+      actual.erase(it);
+    };
+    for (const auto& [name, tensor] : expected.inputGradients) one("grad.in." + name, tensor);
+    for (const auto& [name, tensor] : expected.parameterGradients) one("grad.p." + names_.first(name), tensor);
+    for (const auto& [key, tensor] : actual)
+      if (!isZero(tensor)) groups_.gradients.fail(prefix_ + key, "should be None or zero");
+  }
+
+  /// What was not written to is as it was given.
+  void mutation(const std::string& key, const TensorMap& before, const std::string& name, const TensorData& expected) {
+    if (const auto it = run_.mutated.find(key); it != run_.mutated.end()) return add(groups_.mutations, "mut." + key, it->second, expected);
+    if (const auto it = before.find(name); it != before.end()) return add(groups_.mutations, "mut." + key, it->second, expected);
+    groups_.mutations.fail(prefix_ + "mut." + key, "missing");
+  }
+
+  const Analysis& analysis_;
+  const RunResult& run_;
+  bool deterministic_, anyFloatType_;
+  std::string prefix_;
+  ParameterNames names_;
+  Groups groups_;
+};
+
+/// Compares two runs of the same analysis; `tell` gets the group, the key, and the tensors (null where a run has none).
+template <class Tell>
+void forEachPair(const Analysis& analysis, const RunResult& a, const RunResult& b, Tell&& tell) {
+  const auto users = userOutputs(analysis.computation());
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    const auto position = std::to_string(i);
+    const auto x = outputOf(analysis.computation(), a, position), y = outputOf(analysis.computation(), b, position);
+    tell(&Groups::outputs, "out." + position, x ? &*x : nullptr, y ? &*y : nullptr);
+  }
+  const auto maps = [&](Comparison Groups::*group, const std::string& prefix, const TensorMap& x, const TensorMap& y) {
+    std::set<std::string> keys;
+    for (const auto& [key, tensor] : x) keys.insert(key);
+    for (const auto& [key, tensor] : y) keys.insert(key);
+    const auto find = [](const TensorMap& map, const std::string& key) {
+      const auto it = map.find(key);
+      return it == map.end() ? nullptr : &it->second;
+    };
+    for (const auto& key : keys) tell(group, prefix + key, find(x, key), find(y, key));
+  };
+  const ParameterNames names(analysis.computation());
+  maps(&Groups::gradients, "", keyed(a.gradients, names), keyed(b.gradients, names));
+  maps(&Groups::mutations, "mut.", a.mutated, b.mutated);
+}
+
+/// Forward and backward against the joint trace: the same ops on the same values, so the same bits.
+Groups compareWithJoint(const Analysis& analysis, const RunResult& split, const RunResult& joint) {
+  Groups groups;
+  forEachPair(analysis, split, joint, [&](Comparison Groups::*group, const std::string& key, const TensorData* x, const TensorData* y) {
+    if (!x && !y) return;
+    if (!x || !y)
+      (groups.*group).fail("split/" + key, x ? "missing in the joint trace's run" : "missing");
+    else if (!identical(*x, *y))
+      (groups.*group).fail("split/" + key, "is not bit for bit what the joint trace gives");
+  });
+  return groups;
+}
+
+/// Against LibTorch's autograd. A gradient one side leaves out must be zero on the other; eager says nothing of what it did not
+/// mutate.
+Groups compareWithEager(const Analysis& analysis, const RunResult& split, const RunResult& eager) {
+  Groups groups;
+  forEachPair(analysis, split, eager, [&](Comparison Groups::*group, const std::string& key, const TensorData* x, const TensorData* y) {
+    if (!x && !y) return;
+    const bool mutation = group == &Groups::mutations;
+    if (x && y)
+      (groups.*group).add("eager/" + key, *x, *y);
+    else if (!mutation && !isZero(x ? *x : *y))
+      (groups.*group).fail("eager/" + key, x ? "LibTorch gives none" : "missing");
+  });
+  return groups;
+}
+
+template <class Visit>
+void forEachComputedMeta(const Analysis& analysis, Visit&& visit) {
+  const auto& document = *analysis.document;
+  for (const auto* trace : {&analysis.forward, &analysis.backward})
+    for (auto op : trace->ops)
+      for (auto output : document.outputs(op))
+        if (output && document.isTensor(output)) visit(op, document.meta(document.value(output).meta));
+}
+
+bool isHalf(DType d) { return d == DType::f16 || d == DType::bf16 || d == DType::c32; }
+bool isSingle(DType d) { return d == DType::f32 || d == DType::c64; }
+
+Tolerances tolerancesFor(const Analysis& analysis, const CheckOptions& options) {
+  if (options.tolerance) return {*options.tolerance, *options.tolerance};
+  bool half = false, single = false;
+  forEachComputedMeta(analysis, [&](BoundSymbolId, const TensorMeta& meta) {
+    half |= isHalf(meta.dtype);
+    single |= isSingle(meta.dtype);
+  });
+  if (half) return {halfTolerance, halfTolerance};
+  if (!single) return {doubleTolerance, doubleTolerance};
+  if (!options.noise) return {unknownFloatTolerance, unknownFloatTolerance};
+  return {std::max(floatTolerance, noiseFactor * options.noise->first), std::max(floatTolerance, noiseFactor * options.noise->second)};
+}
+
+/// Takes the groups' verdict into the report: the worst tensor is the one furthest beyond, or nearest to, its tolerance.
+void judge(CheckReport& report, const Groups& groups, const Tolerances& tolerances) {
+  const std::pair<const Comparison*, double> parts[] = {
+      {&groups.outputs, tolerances.outputs}, {&groups.gradients, tolerances.gradients}, {&groups.mutations, tolerances.outputs}};
+  for (const auto& [comparison, tolerance] : parts) {
+    const double error = comparison->error();
+    const bool worse = report.tolerance == 0 || error / tolerance > report.error / report.tolerance;
+    if (worse && error > 0) {
+      report.error = error;
+      report.worst = comparison->worst();
+      report.tolerance = tolerance;
+    } else if (report.tolerance == 0) {
+      report.tolerance = tolerance;
+    }
+    if (error <= tolerance) continue;
+    report.status = CheckStatus::fail;
+    auto reason = comparison->failure();
+    if (reason.empty()) reason = fmt::format("{} differs by {:.2g}, tolerance {:.2g}", comparison->worst(), error, tolerance);
+    if (report.reason.empty()) report.reason = reason;
+  }
+}
+
+/// The first op that computes in less than double although all that flows in is double; nullopt where there is none.
+std::optional<std::string> pinnedPrecision(const Analysis& analysis) {
+  std::optional<std::string> found;
+  forEachComputedMeta(analysis, [&](BoundSymbolId op, const TensorMeta& meta) {
+    if (!found && (isSingle(meta.dtype) || isHalf(meta.dtype))) found = analysis.document->opName(op);
+  });
+  return found;
+}
+
+std::size_t countMissingOrigins(const Analysis& analysis) {
+  std::size_t missing = 0;
+  for (const auto* trace : {&analysis.joint, &analysis.backward})
+    for (auto op : trace->ops) {
+      const auto& origin = analysis.document->boundSymbol(op).origin;
+      if (origin.role == Role::none || (!origin.op && !origin.value)) ++missing;
+    }
+  return missing;
+}
+
+std::string errorsOf(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const auto& p : problems)
+    if (p.severity == Problem::Severity::error) text += (text.empty() ? "" : "; ") + (p.place.empty() ? "" : p.place + ": ") + p.message;
+  return text;
+}
+
+class Check {
+ public:
+  Check(const std::string& path, const CheckOptions& options, const Progress& progress)
+      : path_(path), options_(options), progress_(progress) {
+    if (!options.reference.empty()) reference_ = readReference(options.reference);
+  }
+
+  CheckReport run() {
+    auto file = readModelFile(path_, lookupSymbol, progress_);
+    if (const auto unknown = errorsOf(file.problems); !unknown.empty()) {
+      report_.unknownOps = true;
+      return skip(unknown);
+    }
+    if (file.computation.outputs.empty()) return skip("the file holds nothing to check: it has no outputs");
+    const auto analysis = analyseAs(std::move(file), false);
+    if (!analysis->derived())
+      throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
+    count(*analysis);
+    compareAll(analysis);
+    if (reference_ && reference_->inDouble && options_.deterministic) compareInDouble(tolerancesFor(*analysis, options_));
+    if (report_.originsMissing > 0) {
+      report_.status = CheckStatus::fail;
+      if (report_.reason.empty()) report_.reason = fmt::format("{} ops have no origin", report_.originsMissing);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  CheckReport skip(std::string reason) {
+    report_.status = CheckStatus::skip;
+    report_.reason = std::move(reason);
+    return std::move(report_);
+  }
+
+  std::shared_ptr<const Analysis> analyseAs(ModelFile file, bool inDouble) {
+    AnalysisOptions options = reference_ ? optionsFor(*reference_, file) : AnalysisOptions();
+    if (options_.seed) options.seed = *options_.seed;
+    if (options_.gradInputs) options.gradInputs = options_.gradInputs;
+    options.inDouble = inDouble;
+    return analyse(std::move(file), options, progress_);
+  }
+
+  void count(const Analysis& analysis) {
+    report_.ops = {analysis.computation().trace.ops.size(), analysis.joint.ops.size(), analysis.forward.ops.size(),
+                   analysis.backward.ops.size()};
+    report_.originsMissing = countMissingOrigins(analysis);
+    for (const auto& reason : analysis.dataDependent) report_.notes.push_back("holds for these inputs only: " + reason);
+  }
+
+  void compareAll(const std::shared_ptr<const Analysis>& analysis) {
+    const auto tolerances = tolerancesFor(*analysis, options_);
+    const auto split = runSplit(analysis, progress_);
+    progress_.check();
+    judge(report_, compareWithJoint(*analysis, split, runJoint(*analysis)), tolerances);
+    progress_.check();
+    judge(report_, compareWithEager(*analysis, split, runEager(*analysis)), tolerances);
+    progress_.check();
+    if (!reference_) return;
+    judge(report_, ReferenceComparison(*analysis, split, options_.deterministic, false, "").compare(reference_->expected), tolerances);
+  }
+
+  void compareInDouble(const Tolerances& singleTolerances) {
+    const auto analysis = analyseAs(readModelFile(path_, lookupSymbol, progress_), true);
+    if (!analysis->derived()) throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
+    const auto pinned = pinnedPrecision(*analysis);
+    if (pinned) report_.notes.push_back("the graph pins float32 (" + *pinned + "): in double it is held to the float32 tolerance");
+    const auto tolerance = options_.tolerance.value_or(doubleTolerance);
+    const auto run = runSplit(analysis, progress_);
+    const auto groups = ReferenceComparison(*analysis, run, true, pinned.has_value(), "f64/").compare(*reference_->inDouble);
+    judge(report_, groups, pinned ? singleTolerances : Tolerances{tolerance, tolerance});
+  }
+
+  const std::string& path_;
+  const CheckOptions& options_;
+  const Progress& progress_;
+  std::optional<Reference> reference_;
+  CheckReport report_;
+};
+
+}  // namespace
+
+CheckReport checkModel(const std::string& path, const CheckOptions& options, const Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  auto report = Check(path, options, progress).run();
+  report.name = path;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,150 @@
+#include "core/checking/joint_run.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <chrono>
+#include <map>
+
+#include "core/checking/eager.h"
+#include "core/execution/evaluator.h"
+#include "core/debug/bindings.h"
+#include "core/debug/session.h"
+#include "core/tracing/generator.h"
+
+namespace retrograd {
+namespace {
+
+/// A leaf of its own memory: the eager run writes in place, and the file's weights must not change.
+at::Tensor ownCopy(const at::Tensor& tensor) {
+  if (!tensor.is_non_overlapping_and_dense()) return tensor.clone();
+  auto copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+  copy.copy_(tensor);
+  return copy;
+}
+
+/// One eager forward with its leaves.
+struct EagerRun {
+  explicit EagerRun(const Analysis& a) : analysis(a), interpreter(a) {
+    std::map<std::string, at::Tensor> tied;
+    const auto& computation = analysis.computation();
+    for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
+      const auto& input = computation.inputs[i];
+      const auto id = computation.trace.inputs[i];
+      leaves.emplace_back();
+      if (!id) continue;
+      if (auto number = analysis.numbers.find(input.name); input.kind == InputKind::user && number != analysis.numbers.end()) {
+        interpreter.bind(id, toIValue(number->second, c10::AnyType::get(), {}));
+        continue;
+      }
+      auto tensor = inputTensor(analysis, i);
+      if (!tensor.defined()) {
+        interpreter.bind(id, {});
+        continue;
+      }
+      auto& shared = tied[input.storageKey.empty() ? "#" + std::to_string(i) : input.storageKey];
+      if (!shared.defined() || shared.sizes() != tensor.sizes()) {
+        shared = ownCopy(tensor);
+        if (analysis.document->value(id).requiresGrad) shared.requires_grad_(true);
+        leaves.back() = shared;
+      }
+      interpreter.bind(id, shared);
+    }
+  }
+
+  void forward() {
+    at::AutoGradMode gradMode(true);
+    const auto& computation = analysis.computation();
+    interpreter.run(computation.trace.ops);
+    for (const auto& output : computation.outputs) outputs.push_back(output.value ? interpreter.value(output.value) : c10::IValue());
+  }
+
+  /// Gradients by leaf, undefined where there is none.
+  std::vector<at::Tensor> backward() {
+    std::vector<at::Tensor> roots, cotangents, wanted;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto it = analysis.cotangents.find(userOutputPosition(analysis.computation(), i));
+      if (it == analysis.cotangents.end() || !outputs[i].isTensor() || !outputs[i].toTensor().requires_grad()) continue;
+      roots.push_back(outputs[i].toTensor());
+      cotangents.push_back(borrowTensor(it->second));
+    }
+    for (const auto& leaf : leaves)
+      if (leaf.defined() && leaf.requires_grad()) wanted.push_back(leaf);
+    std::vector<at::Tensor> gradients(leaves.size());
+    if (roots.empty() || wanted.empty()) return gradients;
+    const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+    for (std::size_t i = 0, k = 0; i < leaves.size(); ++i)
+      if (leaves[i].defined() && leaves[i].requires_grad()) gradients[i] = found[k++];
+    return gradients;
+  }
+
+  const Analysis& analysis;
+  EagerInterpreter interpreter;
+  std::vector<at::Tensor> leaves;
+  std::vector<c10::IValue> outputs;
+};
+
+}  // namespace
+
+RunResult runJoint(const Analysis& analysis) {
+  // No release, no history: the whole joint in one evaluator.
+  Evaluator evaluator(*analysis.document, analysis.seed);
+  for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
+  for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
+  for (auto op : analysis.joint.ops) evaluator.run(op);
+  RunResult result;
+  const auto& computation = analysis.computation();
+  const auto get = [&](ValueId id) {
+    return id && evaluator.has(id) && evaluator.value(id).isTensor() ? std::optional(copyOut(evaluator.tensor(id))) : std::nullopt;
+  };
+  for (std::size_t i = 0; i < computation.outputs.size(); ++i)
+    if (!userOutputPosition(computation, i).empty()) result.outputs.push_back(get(analysis.joint.outputs[i]));
+  for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
+    const auto& input = computation.inputs[i];
+    if (auto gradient = get(analysis.joint.outputs[analysis.joint.resultCount + i]))
+      result.gradients[(input.kind == InputKind::user ? "in." + input.name : "p." + input.target)] = *gradient;
+    if (auto it = analysis.mutated.find(i); it != analysis.mutated.end())
+      if (auto after = get(it->second)) result.mutated[(input.kind == InputKind::user ? "in." + input.name : "b." + input.target)] = *after;
+  }
+  return result;
+}
+
+RunResult runEager(const Analysis& analysis) {
+  KeepGenerator keep;
+  setGeneratorState(seededState(analysis.seed));
+  EagerRun run(analysis);
+  try {
+    run.forward();
+    const auto gradients = run.backward();
+    RunResult result;
+    const auto& computation = analysis.computation();
+    for (std::size_t i = 0; i < computation.outputs.size(); ++i)
+      if (!userOutputPosition(computation, i).empty())
+        result.outputs.push_back(run.outputs[i].isTensor() && run.outputs[i].toTensor().defined() ? std::optional(copyOut(run.outputs[i].toTensor())) : std::nullopt);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const auto& input = computation.inputs[i];
+      if (gradients[i].defined()) result.gradients[input.kind == InputKind::user ? "in." + input.name : "p." + input.target] = copyOut(gradients[i]);
+    }
+    return result;
+  } catch (const c10::Error& e) {
+    throw Error(ErrorCode::execution, std::string("LibTorch's own run fails: ") + e.what_without_backtrace(), analysis.file.path);
+  }
+}
+
+EagerTimes timeEager(const Analysis& analysis) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  KeepGenerator keep;
+  EagerRun run(analysis);
+  EagerTimes times;
+  auto start = Clock::now();
+  run.forward();
+  times.forwardSeconds = since(start);
+  start = Clock::now();
+  run.backward();
+  times.backwardSeconds = since(start);
+  return times;
+}
+
+}  // namespace retrograd

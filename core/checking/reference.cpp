@@ -1,0 +1,124 @@
+#include "core/checking/reference.h"
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+#include "core/formats/safetensors.h"
+
+namespace retrograd {
+namespace {
+
+bool takePrefix(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+/// True where the key is something expected; the tensor then lies in its map.
+bool file(Expected& expected, std::string_view key, const TensorData& tensor) {
+  const std::pair<std::string_view, TensorMap*> places[] = {{"out.", &expected.outputs},
+                                                            {"grad.in.", &expected.inputGradients},
+                                                            {"grad.p.", &expected.parameterGradients},
+                                                            {"mut.b.", &expected.bufferMutations},
+                                                            {"mut.in.", &expected.inputMutations}};
+  for (const auto& [prefix, map] : places)
+    if (takePrefix(key, prefix)) {
+      map->emplace(key, tensor);
+      return true;
+    }
+  return false;
+}
+
+std::vector<std::string> splitAtCommas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    if (comma != 0) parts.emplace_back(text.substr(0, comma));
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+  return parts;
+}
+
+std::optional<Argument> asNumber(const TensorData& tensor) {
+  if (tensor.meta.elements() != 1 || !tensor.data) return std::nullopt;
+  if (tensor.meta.dtype == DType::i64) {
+    std::int64_t i = 0;
+    std::memcpy(&i, tensor.data, sizeof i);
+    return Argument::ofInt(i);
+  }
+  if (tensor.meta.dtype == DType::f64) {
+    double d = 0;
+    std::memcpy(&d, tensor.data, sizeof d);
+    return Argument::ofReal(d);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Reference readReference(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
+  const auto content = readSafetensors(path);
+  Reference reference;
+  reference.path = path;
+  for (const auto& [name, tensor] : content.tensors) {
+    std::string_view key = name;
+    if (takePrefix(key, "f64/")) {
+      if (!reference.inDouble) reference.inDouble.emplace();
+      retrograd::file(*reference.inDouble, key, tensor);
+    } else if (takePrefix(key, "cot.")) {
+      reference.cotangents.emplace(key, tensor);
+    } else if (!retrograd::file(reference.expected, key, tensor)) {
+      takePrefix(key, "in.");
+      reference.inputs.emplace(key, tensor);
+    }
+  }
+  const auto& metadata = content.metadata;
+  if (const auto it = metadata.find("seed"); it != metadata.end()) {
+    std::uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(it->second.data(), it->second.data() + it->second.size(), seed);
+    if (error != std::errc() || *end != '\0') throw Error(ErrorCode::badInput, "the metadata's seed is no number: " + it->second, path);
+    reference.seed = seed;
+  }
+  if (const auto it = metadata.find("requires_grad"); it != metadata.end()) reference.requiresGrad = splitAtCommas(it->second);
+  return reference;
+}
+
+AnalysisOptions optionsFor(const Reference& reference, const ModelFile& file) {
+  AnalysisOptions options;
+  for (const auto& input : file.computation.inputs) {
+    const auto it = reference.inputs.find(input.name);
+    if (input.kind != InputKind::user || it == reference.inputs.end()) continue;
+    const bool isTensor = input.value && file.document->isTensor(input.value);
+    const auto number = isTensor ? std::nullopt : asNumber(it->second);
+    if (number)
+      options.numbers.emplace(input.name, *number);
+    else
+      options.inputs.emplace(input.name, it->second);
+  }
+  const auto outputs = userOutputs(file.computation).size();
+  for (const auto& [position, tensor] : reference.cotangents) {
+    std::size_t i = 0;
+    const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), i);
+    if (error != std::errc() || *end != '\0' || i >= outputs)
+      throw Error(ErrorCode::badInput, "cot." + position + " belongs to no output of the model", reference.path);
+  }
+  options.cotangents = reference.cotangents;
+  options.exactCotangents = true;
+  options.seed = reference.seed.value_or(0);
+  options.gradInputs = reference.requiresGrad;
+  return options;
+}
+
+std::vector<std::size_t> userOutputs(const Computation& computation) {
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
+    const auto kind = computation.outputs[i].kind;
+    if (kind == OutputKind::user || kind == OutputKind::loss) positions.push_back(i);
+  }
+  return positions;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,79 @@
+#include "core/checking/save.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/checking/reference.h"
+#include "core/formats/safetensors.h"
+
+namespace retrograd {
+namespace {
+
+/// A contiguous copy unless it is contiguous already; safetensors knows no strides.
+TensorData contiguous(const TensorData& tensor) {
+  const auto& meta = tensor.meta;
+  if (meta.offset == 0 && meta.strides == contiguousStrides(meta.sizes)) return tensor;
+  const auto item = static_cast<std::size_t>(itemSize(meta.dtype));
+  const auto bytes = static_cast<std::size_t>(meta.bytes());
+  std::shared_ptr<std::byte[]> memory(new std::byte[std::max<std::size_t>(bytes, 1)]);
+  std::vector<std::int64_t> index(meta.sizes.size());
+  for (std::int64_t n = 0, count = meta.elements(); n < count; ++n) {
+    std::int64_t at = meta.offset;
+    for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * meta.strides[d];
+    std::memcpy(memory.get() + static_cast<std::size_t>(n) * item, tensor.data + static_cast<std::size_t>(at) * item, item);
+    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == meta.sizes[d];) index[d] = 0;
+  }
+  TensorData copy{meta, memory.get(), bytes, memory};
+  copy.meta.offset = 0;
+  copy.meta.strides = contiguousStrides(meta.sizes);
+  return copy;
+}
+
+class ReferenceWriter {
+ public:
+  void add(const std::string& key, const TensorData& tensor) {
+    auto stored = contiguous(tensor);
+    auto& meta = stored.meta;
+    if (isComplex(meta.dtype)) {
+      meta.dtype = meta.dtype == DType::c128 ? DType::f64 : meta.dtype == DType::c32 ? DType::f16 : DType::f32;
+      meta.sizes.push_back(2);
+      meta.strides = contiguousStrides(meta.sizes);
+      complexKeys_ += (complexKeys_.empty() ? "" : ",") + key;
+    }
+    tensors_.emplace(key, std::move(stored));
+  }
+  void write(const std::string& path, std::uint64_t seed) const {
+    writeSafetensors(path, tensors_, {{"seed", std::to_string(seed)}, {"complex_keys", complexKeys_}});
+  }
+
+ private:
+  TensorMap tensors_;
+  std::string complexKeys_;
+};
+
+void addResults(ReferenceWriter& writer, const Session& session) {
+  const auto& analysis = session.analysis();
+  const auto users = userOutputs(analysis.computation());
+  for (std::size_t i = 0; i < users.size() && users[i] < analysis.forward.outputs.size(); ++i) {
+    const auto value = analysis.forward.outputs[users[i]];
+    if (value && session.state(value).present && analysis.document->isTensor(value))
+      writer.add("out." + std::to_string(i), session.contents(value));
+  }
+}
+
+}  // namespace
+
+void saveRun(const Session& session, const std::string& path) {
+  ReferenceWriter writer;
+  const auto& analysis = session.analysis();
+  for (const auto& [name, tensor] : analysis.inputs) writer.add("in." + name, tensor);
+  for (const auto& [position, tensor] : analysis.cotangents) writer.add("cot." + position, tensor);
+  addResults(writer, session);
+  if (session.position() == session.size()) {
+    for (const auto& [name, tensor] : session.gradients()) writer.add("grad." + name, tensor);
+    for (const auto& [name, tensor] : session.mutated()) writer.add("mut." + name, tensor);
+  }
+  writer.write(path, analysis.seed);
+}
+
+}  // namespace retrograd

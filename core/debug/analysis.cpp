@@ -1,0 +1,226 @@
+#include "core/debug/analysis.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/debug/bindings.h"
+#include "core/debug/inputs.h"
+#include "core/execution/evaluator.h"
+#include "core/grad/transform.h"
+#include "core/split/split.h"
+#include "core/trace/dead_code.h"
+#include "core/trace/effects.h"
+#include "core/tracing/op_table.h"
+
+namespace retrograd {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Which computation inputs get a gradient: parameters by the file's flag, floating and complex user inputs unless told otherwise.
+/// PyTorch refuses in-place writes to an input that requires a gradient, so an input that is written to has none.
+std::vector<char> differentiated(const ModelFile& file, const AnalysisOptions& options) {
+  const auto& computation = file.computation;
+  const auto& document = *file.document;
+  std::vector<char> wanted(computation.inputs.size(), 0);
+  if (options.gradInputs)
+    for (const auto& name : *options.gradInputs)
+      if (std::none_of(computation.inputs.begin(), computation.inputs.end(), [&](const InputSpec& i) { return i.kind == InputKind::user && i.name == name; }))
+        throw Error(ErrorCode::badUse, "the file has no such input", "input " + name);
+  for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
+    const auto& input = computation.inputs[i];
+    const auto value = computation.trace.inputs[i];
+    if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(document.value(value).meta).dtype)) continue;
+    if (input.kind == InputKind::parameter) wanted[i] = input.requiresGrad;
+    if (input.kind == InputKind::user)
+      wanted[i] = options.gradInputs ? std::find(options.gradInputs->begin(), options.gradInputs->end(), input.name) != options.gradInputs->end()
+                                     : !isWritten(file, value);
+  }
+  return wanted;
+}
+
+/// Everything of the derivation that needs no change of the Analysis but its document.
+class Deriver {
+ public:
+  Deriver(const Analysis& analysis, Document& document, const AnalysisOptions& options, const Progress& progress)
+      : analysis_(analysis), document_(document), options_(options), progress_(progress) {
+    const auto& computation = analysis.computation();
+    transform_.differentiate = differentiated(analysis.file, options);
+    for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
+      const auto& input = computation.inputs[i];
+      const auto value = computation.trace.inputs[i];
+      transform_.inputMetas.push_back(metaOfInput(input));
+      if (auto number = analysis.numbers.find(input.name); value && input.kind == InputKind::user && number != analysis.numbers.end())
+        transform_.numbers[value] = number->second;
+    }
+    if (options.exactCotangents)
+      transform_.hasCotangent = [this](std::size_t i) { return options_.cotangents.contains(userOutputPosition(analysis_.computation(), i)); };
+  }
+
+  JointResult joint(RuleCache& cache) {
+    std::unique_ptr<Concretiser> concretiser;
+    struct Lazy final : RealValues {  // most models never ask: then no weight is touched
+      std::function<Concretiser&()> make;
+      at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId id) override { return make().value(document, emitted, id); }
+      void addConstant(ValueId id, const TensorData& data) override {
+        constants.emplace_back(id, data);
+        if (made) make().addConstant(id, data);
+      }
+      std::vector<std::pair<ValueId, TensorData>> constants;
+      bool made = false;
+    } lazy;
+    lazy.make = [&]() -> Concretiser& {
+      if (!concretiser) {
+        concretiser = std::make_unique<Concretiser>(document_, analysis_.seed, inputBindings(analysis_), [this](ValueId id) { return drawCotangent(id); });
+        for (const auto& [id, data] : lazy.constants) concretiser->addConstant(id, data);
+        lazy.made = true;
+      }
+      return *concretiser;
+    };
+    transform_.realValues = &lazy;
+    auto result = gradTransform(document_, analysis_.computation(), transform_, cache, progress_);
+    transform_.realValues = nullptr;
+    return result;
+  }
+
+ private:
+  std::optional<TensorMeta> metaOfInput(const InputSpec& input) const {
+    if (input.kind == InputKind::user) {
+      const auto it = analysis_.inputs.find(input.name);
+      return it == analysis_.inputs.end() ? std::nullopt : std::optional(it->second.meta);
+    }
+    for (const auto* map : {&analysis_.file.weights, &analysis_.file.constants})
+      if (auto it = map->find(input.target); it != map->end()) return it->second.meta;
+    return std::nullopt;
+  }
+
+  /// Cotangents whose data a formula reads must exist before the joint does: chosen one by one as they are asked for.
+  at::Tensor drawCotangent(ValueId id) {
+    std::map<std::string, TensorMeta> metas;
+    const std::string name(document_.text(document_.value(id).name));
+    const auto output = static_cast<std::size_t>(std::stoul(name.substr(name.rfind('_') + 1)));
+    const auto position = userOutputPosition(analysis_.computation(), output);
+    Analysis scratch;
+    metas[position] = document_.meta(document_.value(id).meta);
+    chooseCotangents(scratch, options_, metas);
+    return borrowTensor(scratch.cotangents.at(position));
+  }
+
+  const Analysis& analysis_;
+  Document& document_;
+  const AnalysisOptions& options_;
+  const Progress& progress_;
+  TransformOptions transform_;
+};
+
+void record(Trace& trace, std::string pass, std::string parent, double seconds, const std::vector<PassRecord>& before) {
+  trace.history = before;
+  trace.history.push_back({std::move(pass), {}, std::move(parent), seconds, {}});
+}
+
+/// Joint, forward and backward into `analysis`, whose document grows.
+void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& progress) {
+  auto& document = *analysis.file.document;
+  RuleCache cache;
+  progress.at("deriving the backward", 0.3);
+  auto start = Clock::now();
+  auto result = Deriver(analysis, document, options, progress).joint(cache);
+  analysis.times.joint = since(start);
+  record(result.joint, "Grad transform", "computation", analysis.times.joint, analysis.computation().trace.history);
+  progress.at("splitting", 0.9);
+  start = Clock::now();
+  const auto inputCount = analysis.computation().inputs.size();
+  analysis.joint = eliminateDeadCode(document, result.joint);
+  auto [forward, backward] = splitJoint(document, analysis.joint, inputCount);
+  analysis.times.split = since(start);
+  record(forward, "Split", "joint", analysis.times.split, analysis.joint.history);
+  record(backward, "Split", "joint", analysis.times.split, analysis.joint.history);
+  analysis.forward = std::move(forward);
+  analysis.backward = std::move(backward);
+  for (const auto& [id, data] : result.constants) analysis.constants[std::to_string(id.index)] = data;
+  analysis.mutated = std::move(result.mutated);
+  analysis.dataDependent = std::move(result.dataDependent);
+  std::map<std::string, TensorMeta> cotangents;
+  for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
+    if (auto id = analysis.joint.inputs[inputCount + i])
+      cotangents[userOutputPosition(analysis.computation(), i)] = document.meta(document.value(id).meta);
+  chooseCotangents(analysis, options, cotangents);
+}
+
+}  // namespace
+
+bool isWritten(const ModelFile& file, ValueId input) {
+  const auto& document = *file.document;
+  for (const auto& output : file.computation.outputs)
+    if (output.kind == OutputKind::inputMutation)
+      for (std::size_t i = 0; i < file.computation.inputs.size(); ++i)
+        if (file.computation.inputs[i].name == output.target && file.computation.trace.inputs[i] == input) return true;
+  // A write reaches the input through any chain of views; a view's first operand is its base.
+  std::vector<char> alias(document.valueCount(), 0);
+  alias[static_cast<std::size_t>(input.index)] = 1;
+  const auto isAlias = [&](ValueId id) { return id && alias[static_cast<std::size_t>(id.index)]; };
+  for (auto op : file.computation.trace.ops) {
+    const auto written = writtenOperands(document, op);
+    if (std::any_of(written.begin(), written.end(), isAlias)) return true;
+    const auto operands = document.operands(op);
+    if (operands.empty() || !isAlias(operands[0]) || !document.symbol(document.boundSymbol(op).symbol).isView) continue;
+    for (auto output : document.outputs(op))
+      if (output) alias[static_cast<std::size_t>(output.index)] = 1;
+  }
+  return false;
+}
+
+std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& options, const Progress& progress) {
+  auto analysis = std::make_shared<Analysis>();
+  analysis->file = std::move(file);
+  analysis->seed = options.seed;
+  analysis->problems = analysis->file.problems;
+  if (options.inDouble) castToDouble(analysis->file);
+  const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
+  try {
+    if (runnable) {
+      chooseInputs(*analysis, options);
+      derive(*analysis, options, progress);
+    }
+  } catch (const Error& e) {
+    throw e.code() == ErrorCode::cancelled ? e : e.at(analysis->file.path);
+  }
+  analysis->links = OriginLinks(*analysis->file.document, analysis->joint);
+  analysis->document = analysis->file.document;
+  progress.at("ready", 1);
+  return analysis;
+}
+
+std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options, const Progress& progress) {
+  const auto start = Clock::now();
+  auto file = readModelFile(path, lookupSymbol, progress);
+  const auto seconds = since(start);
+  auto analysis = std::const_pointer_cast<Analysis>(analyse(std::move(file), options, progress));
+  analysis->times.read = seconds;
+  return analysis;
+}
+
+DerivationTimes timeDerivation(const Analysis& analysis, int repeats) {
+  DerivationTimes times;
+  AnalysisOptions options;
+  options.seed = analysis.seed;
+  RuleCache cache;
+  // A warm cache belongs to one document, so all repeats grow the same copy.
+  Document document = *analysis.document;
+  const auto inputCount = analysis.computation().inputs.size();
+  for (int i = 0; i < 2 * repeats; ++i) {
+    const bool warm = i >= repeats;
+    if (!warm) cache.clear();
+    auto start = Clock::now();
+    const auto result = Deriver(analysis, document, options, {}).joint(cache);
+    (warm ? times.jointWarm : times.joint).push_back(since(start));
+    start = Clock::now();
+    const auto split = splitJoint(document, eliminateDeadCode(document, result.joint), inputCount);
+    if (!warm) times.split.push_back(since(start));
+  }
+  return times;
+}
+
+}  // namespace retrograd

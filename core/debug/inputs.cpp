@@ -1,0 +1,171 @@
+#include "core/debug/inputs.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/view_as_complex.h>
+#include <fmt/ranges.h>
+
+#include "core/tracing/convert.h"
+
+namespace retrograd {
+namespace {
+
+TensorData keepTensor(const at::Tensor& tensor) {
+  auto keep = std::make_shared<at::Tensor>(tensor);
+  TensorData data;
+  data.meta = metaOf(tensor);
+  data.bytes = tensor.numel() ? tensor.storage().nbytes() : 0;
+  data.data = tensor.numel() ? static_cast<const std::byte*>(tensor.storage().data()) : nullptr;
+  data.owner = std::shared_ptr<const void>(keep, keep.get());
+  return data;
+}
+
+std::string shapeText(const std::vector<std::int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
+
+/// Every element has a place of its own, so that a copy can be laid out like that.
+bool distinct(const TensorMeta& meta) {
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i)
+    if (meta.sizes[i] > 1 && meta.strides[i] == 0) return false;
+  return true;
+}
+
+/// Exported graphs hold on to their sample's strides (a view may only be valid under them).
+at::Tensor laidOutAs(const at::Tensor& tensor, const TensorMeta& meta) {
+  if (tensor.sizes() != at::IntArrayRef(meta.sizes) || tensor.strides() == at::IntArrayRef(meta.strides)) return tensor;
+  if (!distinct(meta) || meta.elements() == 0) return tensor;
+  auto flat = at::empty_strided({meta.storageBytes() / itemSize(meta.dtype)}, {1}, tensor.options()).zero_();
+  auto laid = flat.as_strided(meta.sizes, meta.strides, meta.offset);
+  laid.copy_(tensor);
+  return laid;
+}
+
+/// safetensors has no complex numbers: they come as pairs of reals.
+at::Tensor fitDType(at::Tensor tensor, const TensorMeta& meta, bool inDouble, const std::string& what) {
+  const auto wanted = toScalarType(meta.dtype);
+  if (isComplex(meta.dtype) && !tensor.is_complex() && tensor.dim() > 0 && tensor.size(-1) == 2) tensor = at::view_as_complex(tensor.contiguous());
+  if (tensor.scalar_type() == wanted) return tensor;
+  const bool widening = inDouble && (tensor.is_floating_point() || tensor.is_complex());
+  if (!widening)
+    throw Error(ErrorCode::badUse, fmt::format("it has dtype {}, the file wants {}", torchName(toDType(tensor.scalar_type())), torchName(meta.dtype)), what);
+  return tensor.to(wanted);
+}
+
+void checkShape(const at::Tensor& tensor, const TensorMeta& meta, const std::string& what) {
+  const auto sizes = tensor.sizes().vec();
+  bool fits = sizes.size() == meta.sizes.size();
+  for (std::size_t i = 0; fits && i < sizes.size(); ++i) {
+    const bool dynamic = i < meta.symbols.size() && !meta.symbols[i].empty();
+    fits = dynamic || sizes[i] == meta.sizes[i];
+  }
+  if (!fits)
+    throw Error(ErrorCode::badUse, fmt::format("it has shape {}, the file was exported for {}", shapeText(sizes), shapeText(meta.sizes)), what);
+}
+
+at::Tensor draw(const TensorMeta& meta, at::Generator& generator) {
+  const auto type = toScalarType(meta.dtype);
+  if (isDifferentiable(meta.dtype)) {
+    const auto wide = isComplex(meta.dtype) ? at::kComplexDouble : at::kDouble;
+    return at::randn(meta.sizes, generator, at::TensorOptions().dtype(wide)).to(type);
+  }
+  return at::randint(0, 2, meta.sizes, generator, at::TensorOptions().dtype(at::kLong)).to(type);
+}
+
+}  // namespace
+
+void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
+  const auto& file = analysis.file;
+  const auto& document = *file.document;
+  auto generator = at::detail::createCPUGenerator(options.seed);
+  for (const auto& [name, data] : options.inputs) {
+    const auto known = std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
+                                   [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
+    if (!known) throw Error(ErrorCode::badUse, "the file has no such input", "input " + name);
+  }
+  for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
+    const auto& input = file.computation.inputs[i];
+    const auto value = file.computation.trace.inputs[i];
+    if (input.kind != InputKind::user || !value) continue;
+    const auto what = "input " + input.name;
+    if (!document.isTensor(value)) {
+      if (auto it = options.numbers.find(input.name); it != options.numbers.end()) analysis.numbers[input.name] = it->second;
+      else if (auto sample = file.sampleNumbers.find(input.name); sample != file.sampleNumbers.end()) analysis.numbers[input.name] = sample->second;
+      continue;
+    }
+    const auto& meta = document.meta(document.value(value).meta);
+    at::Tensor tensor;
+    std::string source;
+    if (auto it = options.inputs.find(input.name); it != options.inputs.end()) {
+      tensor = fitDType(borrowTensor(it->second), meta, options.inDouble, what);
+      source = "given";
+    } else if (auto sample = file.sampleInputs.find(input.name); sample != file.sampleInputs.end()) {
+      tensor = fitDType(borrowTensor(sample->second), meta, options.inDouble, what);
+      source = "sample input of the file";
+    } else {
+      tensor = draw(meta, generator);
+      source = fmt::format("drawn from seed {}", options.seed);
+    }
+    checkShape(tensor, meta, what);
+    analysis.inputs[input.name] = keepTensor(laidOutAs(tensor, meta));
+    analysis.inputSource.push_back(input.name + ": " + source);
+  }
+}
+
+void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const std::map<std::string, TensorMeta>& metas) {
+  auto generator = at::detail::createCPUGenerator(options.seed + 1);
+  for (const auto& [position, meta] : metas) {
+    const auto what = "cotangent of output " + position;
+    at::Tensor tensor;
+    if (auto it = options.cotangents.find(position); it != options.cotangents.end()) {
+      tensor = fitDType(borrowTensor(it->second), meta, options.inDouble, what);
+      checkShape(tensor, meta, what);
+    } else if (metas.size() == 1 && meta.elements() == 1) {
+      tensor = at::ones(meta.sizes, at::TensorOptions().dtype(toScalarType(meta.dtype)));
+    } else {
+      tensor = draw(meta, generator);
+    }
+    analysis.cotangents[position] = keepTensor(tensor.contiguous());
+  }
+}
+
+void castToDouble(ModelFile& file) {
+  auto& document = *file.document;
+  std::map<const std::byte*, at::Tensor> cast;  // tied weights stay tied
+  for (auto* map : {&file.weights, &file.constants})
+    for (auto& [name, data] : *map) {
+      if (!isDifferentiable(data.meta.dtype)) continue;
+      auto& tensor = cast[data.data];
+      if (!tensor.defined() || tensor.sizes() != at::IntArrayRef(data.meta.sizes))
+        tensor = borrowTensor(data).to(isComplex(data.meta.dtype) ? at::kComplexDouble : at::kDouble);
+      data = keepTensor(tensor);
+    }
+  const auto widen = [](DType d) { return d == DType::f32 ? DType::f64 : d == DType::c64 ? DType::c128 : d; };
+  for (std::size_t i = 0; i < document.valueCount(); ++i) {
+    auto& value = document.value(ValueId(static_cast<std::int64_t>(i)));
+    if (!value.meta) continue;
+    auto meta = document.meta(value.meta);
+    meta.dtype = widen(meta.dtype);
+    value.meta = document.internMeta(meta);
+  }
+  const std::function<bool(Argument&)> rewrite = [&](Argument& argument) {
+    bool changed = false;
+    if (argument.kind == Argument::Kind::dtype) {
+      const auto wide = widen(static_cast<DType>(argument.integer));
+      changed = static_cast<std::int64_t>(wide) != argument.integer;
+      argument = Argument::ofDType(wide);
+    }
+    for (auto& item : argument.items) changed |= rewrite(item);
+    return changed;
+  };
+  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {
+    auto& bound = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i)));
+    CallPattern pattern = document.pattern(bound.pattern);
+    bool changed = false;
+    for (auto& argument : pattern.arguments) changed |= rewrite(argument);
+    if (changed) bound.pattern = document.internPattern(pattern);
+  }
+}
+
+}  // namespace retrograd

@@ -1,0 +1,18 @@
+#pragma once
+#include "core/debug/analysis.h"
+
+namespace retrograd {
+
+/// Chooses what flows into the computation: given inputs (checked against the file's dtype and shape, laid out in its strides), else
+/// the archive's sample inputs, else drawn from the seed (floating and complex: normal; integers and booleans: 0 or 1).
+/// Fills Analysis::inputs, numbers and inputSource. Throws Error(badUse) naming the input.
+void chooseInputs(Analysis& analysis, const AnalysisOptions& options);
+
+/// Cotangents for the outputs that have one: given, else 1 for a single scalar output, else drawn from the seed.
+/// `metas`: by position among the user outputs, none where there is no cotangent.
+void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const std::map<std::string, TensorMeta>& metas);
+
+/// The model in double precision: weights and constants cast, `dtype=torch.float32` literals rewritten, metas with them.
+void castToDouble(ModelFile& file);
+
+}  // namespace retrograd

@@ -1,0 +1,329 @@
+#include "core/debug/session.h"
+
+#include <ATen/Parallel.h>
+
+#include <array>
+#include <chrono>
+#include <deque>
+
+#include "core/debug/bindings.h"
+#include "core/debug/live_memory.h"
+#include "core/execution/evaluator.h"
+#include "core/execution/statistics.h"
+#include "core/trace/effects.h"
+#include "core/trace/last_use.h"
+
+namespace retrograd {
+
+std::string_view name(StopReason reason) {
+  static constexpr std::array<std::string_view, 8> names{"step", "breakpoint", "bad number", "cursor", "end", "start", "cancelled", "error"};
+  return names[static_cast<std::size_t>(reason)];
+}
+
+namespace {
+
+/// What undoing one op needs.
+struct Undo {
+  std::vector<std::pair<ValueId, c10::IValue>> released;   ///< values that were let go after the op
+  std::vector<std::pair<ValueId, c10::IValue>> rebound;    ///< borrowed values that became copies
+  std::vector<std::pair<at::Tensor, at::Tensor>> written;  ///< (tensor, its content before)
+  at::Tensor generator;                                    ///< before a draw
+  std::int64_t bytes = 0;                                  ///< memory that only this entry keeps
+};
+
+std::int64_t bytesOf(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().layout() == at::kStrided ? static_cast<std::int64_t>(value.toTensor().nbytes()) : 0;
+}
+
+}  // namespace
+
+struct Session::Impl {
+  std::shared_ptr<const Analysis> analysis;
+  SessionOptions options;
+  const Document& document;
+  std::vector<BoundSymbolId> program;
+  std::vector<std::int32_t> positions;  // by bound symbol, -1 where it does not run
+  LastUses lastUses;
+  Evaluator evaluator;
+  LiveMemory memory;
+  std::size_t position = 0;
+  std::deque<Undo> history;             // of the ops just before `position`
+  std::int64_t historyBytes = 0;
+  std::vector<OpMeasure> measures;
+  std::set<BoundSymbolId> breakpoints;
+  bool breakOnBadNumber = false;
+  std::vector<char> computedOnce;       // by value: told apart "not computed yet" from "released"
+
+  Impl(std::shared_ptr<const Analysis> a, SessionOptions o)
+      : analysis(std::move(a)),
+        options(o),
+        document(*analysis->document),
+        program(analysis->joint.ops),
+        lastUses(document, analysis->joint),
+        evaluator(document, analysis->seed) {
+    if (options.threads > 0) at::set_num_threads(options.threads);
+    positions.assign(document.boundSymbolCount(), -1);
+    for (std::size_t i = 0; i < program.size(); ++i) positions[static_cast<std::size_t>(program[i].index)] = static_cast<std::int32_t>(i);
+    reset();
+  }
+
+  void reset() {
+    for (std::size_t i = 0; i < document.valueCount(); ++i) evaluator.bind(ValueId(static_cast<std::int64_t>(i)), {});
+    evaluator.seed(analysis->seed);
+    for (auto& [id, value] : inputBindings(*analysis)) evaluator.bind(id, value);
+    for (auto& [id, value] : cotangentBindings(*analysis)) evaluator.bind(id, value);
+    memory = {};
+    position = 0;
+    history.clear();
+    historyBytes = 0;
+    measures.assign(program.size(), {});
+    computedOnce.assign(document.valueCount(), 0);
+  }
+
+  bool isExternal(ValueId id) const {
+    const auto storage = document.value(id).storage;
+    return storage && document.storage(storage).external;
+  }
+
+  /// Before the op runs: what it is about to overwrite.
+  void remember(BoundSymbolId op, Undo& undo) {
+    if (evaluator.draws(op)) undo.generator = evaluator.generator();
+    for (auto id : writtenOperands(document, op)) {
+      if (!evaluator.has(id)) continue;
+      if (isExternal(id)) {
+        undo.rebound.emplace_back(id, evaluator.value(id));
+      } else {
+        const auto tensor = evaluator.tensor(id);
+        undo.written.emplace_back(tensor, tensor.clone());
+        undo.bytes += bytesOf(evaluator.value(id));
+      }
+    }
+  }
+
+  void runOne() {
+    const auto op = program[position];
+    Undo undo;
+    if (options.keepHistory) remember(op, undo);
+    const auto start = std::chrono::steady_clock::now();
+    evaluator.run(op);
+    auto& measure = measures[position];
+    measure.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    measure.outputBytes = 0;
+    for (auto output : document.outputs(op)) {
+      if (!output) continue;
+      computedOnce[static_cast<std::size_t>(output.index)] = 1;
+      if (!isExternal(output)) measure.outputBytes += memory.add(evaluator.value(output));
+    }
+    measure.liveBytes = memory.bytes();
+    for (auto id : lastUses.values(position)) {
+      if (isExternal(id) || !evaluator.has(id)) continue;
+      memory.remove(evaluator.value(id));
+      if (options.keepHistory) {
+        undo.bytes += bytesOf(evaluator.value(id));
+        undo.released.emplace_back(id, evaluator.value(id));
+      }
+      evaluator.release(id);
+    }
+    ++position;
+    if (options.keepHistory) keep(std::move(undo));
+  }
+
+  void keep(Undo undo) {
+    historyBytes += undo.bytes;
+    history.push_back(std::move(undo));
+    while (historyBytes > options.historyBytes && !history.empty()) {
+      historyBytes -= history.front().bytes;
+      history.pop_front();
+    }
+  }
+
+  void undoOne() {
+    if (history.empty()) {  // beyond what is kept: run again from the start
+      const auto target = position - 1;
+      const auto kept = measures;
+      const auto peak = memory.peak();
+      reset();
+      while (position < target) runOne();
+      measures = kept;
+      memory.raisePeak(peak);
+      return;
+    }
+    Undo undo = std::move(history.back());
+    history.pop_back();
+    historyBytes -= undo.bytes;
+    --position;
+    for (auto& [id, value] : undo.released) {
+      evaluator.bind(id, value);
+      memory.add(value);
+    }
+    for (auto output : document.outputs(program[position])) {
+      if (!output || !evaluator.has(output)) continue;
+      if (!isExternal(output)) memory.remove(evaluator.value(output));
+      evaluator.release(output);
+      computedOnce[static_cast<std::size_t>(output.index)] = 0;
+    }
+    for (auto& [tensor, before] : undo.written) tensor.copy_(before);
+    for (auto& [id, value] : undo.rebound) evaluator.bind(id, value);
+    if (undo.generator.defined()) evaluator.setGenerator(undo.generator);
+  }
+
+  bool madeBadNumber(std::size_t at) const {
+    for (auto output : document.outputs(program[at]))
+      if (output && evaluator.has(output) && evaluator.value(output).isTensor() && hasBadNumber(evaluator.value(output).toTensor())) return true;
+    return false;
+  }
+
+  at::Tensor present(ValueId id) const {
+    if (!evaluator.has(id) || !evaluator.value(id).isTensor())
+      throw Error(ErrorCode::badUse, "it has no tensor at this position", document.displayName(id));
+    return evaluator.value(id).toTensor();
+  }
+};
+
+Session::Session(std::shared_ptr<const Analysis> analysis, SessionOptions options) : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
+Session::~Session() = default;
+
+const Analysis& Session::analysis() const { return *impl_->analysis; }
+std::size_t Session::size() const { return impl_->program.size(); }
+std::size_t Session::forwardSize() const { return impl_->analysis->joint.forwardCount; }
+std::size_t Session::position() const { return impl_->position; }
+BoundSymbolId Session::opAt(std::size_t position) const { return position < size() ? impl_->program[position] : BoundSymbolId(); }
+
+std::optional<std::size_t> Session::positionOf(BoundSymbolId op) const {
+  if (!op || static_cast<std::size_t>(op.index) >= impl_->positions.size()) return std::nullopt;
+  const auto position = impl_->positions[static_cast<std::size_t>(op.index)];
+  return position < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(position));
+}
+
+StopReason Session::step() {
+  if (impl_->position >= size()) return StopReason::end;
+  impl_->runOne();
+  return impl_->position == size() ? StopReason::end : StopReason::step;
+}
+
+StopReason Session::stepBack() {
+  if (impl_->position == 0) return StopReason::start;
+  impl_->undoOne();
+  return impl_->position == 0 ? StopReason::start : StopReason::step;
+}
+
+StopReason Session::runTo(std::size_t target, const Progress& progress) {
+  const auto begin = impl_->position;
+  const auto way = [&] { return begin == target ? 1.0 : std::abs(double(impl_->position) - double(begin)) / std::abs(double(target) - double(begin)); };
+  while (impl_->position != target) {
+    if (progress.stopRequested()) return StopReason::cancelled;
+    if (impl_->position < target && step() == StopReason::end && impl_->position != target) return StopReason::end;
+    else if (impl_->position > target) stepBack();
+    if (impl_->position % 16 == 0 && !progress.stopRequested()) progress.at("running", way());
+  }
+  return StopReason::cursor;
+}
+
+StopReason Session::continueForward(const Progress& progress) {
+  const auto begin = impl_->position;
+  while (impl_->position < size()) {
+    if (progress.stopRequested()) return StopReason::cancelled;
+    if (impl_->position != begin && impl_->breakpoints.contains(opAt(impl_->position))) return StopReason::breakpoint;
+    step();
+    if (impl_->breakOnBadNumber && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
+    if (impl_->position % 16 == 0 && !progress.stopRequested()) progress.at("running", double(impl_->position) / double(size()));
+  }
+  return StopReason::end;
+}
+
+StopReason Session::continueBackward(const Progress& progress) {
+  while (impl_->position > 0) {
+    if (progress.stopRequested()) return StopReason::cancelled;
+    stepBack();
+    if (impl_->breakpoints.contains(opAt(impl_->position))) return StopReason::breakpoint;
+    if (impl_->breakOnBadNumber && impl_->position > 0 && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
+    if (impl_->position % 16 == 0 && !progress.stopRequested()) progress.at("running back", double(impl_->position) / double(size()));
+  }
+  return StopReason::start;
+}
+
+void Session::restart() { impl_->reset(); }
+
+void Session::setBreakpoint(BoundSymbolId op, bool on) {
+  if (on) impl_->breakpoints.insert(op);
+  else impl_->breakpoints.erase(op);
+}
+const std::set<BoundSymbolId>& Session::breakpoints() const { return impl_->breakpoints; }
+void Session::setBreakOnBadNumber(bool on) { impl_->breakOnBadNumber = on; }
+
+ValueState Session::state(ValueId value) const {
+  ValueState state;
+  if (!value || static_cast<std::size_t>(value.index) >= impl_->document.valueCount()) {
+    state.reason = "there is no such value";
+    return state;
+  }
+  if (const auto meta = impl_->document.value(value).meta) state.meta = impl_->document.meta(meta);
+  state.present = impl_->evaluator.has(value);
+  if (!state.present) {
+    state.reason = impl_->computedOnce[static_cast<std::size_t>(value.index)] ? "released after its last use" : "not computed yet";
+    return state;
+  }
+  const auto& held = impl_->evaluator.value(value);
+  if (held.isTensor()) state.meta = metaOf(held.toTensor());
+  else state.number = numberArgument(held);
+  return state;
+}
+
+TensorStatistics Session::statistics(ValueId value) const { return computeStatistics(impl_->present(value)); }
+TensorData Session::contents(ValueId value) const { return copyOut(impl_->present(value)); }
+std::vector<std::int64_t> Session::histogram(ValueId value, int bins) const { return computeHistogram(impl_->present(value), bins); }
+std::int64_t Session::liveBytes() const { return impl_->memory.bytes(); }
+std::int64_t Session::peakBytes() const { return impl_->memory.peak(); }
+const std::vector<OpMeasure>& Session::measures() const { return impl_->measures; }
+
+TensorMap Session::gradients() const {
+  TensorMap gradients;
+  const auto& computation = analysis().computation();
+  const auto& joint = analysis().joint;
+  for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
+    const auto gradient = joint.outputs.at(joint.resultCount + i);
+    if (!gradient || !impl_->evaluator.has(gradient)) continue;
+    const auto& input = computation.inputs[i];
+    gradients[input.kind == InputKind::user ? "in." + input.name : "p." + input.target] = copyOut(impl_->evaluator.tensor(gradient));
+  }
+  return gradients;
+}
+
+std::vector<std::optional<TensorData>> Session::results() const {
+  std::vector<std::optional<TensorData>> results;
+  const auto& computation = analysis().computation();
+  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
+    if (userOutputPosition(computation, i).empty()) continue;
+    const auto id = analysis().joint.outputs[i];
+    const bool tensor = id && impl_->evaluator.has(id) && impl_->evaluator.value(id).isTensor();
+    results.push_back(tensor ? std::optional(copyOut(impl_->evaluator.tensor(id))) : std::nullopt);
+  }
+  return results;
+}
+
+TensorMap Session::mutated() const {
+  TensorMap mutated;
+  const auto& computation = analysis().computation();
+  const auto put = [&](const std::string& key, ValueId id) {
+    if (id && impl_->evaluator.has(id) && impl_->evaluator.value(id).isTensor()) mutated[key] = copyOut(impl_->evaluator.tensor(id));
+  };
+  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
+    const auto& output = computation.outputs[i];
+    if (output.kind == OutputKind::bufferMutation) put("b." + output.target, analysis().joint.outputs[i]);
+    if (output.kind == OutputKind::inputMutation) put("in." + output.target, analysis().joint.outputs[i]);
+  }
+  std::set<ValueId> silently;  // written with no value of their own, as by native_batch_norm
+  for (auto op : analysis().forward.ops)
+    for (auto id : writtenOperands(impl_->document, op))
+      if (impl_->isExternal(id)) silently.insert(id);
+  for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
+    const auto& input = computation.inputs[i];
+    const auto id = computation.trace.inputs[i];
+    const auto key = input.kind == InputKind::user ? "in." + input.name : "b." + input.target;
+    if (auto it = analysis().mutated.find(i); it != analysis().mutated.end()) put(key, it->second);
+    else if (id && silently.contains(id)) put(key, id);
+  }
+  return mutated;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+
+#include "core/formats/archive.h"
+
+namespace retrograd {
+
+/// What a file that is no zip archive is (ONNX, safetensors, a legacy pickle, text, ...), and how to make one that can be read: the
+/// message of an Error. `bytes` is the whole file.
+std::string describeForeignFile(const ByteRegion& bytes);
+
+/// The same for a zip archive without a graph: TorchScript, a state dict, an AOTInductor package, an older torch.export layout.
+std::string describeForeignArchive(const Archive& archive);
+
+}  // namespace retrograd

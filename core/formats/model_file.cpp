@@ -1,0 +1,34 @@
+#include "core/formats/model_file.h"
+
+#include <new>
+
+#include "core/base/error.h"
+#include "core/formats/file_kind.h"
+#include "core/formats/pt2.h"
+
+namespace retrograd {
+namespace {
+
+ModelFile readVerified(const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
+  const ByteRegion bytes = mapFile(path);
+  if (!looksLikeZip(bytes.span())) throw Error(ErrorCode::badInput, describeForeignFile(bytes), path);
+  const auto archive = Archive::open(bytes, path, progress);
+  if (findModelRecord(*archive).empty()) throw Error(ErrorCode::badInput, describeForeignArchive(*archive), path);
+  try {
+    return readPt2(archive, lookup, progress);
+  } catch (const Error& e) {
+    throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);
+  }
+}
+
+}  // namespace
+
+ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
+  try {
+    return readVerified(path, lookup, progress);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::badInput, "does not fit into memory", path);
+  }
+}
+
+}  // namespace retrograd

@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/formats/archive.h"
+#include "core/trace/tensor_data.h"
+
+namespace retrograd {
+
+/// What a pickle of tensors and plain Python values holds. Containers refer to other values of the same Pickle by index, so a value
+/// that occurs twice (or, in a hostile file, contains itself) costs nothing.
+struct PickleValue {
+  enum class Kind : std::uint8_t { none, boolean, integer, real, complex, string, tuple, list, dict, tensor, storage, global };
+  Kind kind = Kind::none;
+  std::int64_t integer = 0;
+  double real = 0, imaginary = 0;
+  std::string text;                  ///< string; a global's "module name"
+  std::vector<std::uint32_t> items;  ///< elements; of a dict key, value, key, value
+  TensorData tensor;                 ///< tensor; of a storage its bytes and dtype
+};
+
+/// The values of one pickle; `root` is the one that was stored.
+struct Pickle {
+  std::vector<PickleValue> values;
+  std::uint32_t root = 0;
+
+  const PickleValue& at(std::uint32_t index) const { return values[index]; }
+};
+
+/// Reads what torch.save wrote (an archive with data.pkl and data/<n>) without running anything: only the opcodes and the few
+/// globals that tensors and containers need are known, any other is refused with Error(badInput) naming it.
+/// Limits: half a million values, sizes that fit their storages.
+/// Opcodes: Lib/pickletools.py of Python 3.13; the tensor protocol: torch/_utils.py (_rebuild_tensor_v2, _rebuild_tensor_v3).
+Pickle readPickle(const std::shared_ptr<const Archive>& archive);
+
+/// The leaves in torch.utils._pytree's order: tuples and lists in order, dicts in the order of insertion.
+/// Throws Error(badInput) when they nest deeper than 100 or are more than 1 million.
+std::vector<std::uint32_t> leavesOf(const Pickle& pickle, std::uint32_t from);
+
+}  // namespace retrograd

@@ -1,0 +1,170 @@
+#include "core/formats/pickle_tensors.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "core/base/error.h"
+
+namespace retrograd {
+namespace {
+
+using Kind = PickleValue::Kind;
+
+[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, "pickle: " + std::move(message)); }
+
+constexpr std::string_view rebuildV2 = "torch._utils _rebuild_tensor_v2", rebuildV3 = "torch._utils _rebuild_tensor_v3";
+constexpr std::string_view rebuildParameter = "torch._utils _rebuild_parameter", orderedDict = "collections OrderedDict";
+constexpr std::string_view size = "torch Size", complexNumber = "__builtin__ complex", complexNumber3 = "builtins complex";
+
+/// "torch FloatStorage" and the like; the dtype is part of the name.
+std::optional<DType> storageType(std::string_view global) {
+  struct Entry {
+    std::string_view name;
+    DType dtype;
+  };
+  static constexpr std::array<Entry, 14> table{{{"torch DoubleStorage", DType::f64},
+                                                {"torch FloatStorage", DType::f32},
+                                                {"torch HalfStorage", DType::f16},
+                                                {"torch BFloat16Storage", DType::bf16},
+                                                {"torch LongStorage", DType::i64},
+                                                {"torch IntStorage", DType::i32},
+                                                {"torch ShortStorage", DType::i16},
+                                                {"torch CharStorage", DType::i8},
+                                                {"torch ByteStorage", DType::u8},
+                                                {"torch BoolStorage", DType::b8},
+                                                {"torch ComplexDoubleStorage", DType::c128},
+                                                {"torch ComplexFloatStorage", DType::c64},
+                                                {"torch UntypedStorage", DType::u8},
+                                                {"torch.storage UntypedStorage", DType::u8}}};
+  for (const auto& entry : table)
+    if (entry.name == global) return entry.dtype;
+  return std::nullopt;
+}
+
+/// "torch float8_e4m3fn"
+std::optional<DType> dtypeGlobal(std::string_view global) {
+  return global.starts_with("torch ") ? dtypeFromTorchName(global.substr(6)) : std::nullopt;
+}
+
+const PickleValue& argument(const Pickle& pickle, const PickleValue& tuple, std::size_t i, Kind kind) {
+  if (i >= tuple.items.size()) fail("a constructor lacks arguments");
+  const auto& value = pickle.at(tuple.items[i]);
+  if (value.kind != kind) fail("an argument of another kind than expected");
+  return value;
+}
+
+std::vector<std::int64_t> integers(const Pickle& pickle, const PickleValue& tuple) {
+  if (tuple.items.size() > 64) fail("a tensor of " + std::to_string(tuple.items.size()) + " dimensions");
+  std::vector<std::int64_t> values;
+  for (std::size_t i = 0; i < tuple.items.size(); ++i) {
+    values.push_back(argument(pickle, tuple, i, Kind::integer).integer);
+    if (values.back() < 0) fail("a negative size or stride");
+  }
+  return values;
+}
+
+PickleValue complexOf(const Pickle& pickle, const PickleValue& arguments) {
+  PickleValue value;
+  value.kind = Kind::complex;
+  value.real = argument(pickle, arguments, 0, Kind::real).real;
+  value.imaginary = argument(pickle, arguments, 1, Kind::real).real;
+  return value;
+}
+
+/// {'conj': True, 'neg': True}: lazy bits of a view that was saved as it was.
+void applyMetadata(const Pickle& pickle, const PickleValue& dict, TensorMeta& meta) {
+  for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const auto& key = pickle.at(dict.items[i]);
+    const bool set = pickle.at(dict.items[i + 1]).integer != 0;
+    if (key.text == "conj") meta.conjugate = set;
+    if (key.text == "neg") meta.negative = set;
+  }
+}
+
+}  // namespace
+
+void checkReach(const TensorMeta& meta, std::size_t bytes) {
+  std::int64_t last = meta.offset, total = 0;
+  bool overflow = meta.offset < 0, empty = false;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
+    std::int64_t step = 0;
+    empty |= meta.sizes[i] == 0;
+    overflow |= meta.sizes[i] < 0 || meta.strides[i] < 0;
+    overflow |= __builtin_mul_overflow(std::max<std::int64_t>(meta.sizes[i] - 1, 0), meta.strides[i], &step);
+    overflow |= __builtin_add_overflow(last, step, &last);
+  }
+  if (empty && !overflow) return;
+  overflow |= __builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, itemSize(meta.dtype), &total);
+  if (overflow || static_cast<std::uint64_t>(total) > bytes)
+    throw Error(ErrorCode::badInput, "the storage has " + std::to_string(bytes) + " bytes, the tensor's shape needs " +
+                                         (overflow ? std::string("more than 2^63") : std::to_string(total)));
+}
+
+bool PickleTensors::isKnownGlobal(std::string_view text) {
+  return text == rebuildV2 || text == rebuildV3 || text == rebuildParameter || text == orderedDict || text == size ||
+         text == complexNumber || text == complexNumber3 || storageType(text) || dtypeGlobal(text);
+}
+
+PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex, std::uint32_t argumentsIndex) const {
+  const auto& callee = pickle.at(calleeIndex);
+  const auto& arguments = pickle.at(argumentsIndex);
+  if (callee.kind != Kind::global || arguments.kind != Kind::tuple) fail("a call of what cannot be called");
+  if (callee.text == rebuildV2) return tensor(pickle, arguments, false);
+  if (callee.text == rebuildV3) return tensor(pickle, arguments, true);
+  if (callee.text == rebuildParameter) return argument(pickle, arguments, 0, Kind::tensor);
+  if (callee.text == size) return argument(pickle, arguments, 0, Kind::tuple);
+  if (callee.text == complexNumber || callee.text == complexNumber3) return complexOf(pickle, arguments);
+  if (callee.text != orderedDict) fail("a call of " + callee.text);
+  PickleValue dict;
+  dict.kind = Kind::dict;
+  if (arguments.items.empty()) return dict;
+  const auto& pairs = pickle.at(arguments.items.front());
+  for (const auto pair : pairs.items) {
+    if (pickle.at(pair).items.size() != 2) fail("an OrderedDict of what are no pairs");
+    for (const auto part : pickle.at(pair).items) dict.items.push_back(part);
+  }
+  return dict;
+}
+
+PickleValue PickleTensors::storage(const Pickle& pickle, std::uint32_t id) const {
+  const auto& tuple = pickle.at(id);
+  if (tuple.kind != Kind::tuple || argument(pickle, tuple, 0, Kind::string).text != "storage") fail("a persistent id that is no storage");
+  const auto dtype = storageType(argument(pickle, tuple, 1, Kind::global).text);
+  const auto count = argument(pickle, tuple, 4, Kind::integer).integer;
+  if (!dtype || count < 0) fail("a storage of unknown type");
+  const auto region = archive_->read("data/" + argument(pickle, tuple, 2, Kind::string).text);
+  if (static_cast<std::uint64_t>(count) > region.size / static_cast<std::size_t>(itemSize(*dtype))) fail("a storage shorter than it says");
+  PickleValue value;
+  value.kind = Kind::storage;
+  value.tensor.meta.dtype = *dtype;
+  value.tensor.data = region.data;
+  value.tensor.bytes = region.size;
+  value.tensor.owner = region.owner;
+  return value;
+}
+
+PickleValue PickleTensors::tensor(const Pickle& pickle, const PickleValue& arguments, bool untyped) const {
+  PickleValue value;
+  value.kind = Kind::tensor;
+  value.tensor = argument(pickle, arguments, 0, Kind::storage).tensor;
+  auto& meta = value.tensor.meta;
+  meta.offset = argument(pickle, arguments, 1, Kind::integer).integer;
+  meta.sizes = integers(pickle, argument(pickle, arguments, 2, Kind::tuple));
+  meta.strides = integers(pickle, argument(pickle, arguments, 3, Kind::tuple));
+  value.integer = argument(pickle, arguments, 4, Kind::boolean).integer;  // requires_grad
+  std::size_t metadata = 6;
+  if (untyped) {
+    const auto dtype = dtypeGlobal(argument(pickle, arguments, 6, Kind::global).text);
+    if (!dtype) fail("a tensor of unknown dtype");
+    meta.dtype = *dtype;
+    metadata = 7;
+  }
+  if (metadata < arguments.items.size() && pickle.at(arguments.items[metadata]).kind == Kind::dict)
+    applyMetadata(pickle, pickle.at(arguments.items[metadata]), meta);
+  if (meta.sizes.size() != meta.strides.size()) fail("a tensor with more sizes than strides, or fewer");
+  checkReach(meta, value.tensor.bytes);
+  return value;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,256 @@
+#include "core/formats/pt2_arguments.h"
+
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/formats/pt2_values.h"
+
+namespace retrograd::pt2 {
+namespace {
+
+[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
+
+/// What a schema's element type takes.
+enum class Wants { tensor, integer, real, scalar, boolean, string, dtype, layout, memoryFormat, device, anything };
+
+Wants wantsOf(std::string_view element) {
+  static const std::unordered_map<std::string_view, Wants> table{{"Tensor", Wants::tensor},  {"int", Wants::integer},
+                                                                 {"SymInt", Wants::integer}, {"float", Wants::real},
+                                                                 {"SymFloat", Wants::real},  {"Scalar", Wants::scalar},
+                                                                 {"number", Wants::scalar},  {"complex", Wants::scalar},
+                                                                 {"bool", Wants::boolean},   {"SymBool", Wants::boolean},
+                                                                 {"str", Wants::string},     {"ScalarType", Wants::dtype},
+                                                                 {"Layout", Wants::layout},  {"MemoryFormat", Wants::memoryFormat},
+                                                                 {"Device", Wants::device}};
+  const auto it = table.find(element);
+  return it == table.end() ? Wants::anything : it->second;
+}
+
+bool takesNumber(Wants wants, Argument::Kind kind) {
+  switch (wants) {
+    case Wants::tensor:
+    case Wants::scalar:
+      return true;
+    case Wants::integer:
+      return kind == Argument::Kind::integer || kind == Argument::Kind::boolean;
+    case Wants::real:
+      return kind != Argument::Kind::complex;
+    case Wants::boolean:
+      return kind == Argument::Kind::boolean || kind == Argument::Kind::integer;
+    // Older schemas carry these as plain integers.
+    case Wants::dtype:
+    case Wants::layout:
+    case Wants::memoryFormat:
+      return kind == Argument::Kind::integer;
+    default:
+      return false;
+  }
+}
+
+/// Whether a single argument may stand for an element type. Values of the graph are checked where they are read.
+bool fits(Wants wants, const Argument& a) {
+  using K = Argument::Kind;
+  if (wants == Wants::anything || a.kind == K::operand) return true;
+  if (a.isNumber()) return takesNumber(wants, a.kind);
+  switch (a.kind) {
+    case K::string:
+      return wants == Wants::string || wants == Wants::device;
+    case K::dtype:
+      return wants == Wants::dtype || wants == Wants::integer;
+    case K::layout:
+      return wants == Wants::layout || wants == Wants::integer;
+    case K::memoryFormat:
+      return wants == Wants::memoryFormat || wants == Wants::integer;
+    case K::device:
+      return wants == Wants::device;
+    default:
+      return false;
+  }
+}
+
+/// An integer given for a float is that real number: execution then needs no schema to see it.
+void adapt(Argument& a, Wants wants) {
+  if (wants == Wants::real && (a.kind == Argument::Kind::integer || a.kind == Argument::Kind::boolean))
+    a = Argument::ofReal(static_cast<double>(a.integer));
+  if (wants == Wants::boolean && a.kind == Argument::Kind::integer) a = Argument::ofBool(a.integer != 0);
+  if (wants == Wants::device && a.kind == Argument::Kind::string) a = Argument::ofDevice(a.text);
+}
+
+std::string typeText(const SchemaType& type) {
+  std::string text = type.element + (type.optionalElement ? "?" : "");
+  if (type.list) text += "[]";
+  return text + (type.optional ? "?" : "");
+}
+
+/// One number for a list of fixed length stands for all of them, as in Python.
+void broadcast(Argument& a, const SchemaType& type) {
+  if (!type.list || a.kind == Argument::Kind::list || a.kind == Argument::Kind::none) return;
+  const auto copies = static_cast<std::size_t>(type.length > 0 && type.length < 16 && a.kind != Argument::Kind::operand ? type.length : 1);
+  a = Argument::ofList(std::vector<Argument>(copies, a));
+}
+
+void conform(Argument& a, const SchemaType& type, std::string_view kind) {
+  const Wants wants = wantsOf(type.element);
+  const bool isNumber = a.isNumber() || kind.starts_with("as_sym_");
+  if (isNumber && wants != Wants::tensor) broadcast(a, type);
+  bool good = true;
+  if (a.kind == Argument::Kind::none) {
+    good = type.optional || wants == Wants::tensor || wants == Wants::anything;
+  } else if (type.list) {
+    good = a.kind == Argument::Kind::list || wants == Wants::anything;
+    a.optionalList = type.optionalElement;
+    for (auto& item : a.items) {
+      if (item.kind == Argument::Kind::none) {
+        good &= type.optionalElement;
+        continue;
+      }
+      if (wants == Wants::tensor)
+        good &= item.kind == Argument::Kind::operand;
+      else
+        good &= fits(wants, item);
+      adapt(item, wants);
+    }
+  } else {
+    good = fits(wants, a);
+    adapt(a, wants);
+  }
+  if (!good) fail("a value of kind '" + std::string(kind) + "' where the schema wants " + typeText(type));
+}
+
+bool wantsTensor(const SchemaType* type) {
+  return !type || wantsOf(type->element) == Wants::tensor || wantsOf(type->element) == Wants::anything;
+}
+
+}  // namespace
+
+Scope::Scope(const Json& graph) {
+  const auto tensors = graph.at("tensor_values").members();
+  metas_.reserve(tensors.size());
+  values_.reserve(tensors.size());
+  for (const auto& [name, meta] : tensors)
+    if (!metas_.emplace(name, &meta).second) fail("tensor_values names '" + std::string(name) + "' twice");
+}
+
+TensorMeta Scope::meta(std::string_view name) const {
+  const auto it = metas_.find(name);
+  if (it == metas_.end()) fail("tensor_values does not describe '" + std::string(name) + "'");
+  try {
+    return readMeta(*it->second);
+  } catch (const Error& e) {
+    throw e.at("tensor_values of '" + std::string(name) + "'");
+  }
+}
+
+void Scope::define(std::string_view name, ValueId value) {
+  if (name.empty()) fail("a value without a name");
+  if (!values_.emplace(name, value).second) fail("'" + std::string(name) + "' is defined twice");
+}
+
+ValueId Scope::use(std::string_view name) const {
+  const auto it = values_.find(name);
+  if (it == values_.end()) fail("'" + std::string(name) + "' is used but not defined before");
+  return it->second;
+}
+
+std::string_view valueName(const Json& argument) {
+  if (!argument.isObject()) return {};
+  if (const Json* name = argument.find("name"); name && name->isString()) return name->text();
+  for (auto key : {"as_tensor", "as_custom_obj", "as_token"})
+    if (const Json* value = argument.find(key)) return value->at("name").text();
+  for (auto key : {"as_sym_int", "as_sym_float", "as_sym_bool"})
+    if (const Json* value = argument.find(key))
+      if (const Json* name = value->find("as_name")) return name->text();
+  if (const Json* value = argument.find("as_optional_tensor")) return valueName(*value);
+  return {};
+}
+
+Argument ArgumentReader::hole(std::string_view name) {
+  constexpr std::size_t limit = 65535;
+  const ValueId value = scope_.use(name);
+  if (!value) return Argument::ofNone();  // an input that is None
+  if (operands_.size() >= limit) fail("more than 65535 operands");
+  operands_.push_back(value);
+  return Argument::ofOperand(static_cast<std::int64_t>(operands_.size()) - 1);
+}
+
+Argument ArgumentReader::symbolic(const Json& value) {
+  const auto& [kind, inner] = value.only();
+  if (kind == "as_name") return hole(inner.text());
+  if (kind == "as_int") return Argument::ofInt(inner.integer());
+  if (kind == "as_float") return Argument::ofReal(inner.number());
+  if (kind == "as_bool") return Argument::ofBool(inner.boolean());
+  fail("unknown symbolic argument '" + std::string(kind) + "'");
+}
+
+template <class Element>
+Argument ArgumentReader::list(const Json& items, Element&& element) {
+  std::vector<Argument> result;
+  const auto all = items.items();
+  result.reserve(all.size());
+  for (const auto& item : all) result.push_back(element(item));
+  return Argument::ofList(std::move(result));
+}
+
+Argument ArgumentReader::optionalTensor(const Json& value) {
+  const Json* tensor = value.find("as_tensor");
+  return tensor ? hole(tensor->at("name").text()) : Argument::ofNone();
+}
+
+Argument ArgumentReader::tensors(const Json& items, const SchemaType* type) {
+  if (!wantsTensor(type)) fail("tensors where the schema wants " + typeText(*type));
+  return list(items, [&](const Json& t) { return hole(t.at("name").text()); });
+}
+
+Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const SchemaType* type) {
+  if (kind == "as_tensor") {
+    if (!wantsTensor(type)) fail("a tensor where the schema wants " + typeText(*type));
+    return hole(v.at("name").text());
+  }
+  if (kind == "as_tensors") return tensors(v, type);
+  if (kind == "as_int") return Argument::ofInt(v.integer());
+  if (kind == "as_ints") return list(v, [](const Json& i) { return Argument::ofInt(i.integer()); });
+  if (kind == "as_bool") return Argument::ofBool(v.boolean());
+  if (kind == "as_float") return Argument::ofReal(v.number());
+  if (kind == "as_none") return Argument::ofNone();
+  if (kind == "as_string") return Argument::ofString(std::string(v.text()));
+  if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(v);
+  if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools")
+    return list(v, [&](const Json& s) { return symbolic(s); });
+  if (kind == "as_scalar_type") return Argument::ofDType(dtypeOf(v.integer()));
+  if (kind == "as_memory_format") return Argument::ofMemoryFormat(memoryFormatOf(v.integer()));
+  if (kind == "as_layout") return Argument::ofLayout(layoutOf(v.integer()));
+  if (kind == "as_device") return Argument::ofDevice(deviceOf(v));
+  if (kind == "as_floats") return list(v, [](const Json& d) { return Argument::ofReal(d.number()); });
+  if (kind == "as_bools") return list(v, [](const Json& b) { return Argument::ofBool(b.boolean()); });
+  if (kind == "as_strings") return list(v, [](const Json& s) { return Argument::ofString(std::string(s.text())); });
+  if (kind == "as_complex") return Argument::ofComplex(v.at("real").number(), v.at("imag").number());
+  if (kind == "as_optional_tensor") return optionalTensor(v);
+  if (kind == "as_optional_tensors") {
+    Argument a = list(v, [&](const Json& t) { return optionalTensor(t); });
+    a.optionalList = true;
+    return a;
+  }
+  if (kind == "as_nested_tensors") return list(v, [&](const Json& inner) { return tensors(inner, nullptr); });
+  if (kind == "as_int_lists")
+    return list(v, [&](const Json& inner) { return list(inner, [](const Json& i) { return Argument::ofInt(i.integer()); }); });
+  if (kind == "as_float_lists")
+    return list(v, [&](const Json& inner) { return list(inner, [](const Json& d) { return Argument::ofReal(d.number()); }); });
+  if (kind == "as_custom_obj") return hole(v.at("name").text());
+  if (kind == "as_operator") return Argument::ofOp(std::string(v.text()));
+  if (kind == "as_graph") return Argument::ofSubgraph(addGraph_(v));
+  if (kind == "as_string_to_argument") {  // a dictionary, kept as a list of pairs
+    std::vector<Argument> pairs;
+    for (const auto& [key, value] : v.members()) pairs.push_back(Argument::ofList({Argument::ofString(std::string(key)), read(value)}));
+    return Argument::ofList(std::move(pairs));
+  }
+  fail("an argument of unknown kind '" + std::string(kind) + "'; the file may be of a newer PyTorch");
+}
+
+Argument ArgumentReader::read(const Json& argument, const SchemaType* type) {
+  const auto& [kind, value] = argument.only();
+  Argument a = readKind(kind, value, type);
+  if (type) conform(a, *type, kind);
+  return a;
+}
+
+}  // namespace retrograd::pt2

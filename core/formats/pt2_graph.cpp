@@ -1,0 +1,218 @@
+// Nodes: the symbol of a target, the arguments of a call, the order of a graph.
+#include "core/formats/pt2_graph.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/error.h"
+#include "core/trace/effects.h"
+
+namespace retrograd::pt2 {
+namespace {
+
+[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
+
+constexpr std::string_view opsPrefix = "torch.ops.", higherOrderPrefix = "higher_order.";
+
+std::string_view shortTarget(std::string_view target) { return target.starts_with(opsPrefix) ? target.substr(opsPrefix.size()) : target; }
+
+std::string nodeName(const Json& node) {
+  if (const Json* name = node.find("name"); name && name->isString()) return std::string(name->text());
+  if (const Json* outputs = node.find("outputs"); outputs && outputs->isArray() && !outputs->items().empty()) {
+    const Json& first = outputs->items().front();
+    if (const Json* list = first.find("as_tensors"); list && list->isArray() && !list->items().empty())
+      return std::string(valueName(list->items().front()));
+    return std::string(valueName(first));  // archives of PyTorch 2.9 name no nodes
+  }
+  return {};
+}
+
+}  // namespace
+
+bool isNumberOperator(std::string_view target) {
+  static constexpr std::array<std::string_view, 26> operators{
+      "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",  "neg",    "pos",    "abs",    "eq",    "ne",    "lt",
+      "le",  "gt",  "ge",  "and_",    "or_",      "xor", "not_", "invert", "lshift", "rshift", "index", "truth", "iadd"};
+  static constexpr std::array<std::string_view, 19> functions{"ceil", "floor", "trunc", "sqrt", "cos",  "cosh", "sin",
+                                                              "sinh", "tan",   "tanh",  "asin", "acos", "atan", "exp",
+                                                              "log",  "log2",  "pow",   "fabs", "isnan"};
+  static constexpr std::array<std::string_view, 9> symbolic{"float", "int", "max", "min", "ite", "not", "sqrt", "sum", "log2"};
+  const auto among = [&](const auto& table, std::string_view prefix) {
+    return target.starts_with(prefix) && std::find(table.begin(), table.end(), target.substr(prefix.size())) != table.end();
+  };
+  return among(operators, "_operator.") || among(functions, "math.") || among(symbolic, "torch.sym_") || among(symbolic, "torch._sym_") ||
+         among(functions, "torch._sym_") || among(functions, "torch.sym_") || target == "builtins.round" || target == "builtins.abs";
+}
+
+Symbol GraphReader::resolve(std::string_view target) const {
+  const auto name = shortTarget(target);
+  if (name.starts_with(higherOrderPrefix)) {
+    Symbol symbol;
+    symbol.name = name;
+    symbol.known = symbol.isHigherOrder = true;
+    return symbol;
+  }
+  if (target.starts_with(opsPrefix))
+    if (auto known = lookup_(name)) return *std::move(known);
+  Symbol symbol;
+  symbol.name = name;
+  symbol.known = !target.starts_with(opsPrefix) && isNumberOperator(target);
+  return symbol;
+}
+
+const GraphReader::Op& GraphReader::opOf(std::string_view target) {
+  auto [it, isNew] = ops_.try_emplace(std::string(target));
+  Op& op = it->second;
+  if (!isNew) return op;
+  const Symbol symbol = resolve(target);
+  op.symbol = document_.internSymbol(symbol);
+  op.hasSchema = !symbol.schema.empty();
+  op.isToken = symbol.name == "higher_order.with_effects";
+  for (const auto& a : symbol.arguments) op.arguments.push_back(parseSchemaType(a.type));
+  for (const auto& r : symbol.returns) op.returns.push_back(parseSchemaType(r.type));
+  return op;
+}
+
+std::vector<BoundSymbolId> GraphReader::readNodes(const Json& graph, Scope& scope, BoundSymbolId parent, bool gradMode) {
+  const auto nodes = graph.at("nodes").items();
+  std::vector<BoundSymbolId> ops;
+  ops.reserve(nodes.size());
+  for (const auto& node : nodes) {
+    try {
+      ops.push_back(readNode(node, scope, parent, gradMode));
+    } catch (const Error& e) {
+      if (e.code() == ErrorCode::cancelled) throw;
+      throw e.at("node " + nodeName(node));
+    }
+    if (parent) continue;
+    if (++nodesRead_ % 256 == 0) progress_.at("Read graph", static_cast<double>(nodesRead_) / static_cast<double>(nodes.size()));
+  }
+  return ops;
+}
+
+BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolId parent, bool gradMode) {
+  const auto target = node.at("target").text();
+  const Op& op = opOf(target);
+  const NodeOrigin origin = metadata_.read(node, shortTarget(target));
+  Call call;
+  readArguments(node, op, scope, call);
+  BoundSymbol bound;
+  bound.effects = effectsOf(document_.symbol(op.symbol), call.pattern.arguments);
+  if ((bound.effects & effect::needsData) && !needsDataIndices(call) && document_.symbol(op.symbol).name.starts_with("aten.index"))
+    bound.effects &= static_cast<std::uint8_t>(~effect::needsData);
+  applyWrites(op, call);
+  readOutputs(node, op, scope, call);
+  bound.symbol = op.symbol;
+  bound.pattern = document_.internPattern(call.pattern);
+  bound.parent = parent;
+  bound.source = origin.source;
+  bound.module = origin.module;
+  bound.gradMode = gradMode && !origin.stoppedGradient && !origin.ranWithoutGrad;
+  if (auto name = nodeName(node); !name.empty()) bound.name = document_.intern(name);
+  const auto id = document_.addBoundSymbol(bound, call.operands, call.outputs);
+  for (const auto output : call.outputs) {
+    if (!output) continue;
+    document_.value(output).producer = id;
+    if (auto storage = document_.value(output).storage; storage && !document_.storage(storage).first)
+      document_.storage(storage).first = output;
+  }
+  notePlaces(document_.symbol(op.symbol), id, origin);
+  if (!call.graphs.empty()) readSubgraphs(id, call, bound.gradMode);
+  return id;
+}
+
+void GraphReader::readArguments(const Json& node, const Op& op, const Scope& scope, Call& call) {
+  const bool higherOrder = document_.symbol(op.symbol).isHigherOrder;
+  ArgumentReader reader(scope, call.operands, [&](const Json& graph) {
+    if (!higherOrder) fail("a graph as argument of an op that is not of higher order");
+    Subgraph subgraph;
+    subgraph.name = graph.at("name").text();
+    const auto id = document_.addSubgraph(std::move(subgraph));
+    call.graphs.push_back({id, &graph.at("graph")});
+    return id;
+  });
+  const auto inputs = node.at("inputs").items();
+  if (op.hasSchema) {
+    readSchemaArguments(inputs, op, reader, call);
+  } else {
+    readFreeArguments(inputs, reader, call);
+  }
+  call.pattern.operandCount = static_cast<std::int32_t>(call.operands.size());
+}
+
+void GraphReader::readSchemaArguments(std::span<const Json> inputs, const Op& op, ArgumentReader& reader, Call& call) {
+  const Symbol& symbol = document_.symbol(op.symbol);
+  std::vector<const Json*> given(symbol.arguments.size(), nullptr);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto name = inputs[i].at("name").text();
+    const int position = name.empty() ? static_cast<int>(i) : symbol.argumentIndex(name);
+    if (position < 0 || static_cast<std::size_t>(position) >= given.size())
+      fail(symbol.name + " has no argument '" + std::string(name) + "' (" + symbol.schema + ")");
+    if (given[static_cast<std::size_t>(position)])
+      fail("argument '" + symbol.arguments[static_cast<std::size_t>(position)].name + "' is given twice");
+    given[static_cast<std::size_t>(position)] = &inputs[i].at("arg");
+  }
+  call.pattern.arguments.reserve(given.size());
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const auto& entry = symbol.arguments[i];
+    if (!given[i]) {
+      if (!entry.defaultValue) fail("argument '" + entry.name + "' is missing (" + symbol.schema + ")");
+      call.pattern.arguments.push_back(Argument::ofMissing());
+      continue;
+    }
+    try {
+      call.pattern.arguments.push_back(reader.read(*given[i], &op.arguments[i]));
+    } catch (const Error& e) {
+      throw e.at("argument '" + entry.name + "'");
+    }
+  }
+}
+
+void GraphReader::readFreeArguments(std::span<const Json> inputs, ArgumentReader& reader, Call& call) {
+  bool named = false;
+  for (const auto& input : inputs) {
+    call.pattern.arguments.push_back(reader.read(input.at("arg")));
+    call.pattern.names.emplace_back(input.at("name").text());
+    named |= !call.pattern.names.back().empty();
+  }
+  if (!named) call.pattern.names.clear();
+}
+
+/// `index.Tensor` and its kin are tagged as needing data, but only a boolean index makes the shape depend on it.
+bool GraphReader::needsDataIndices(const Call& call) const {
+  return std::any_of(call.operands.begin() + (call.operands.empty() ? 0 : 1), call.operands.end(), [&](ValueId operand) {
+    if (!document_.isTensor(operand)) return false;
+    const auto dtype = document_.meta(document_.value(operand).meta).dtype;
+    return dtype == DType::b8 || dtype == DType::u8;
+  });
+}
+
+std::int32_t& GraphReader::writesTo(StorageId storage) {
+  const auto i = static_cast<std::size_t>(storage.index);
+  if (i >= writes_.size()) writes_.resize(i + 64, 0);
+  return writes_[i];
+}
+
+void GraphReader::applyWrites(const Op& op, const Call& call) {
+  const auto& symbol = document_.symbol(op.symbol);
+  for (const auto position : writtenArguments(symbol, call.pattern.arguments))
+    forEachOperand(call.pattern.arguments[static_cast<std::size_t>(position)], [&](std::size_t hole) {
+      const auto storage = document_.value(call.operands[hole]).storage;
+      if (storage) ++writesTo(storage);
+    });
+}
+
+GraphBody GraphReader::readMain(const Json& graph, std::vector<InputSpec>& specs, std::unordered_map<std::string, StorageId>& storages) {
+  Scope scope(graph);
+  GraphBody body;
+  const auto inputs = graph.at("inputs").items();
+  if (inputs.size() != specs.size())
+    fail("the graph has " + std::to_string(inputs.size()) + " inputs but the signature describes " + std::to_string(specs.size()));
+  for (std::size_t i = 0; i < inputs.size(); ++i) body.inputs.push_back(defineInput(inputs[i], specs[i], scope, storages));
+  body.ops = readNodes(graph, scope, {}, true);
+  ArgumentReader reader(scope, body.outputValues, [](const Json&) -> SubgraphId { fail("a graph as output"); });
+  for (const auto& output : graph.at("outputs").items()) body.outputs.push_back(reader.read(output));
+  return body;
+}
+
+}  // namespace retrograd::pt2

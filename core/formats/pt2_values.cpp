@@ -1,0 +1,113 @@
+#include "core/formats/pt2_values.h"
+
+#include <array>
+
+#include "core/base/error.h"
+
+namespace retrograd::pt2 {
+namespace {
+
+constexpr std::size_t maxRank = 64;  // PyTorch's own limit for many kernels
+
+[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
+
+std::int64_t nonNegative(std::int64_t n, const char* what) {
+  if (n < 0) fail(std::string("negative ") + what + " " + std::to_string(n));
+  return n;
+}
+
+void readList(const Json& list, const char* what, std::vector<std::int64_t>& values, std::vector<std::string>* symbols) {
+  const auto items = list.items();
+  if (items.size() > maxRank) fail("a tensor of " + std::to_string(items.size()) + " dimensions");
+  values.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    auto n = readSymbolicInt(items[i]);
+    values.push_back(nonNegative(n.value, what));
+    if (!symbols || n.expression.empty()) continue;
+    symbols->resize(items.size());
+    (*symbols)[i] = std::move(n.expression);
+  }
+}
+
+/// a * b + c with all of them known to be >= 0.
+std::int64_t multiplyAdd(std::int64_t a, std::int64_t b, std::int64_t c) {
+  std::int64_t product = 0, sum = 0;
+  if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, c, &sum)) fail("a tensor larger than 2^63 bytes");
+  return sum;
+}
+
+void checkExtent(const TensorMeta& meta) {
+  std::int64_t elements = 1, last = meta.offset;
+  bool empty = false;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
+    empty |= meta.sizes[i] == 0;
+    elements = multiplyAdd(elements, std::max<std::int64_t>(meta.sizes[i], 1), 0);
+    if (meta.sizes[i] > 0) last = multiplyAdd(meta.sizes[i] - 1, meta.strides[i], last);
+  }
+  multiplyAdd(elements, itemSize(meta.dtype), 0);
+  if (!empty) multiplyAdd(multiplyAdd(last, 1, 1), itemSize(meta.dtype), 0);
+}
+
+}  // namespace
+
+DType dtypeOf(std::int64_t code) {
+  static constexpr std::array<DType, 13> first{DType::u8,  DType::i8,  DType::i16, DType::i32,  DType::i64, DType::f16, DType::f32,
+                                               DType::f64, DType::c32, DType::c64, DType::c128, DType::b8,  DType::bf16};
+  static constexpr std::array<DType, 8> second{DType::u16,        DType::f8e4m3fn,  DType::f8e5m2, DType::f8e4m3fnuz,
+                                               DType::f8e5m2fnuz, DType::f8e8m0fnu, DType::u32,    DType::u64};
+  if (code >= 1 && code <= 13) return first[static_cast<std::size_t>(code - 1)];
+  if (code >= 28 && code <= 35) return second[static_cast<std::size_t>(code - 28)];
+  fail("unknown dtype code " + std::to_string(code));
+}
+
+Layout layoutOf(std::int64_t code) {
+  static constexpr std::array<Layout, 8> layouts{Layout::strided,   Layout::sparse,    Layout::sparseCsr, Layout::sparseCsc,
+                                                 Layout::sparseBsr, Layout::sparseBsc, Layout::mkldnn,    Layout::strided};
+  if (code < 0 || code > 7) fail("unknown layout code " + std::to_string(code));
+  return layouts[static_cast<std::size_t>(code)];
+}
+
+std::int64_t memoryFormatOf(std::int64_t code) {
+  static constexpr std::array<std::int64_t, 5> formats{1, 0, 2, 3, 1};  // unknown is preserved
+  if (code < 0 || code > 4) fail("unknown memory format code " + std::to_string(code));
+  return formats[static_cast<std::size_t>(code)];
+}
+
+std::string deviceOf(const Json& device) {
+  std::string name(device.at("type").text());
+  const Json* index = device.find("index");
+  if (index && !index->isNull()) {
+    const auto i = index->integer();
+    if (i < 0 || i > 127) fail("device index " + std::to_string(i));
+    name += ':';
+    name += std::to_string(i);
+  }
+  return name;
+}
+
+SymbolicInt readSymbolicInt(const Json& value) {
+  const auto& [key, inner] = value.only();
+  if (key == "as_int") return {inner.integer(), {}};
+  if (key != "as_expr") fail("expected a size, found '" + std::string(key) + "'");
+  SymbolicInt n{1, shortExpression(inner.at("expr_str").text())};
+  if (n.expression.empty()) n.expression.push_back('?');
+  if (const Json* hint = inner.find("hint"); hint && !hint->isNull()) n.value = hint->at("as_int").integer();
+  return n;
+}
+
+TensorMeta readMeta(const Json& meta) {
+  TensorMeta result;
+  result.dtype = dtypeOf(meta.at("dtype").integer());
+  if (const Json* device = meta.find("device"); device && !device->isNull()) result.device = deviceFromString(deviceOf(*device));
+  if (const Json* layout = meta.find("layout")) result.layout = layoutOf(layout->integer());
+  readList(meta.at("sizes"), "size", result.sizes, &result.symbols);
+  readList(meta.at("strides"), "stride", result.strides, nullptr);
+  if (result.layout == Layout::strided && result.strides.size() != result.sizes.size())
+    fail(std::to_string(result.sizes.size()) + " sizes but " + std::to_string(result.strides.size()) + " strides");
+  result.strides.resize(result.sizes.size(), 0);
+  if (const Json* offset = meta.find("storage_offset")) result.offset = nonNegative(readSymbolicInt(*offset).value, "offset");
+  checkExtent(result);
+  return result;
+}
+
+}  // namespace retrograd::pt2

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace retrograd {
+
+/// Derivatives that LibTorch lacks and exported graphs need: `aten.copy`, which functionalised graphs are full of, and
+/// `rrelu_with_noise_functional`. Registered once, on first use; calling it again does nothing.
+void registerExtraDerivatives();
+
+}  // namespace retrograd

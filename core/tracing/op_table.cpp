@@ -1,0 +1,209 @@
+#include "core/tracing/op_table.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <shared_mutex>
+#include <sstream>
+
+#include "core/tracing/aten.h"
+
+namespace retrograd {
+namespace {
+
+/// An op's parts: "aten.add.Tensor" is namespace, name and overload.
+struct OpName {
+  std::string space, name, overload;
+  std::string qualified() const { return space + "::" + name; }
+};
+
+std::optional<OpName> splitName(std::string_view text) {
+  if (text.starts_with("torch.ops.")) text.remove_prefix(10);
+  const auto first = text.find('.'), last = text.rfind('.');
+  if (first == std::string_view::npos || first == last) return std::nullopt;
+  OpName op{std::string(text.substr(0, first)), std::string(text.substr(first + 1, last - first - 1)), std::string(text.substr(last + 1))};
+  if (op.overload == "default") op.overload.clear();
+  return op;
+}
+
+/// Ops that reach files, processes, the network or the process's own state, or that take raw memory: a file may not name them.
+bool isDenied(const OpName& op) {
+  static constexpr std::array<std::string_view, 14> names{
+      "from_file", "save",   "load",        "set_data",      "_cuda_getCurrentRawStream", "from_blob",  "_tensor_to_list",
+      "open",      "system", "wait_tensor", "record_stream", "_record_function_enter",    "_fw_primal", "set_"};
+  if (std::find(names.begin(), names.end(), op.name) != names.end())
+    return op.name != "set_" || op.overload == "source_Storage" || op.overload == "source_Storage_storage_offset";
+  return op.name.find("rpc") != std::string::npos || op.name.find("file") != std::string::npos;
+}
+
+bool isAllowed(const OpName& op) {
+  static constexpr std::array<std::string_view, 2> namespaces{"aten", "prims"};
+  return std::find(namespaces.begin(), namespaces.end(), op.space) != namespaces.end() && !isDenied(op);
+}
+
+/// As FunctionSchema prints it, without alias sets: real types, so that "ScalarType?" does not become "int?".
+std::string typeText(const c10::Argument& argument) {
+  auto type = argument.real_type();
+  const bool optional = type->kind() == c10::TypeKind::OptionalType;
+  if (optional) type = type->expectRef<c10::OptionalType>().getElementType();
+  std::string text;
+  if (type->kind() == c10::TypeKind::ListType) {
+    text = type->expectRef<c10::ListType>().getElementType()->str() + "[" + (argument.N() ? std::to_string(*argument.N()) : "") + "]";
+  } else {
+    text = type->str();
+  }
+  return optional ? text + "?" : text;
+}
+
+std::optional<DType> dtypeOf(at::ScalarType type) {
+  switch (type) {
+    case at::kByte:
+      return DType::u8;
+    case at::kChar:
+      return DType::i8;
+    case at::kShort:
+      return DType::i16;
+    case at::kInt:
+      return DType::i32;
+    case at::kLong:
+      return DType::i64;
+    case at::kHalf:
+      return DType::f16;
+    case at::kFloat:
+      return DType::f32;
+    case at::kDouble:
+      return DType::f64;
+    case at::kComplexHalf:
+      return DType::c32;
+    case at::kComplexFloat:
+      return DType::c64;
+    case at::kComplexDouble:
+      return DType::c128;
+    case at::kBool:
+      return DType::b8;
+    case at::kBFloat16:
+      return DType::bf16;
+    default:
+      return std::nullopt;
+  }
+}
+
+Argument numberOf(const c10::IValue& value) {
+  if (value.isBool()) return Argument::ofBool(value.toBool());
+  if (value.isInt()) return Argument::ofInt(value.toInt());
+  if (value.isDouble()) return Argument::ofReal(value.toDouble());
+  if (value.isComplexDouble()) return Argument::ofComplex(value.toComplexDouble().real(), value.toComplexDouble().imag());
+  return Argument::ofNone();
+}
+
+/// An integer default means a dtype, layout or memory format where the type says so.
+Argument defaultOf(const c10::IValue& value, std::string_view type) {
+  if (type.ends_with('?')) type.remove_suffix(1);
+  if (value.isInt() && type == "ScalarType") {
+    const auto dtype = dtypeOf(static_cast<at::ScalarType>(value.toInt()));
+    return dtype ? Argument::ofDType(*dtype) : Argument::ofNone();
+  }
+  if (value.isInt() && type == "MemoryFormat") return Argument::ofMemoryFormat(value.toInt());
+  if (value.isInt() && type == "Layout") return Argument::ofLayout(static_cast<Layout>(value.toInt()));
+  if (value.isString()) return Argument::ofString(value.toStringRef());
+  if (value.isDevice()) return Argument::ofDevice(value.toDevice().str());
+  if (!value.isList()) return numberOf(value);
+  std::vector<Argument> items;
+  for (const c10::IValue& item : value.toListRef()) items.push_back(numberOf(item));
+  return Argument::ofList(std::move(items));
+}
+
+/// Alias sets of a schema are named; entries of one set get one number.
+class AliasSets {
+ public:
+  void apply(const c10::Argument& argument, SchemaEntry& entry) {
+    const c10::AliasInfo* info = argument.alias_info();
+    if (!info) return;
+    entry.isWrite = info->isWrite();
+    const c10::AliasInfo* named = info;
+    // Of a list the elements alias: "Tensor(a!)[] self".
+    if (!info->containedTypes().empty()) {
+      named = &info->containedTypes().front();
+      entry.isWrite |= named->isWrite();
+      if (named->beforeSets().empty()) named = info;
+    }
+    if (named->beforeSets().empty() || named->isWildcardBefore()) return;
+    const std::string set = named->beforeSets().begin()->toUnqualString();
+    entry.aliasSet = numbers_.try_emplace(set, static_cast<std::int32_t>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::int32_t> numbers_;
+};
+
+SchemaEntry entryOf(const c10::Argument& argument, AliasSets& aliases) {
+  SchemaEntry entry;
+  entry.name = argument.name();
+  entry.type = typeText(argument);
+  entry.keywordOnly = argument.kwarg_only();
+  if (argument.default_value()) entry.defaultValue = defaultOf(*argument.default_value(), entry.type);
+  aliases.apply(argument, entry);
+  return entry;
+}
+
+Symbol symbolOf(std::string name, const c10::OperatorHandle& op) {
+  Symbol symbol;
+  symbol.name = std::move(name);
+  std::ostringstream text;
+  text << op.schema();
+  symbol.schema = text.str();
+  AliasSets aliases;
+  for (const auto& argument : op.schema().arguments()) symbol.arguments.push_back(entryOf(argument, aliases));
+  for (const auto& result : op.schema().returns()) symbol.returns.push_back(entryOf(result, aliases));
+  symbol.known = true;
+  symbol.isMutable = op.schema().is_mutable();
+  for (const auto& result : symbol.returns) symbol.isView |= result.aliasSet >= 0 && !result.isWrite;
+  symbol.isRandom = op.hasTag(at::Tag::nondeterministic_seeded);
+  symbol.needsData = op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
+  return symbol;
+}
+
+/// Stage border that torch.distributed.pipelining's pipe_split() leaves in a graph: it does nothing, and LibTorch need not have it.
+Symbol pipeSplit() {
+  Symbol symbol;
+  symbol.name = "pippy._pipe_split.default";
+  symbol.schema = "pippy::_pipe_split() -> ()";
+  symbol.known = true;
+  return symbol;
+}
+
+std::optional<Symbol> find(std::string_view name) {
+  const auto op = splitName(name);
+  if (!op) return std::nullopt;
+  if (op->space == "pippy" && op->name == "_pipe_split") return pipeSplit();
+  if (!isAllowed(*op)) return std::nullopt;
+  const auto handle = c10::Dispatcher::singleton().findSchema({op->qualified(), op->overload});
+  if (!handle) return std::nullopt;
+  return symbolOf(op->space + "." + op->name + "." + (op->overload.empty() ? "default" : op->overload), *handle);
+}
+
+}  // namespace
+
+Symbol describeOperator(const c10::OperatorHandle& op) {
+  const auto& name = op.operator_name();
+  std::string text = name.name;
+  if (const auto colon = text.find("::"); colon != std::string::npos) text.replace(colon, 2, ".");
+  return symbolOf(text + "." + (name.overload_name.empty() ? "default" : name.overload_name), op);
+}
+
+std::optional<Symbol> lookupSymbol(std::string_view name) {
+  static std::shared_mutex mutex;
+  static std::unordered_map<std::string, std::optional<Symbol>> cache;
+  const std::string key(name);
+  {
+    const std::shared_lock lock(mutex);
+    if (const auto it = cache.find(key); it != cache.end()) return it->second;
+  }
+  auto symbol = find(name);
+  constexpr std::size_t limit = 20000;  // more than LibTorch has: names of hostile files do not pile up
+  const std::unique_lock lock(mutex);
+  if (cache.size() < limit) cache.emplace(key, symbol);
+  return symbol;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Runs the built `retrograd` (first argument) on tests/data and on bad input; validates its JSON against docs/*.schema.json."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import jsonschema
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+DATA = TOP / "tests" / "data"
+PROGRAM = None
+MODELS = ["mlp", "cond_hop", "multi_output", "batchnorm_train"]
+
+
+def run(*arguments, **options):
+    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment,
+                          stdin=subprocess.DEVNULL, **options)
+
+
+def schema(name):
+    return json.loads((TOP / "docs" / f"{name}.schema.json").read_text())
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+
+    def good(self, *arguments):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 0, f"{arguments}: {result.stdout[-2000:]}{result.stderr[-2000:]}")
+        return result
+
+    def bad(self, *arguments, code=2):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, code, f"{arguments}: {result.stdout[-2000:]}{result.stderr[-2000:]}")
+        return result
+
+
+class Trace(Case):
+    def test_json_fits_the_schema_and_refers_to_what_exists(self):
+        for model in MODELS:
+            for archive in sorted((DATA / model).glob("*.pt2")):
+                with self.subTest(archive=archive):
+                    document = json.loads(self.good("trace", archive, "--format", "json").stdout)
+                    jsonschema.validate(document, schema("trace"))
+                    self.check_references(document)
+
+    def check_references(self, document):
+        values, traces = document["values"], document["traces"]
+        self.assertEqual(set(traces), {"computation", "joint", "forward", "backward"})
+        computation = {op["id"] for op in traces["computation"]["ops"]}
+
+        def check(argument):
+            if isinstance(argument, list):
+                for item in argument:
+                    check(item)
+            elif isinstance(argument, dict) and "value" in argument:
+                self.assertIn(str(argument["value"]), values)
+
+        for name, trace in traces.items():
+            for value in trace["inputs"] + trace["outputs"]:
+                self.assertTrue(value is None or str(value) in values)
+            for op in trace["ops"]:
+                check(op["args"])
+                check(list(op["kwargs"].values()))
+                for output in op["outputs"]:
+                    self.assertTrue(output is None or str(output) in values)
+                if name != "computation":
+                    origin = op["origin"]
+                    self.assertIsNotNone(origin, op)
+                    self.assertTrue(origin["id"] is not None or origin["value"] is not None, op)
+                    if origin["id"] is not None:
+                        self.assertIn(origin["id"], computation)
+        saved = [v for v in traces["forward"]["saved"] if values[str(v)]["kind"] == "saved"]
+        for value in saved:
+            self.assertIn(value, traces["backward"]["inputs"])
+
+    def test_text_names_the_forward_op_in_the_backward(self):
+        text = self.good("trace", DATA / "mlp" / "model.pt2", "--show", "backward").stdout
+        self.assertIn("def backward(", text)
+        self.assertNotIn("def forward(", text)
+        self.assertIn('"torch.ops.aten.linear.default"', text)
+        self.assertIn(", forward: ", text)
+        self.assertIn("del ", text)
+
+    def test_text_is_python(self):
+        for model in MODELS:
+            text = self.good("trace", DATA / model / "model.pt2").stdout
+            compile(text, model, "exec")
+
+
+class Check(Case):
+    def test_the_reference_is_met(self):
+        for model in MODELS:
+            with self.subTest(model=model):
+                folder = DATA / model
+                result = self.good("check", folder / "model.pt2", "--reference", folder / "ref.safetensors", "--format", "json")
+                report = json.loads(result.stdout)
+                jsonschema.validate(report, schema("check"))
+                self.assertEqual(report[0]["status"], "pass")
+                self.assertEqual(report[0]["origins_missing"], 0)
+
+    def test_without_reference_libtorch_is_the_measure(self):
+        self.assertIn("pass", self.good("check", DATA / "mlp" / "model.pt2").stdout)
+
+    def test_a_tolerance_that_cannot_be_met_fails(self):
+        folder = DATA / "mlp"
+        result = self.bad("check", folder / "core.pt2", "--reference", folder / "ref.safetensors", "--tolerance", "1e-30", code=1)
+        self.assertIn("fail", result.stdout)
+
+    def test_a_suite_reports_every_case_and_none_ends_the_others(self):
+        for model in ("mlp", "multi_output"):
+            (self.path / model).symlink_to(DATA / model)
+        suite = self.path / "suite"
+        suite.mkdir()
+        for model in ("mlp", "multi_output"):
+            target = suite / model
+            target.mkdir()
+            for file in (DATA / model).iterdir():
+                (target / file.name).write_bytes(file.read_bytes())
+        (suite / "broken").mkdir()
+        (suite / "broken" / "model.pt2").write_bytes(b"garbage")
+        out = self.path / "report.json"
+        result = self.bad("check", "--suite", suite, "--report", out, code=1)
+        report = json.loads(out.read_text())
+        jsonschema.validate(report, schema("check"))
+        status = {entry["name"]: entry["status"] for entry in report}
+        self.assertEqual(status["broken"], "error")
+        self.assertEqual([s for n, s in status.items() if n != "broken"], ["pass"] * (len(status) - 1))
+        self.assertIn("1 errors", result.stdout)
+
+
+class RunAndBench(Case):
+    def test_bench_fits_the_schema(self):
+        report = json.loads(self.good("bench", DATA / "mlp" / "model.pt2", "--repeat", "2", "--format", "json").stdout)
+        jsonschema.validate(report, schema("bench"))
+        self.assertGreater(report["ops"]["joint"], 0)
+
+    def test_what_run_saves_is_a_reference(self):
+        out = self.path / "saved.safetensors"
+        for model in MODELS:
+            file = DATA / model / "model.pt2"
+            self.assertIn("backward", self.good("run", file, "--save", out, "--seed", "7").stdout)
+            self.good("check", file, "--reference", out)
+
+    def test_run_stops_where_told(self):
+        table = self.good("run", DATA / "mlp" / "model.pt2", "--until", "aten.relu.default").stdout
+        self.assertIn("relu", table)
+        self.assertNotIn("------  backward", table)
+        self.bad("run", DATA / "mlp" / "model.pt2", "--until", "no_such_op")
+
+    def test_ctrl_c_ends_cleanly(self):
+        process = subprocess.Popen([PROGRAM, "check", "--suite", str(DATA)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        self.assertIn(process.returncode, (0, 130))
+        if process.returncode == 130:
+            self.assertIn("cancelled", errors)
+
+
+class BadInput(Case):
+    def files(self):
+        archive = (DATA / "mlp" / "model.pt2").read_bytes()
+        flipped = bytearray(archive)
+        flipped[len(flipped) // 2] ^= 0x10
+        contents = {"empty": b"", "text": b"import torch\n" * 100, "garbage": os.urandom(4096), "truncated": archive[: len(archive) // 2],
+                    "flipped": bytes(flipped), "headless": archive[100:]}
+        for name, content in contents.items():
+            file = self.path / f"{name}.pt2"
+            file.write_bytes(content)
+            yield file
+
+    def test_trace_and_check_name_the_file(self):
+        for file in self.files():
+            for command in ("trace", "check", "run", "bench"):
+                with self.subTest(file=file.name, command=command):
+                    self.assertIn(file.name, self.bad(command, file).stderr)
+
+    def test_missing_files(self):
+        absent = self.path / "absent.pt2"
+        self.assertIn("no such file", self.bad("trace", absent).stderr)
+        self.assertIn("no such file", self.bad("check", DATA / "mlp" / "model.pt2", "--reference", absent).stderr)
+        self.assertIn("no such folder", self.bad("check", "--suite", absent).stderr)
+        self.assertIn("no such file", self.bad(absent).stderr)
+
+    def test_bad_use(self):
+        self.bad("trace")
+        self.bad("check")
+        self.bad("trace", DATA / "mlp" / "model.pt2", "--show", "nothing")
+        self.bad("--no-such-option")
+        self.bad("help", "no-such-topic")
+        self.bad("run", DATA / "mlp" / "model.pt2", "--grad-inputs", "no_such_input")
+
+
+class Help(Case):
+    def test_topics(self):
+        self.assertIn("torch.export.save", self.good("help", "export").stdout)
+        self.assertIn("--reference", self.good("help", "check").stdout)
+        self.assertIn("bench", self.good("help").stdout)
+        self.assertIn("LibTorch", self.good("version").stdout)
+        self.good("--help")
+
+    def test_without_a_display_the_subcommands_are_named(self):
+        self.assertIn("check", self.bad(DATA / "mlp" / "model.pt2").stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main(verbosity=1)
