@@ -88,6 +88,7 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   prepare(theme, settings);
   theme.choose(dark ? Theme::Choice::dark : Theme::Choice::light);
   auto* window = new MainWindow({std::make_shared<Worker>(), liveEngine(), &theme, &settings});
+  window->resize(1600, 980);
   window->show();
   window->openFile(QString::fromStdString(file));
   auto& controller = *window->context().controller;

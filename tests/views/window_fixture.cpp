@@ -11,6 +11,7 @@ WindowFixture::WindowFixture(std::shared_ptr<Engine> engine)
       worker_(std::make_shared<Worker>()),
       window_(new MainWindow({worker_, std::move(engine), theme_.get(), &settings_})) {
   theme_->choose(Theme::Choice::light);
+  window_->resize(1600, 980);
   window_->show();
   // Without a window manager no window becomes active by itself.
   QApplication::setActiveWindow(window_);

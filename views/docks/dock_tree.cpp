@@ -25,7 +25,7 @@ QSize WrapDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelInd
   auto size = QStyledItemDelegate::sizeHint(option, index);
   if (index.column() != index.model()->columnCount() - 1) return size;
   const int width = std::max(40, tree_->columnWidth(index.column()) - 8);
-  const auto text = option.fontMetrics.boundingRect(QRect(0, 0, width, 10000), Qt::TextWrapAnywhere | Qt::AlignLeft, index.data().toString());
+  const auto text = option.fontMetrics.boundingRect(QRect(0, 0, width, 10000), Qt::TextWordWrap | Qt::AlignLeft, index.data().toString());
   size.setHeight(std::max(size.height(), text.height() + 4));
   return size;
 }
