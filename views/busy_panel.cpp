@@ -46,7 +46,10 @@ BusyPanel::BusyPanel(DocumentController* controller, QWidget* parent) : QWidget(
     if (owner == controller_ && tag == tag_) end();
   });
   connect(controller_, &DocumentController::openingChanged, this, [this] {
-    if (!controller_->opening()) end();
+    if (!controller_->opening()) return end();
+    // Another window may keep the worker busy: the wait shows too, and can be cancelled.
+    tag_.clear();
+    begin(tr("Waiting for the worker"));
   });
   setVisible(false);
 }

@@ -40,7 +40,9 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   layout->setSpacing(0);
   messages_ = new MessageBar(shared_.theme, centre);
   listings_ = new ListingsArea(context_, centre);
+  welcome_ = new WelcomePage(recent_, actions_->open, centre);
   layout->addWidget(messages_);
+  layout->addWidget(welcome_, 1);
   layout->addWidget(listings_, 1);
   setCentralWidget(centre);
 
@@ -76,6 +78,7 @@ void MainWindow::connectCommands() {
   on(actions_->close, [this] { controller_->close(); });
   on(actions_->quit, [] { QApplication::closeAllWindows(); });
   connect(recent_, &RecentFiles::chosen, this, &MainWindow::openFile);
+  connect(welcome_, &WelcomePage::chosen, this, &MainWindow::openFile);
 
   on(actions_->origin, [this] { goToOrigin(selection_.op()); });
   on(actions_->back, [this] { listings_->goTo(history_.back(selection_.op())); });
@@ -162,6 +165,8 @@ void MainWindow::documentChanged() {
   watch_.watch(path);
   setWindowTitle(document ? tr("%1 - Retrograd").arg(QFileInfo(path).fileName()) : tr("Retrograd"));
   setWindowFilePath(path);
+  welcome_->setVisible(!document);
+  listings_->setVisible(document != nullptr);
   if (!document) return inputsLabel_->clear();
   if (!sameFile) recent_->add(path);
   if (kept) listings_->goTo(kept);

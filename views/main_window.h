@@ -9,6 +9,7 @@
 #include "views/listings_area.h"
 #include "views/message_bar.h"
 #include "views/recent_files.h"
+#include "views/welcome_page.h"
 #include "views/window_actions.h"
 
 namespace retrograd::views {
@@ -77,6 +78,7 @@ class MainWindow : public QMainWindow {
   DocumentController* controller_;
   WindowActions* actions_ = nullptr;
   ListingsArea* listings_ = nullptr;
+  WelcomePage* welcome_ = nullptr;
   MessageBar* messages_ = nullptr;
   BusyPanel* busy_ = nullptr;
   QLabel* position_ = nullptr;

@@ -164,7 +164,7 @@ void ModelsTest::problemsStandWorstFirst() {
   QCOMPARE(model.rowCount(), 1);
   model.setRunProblem(QStringLiteral("out of memory"), BoundSymbolId(4));
   QCOMPARE(model.rowCount(), 2);
-  QCOMPARE(model.index(0, 1).data().toString(), QStringLiteral("out of memory"));
+  QCOMPARE(model.index(0, 2).data().toString(), QStringLiteral("out of memory"));
   QCOMPARE(model.index(0, 0).data(opRole).toInt(), 4);
   model.setRunProblem({}, {});
   QCOMPARE(model.rowCount(), 1);

@@ -149,7 +149,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   }
   if (relation == Relation::origin) drawDiamond(painter, cell(2), colors.originMark, true);
   if (relation == Relation::derived) drawDiamond(painter, cell(2), colors.derivedMark, false);
-  if (relation == Relation::selected) drawArrow(painter, cell(2).adjusted(0, 1, 0, -1), palette().color(QPalette::Highlight), colors.gutter);
+  if (relation == Relation::selected) drawArrow(painter, cell(2).adjusted(0, 1, 0, -1), colors.op, colors.gutter);
   painter.restore();
 }
 

@@ -9,10 +9,10 @@ namespace retrograd::views {
 /// What the trees of the docks have in common: name for screen readers, whole rows, no frame.
 void prepareTree(QTreeView& tree, const QString& name, bool uniform);
 
-/// Wraps the text of a tree's last column, where Qt would cut it off.
-class WrapDelegate : public QStyledItemDelegate {
+/// Gives rows some air and, in trees that wrap words, the last column the height its text needs, where Qt would cut it off.
+class RowDelegate : public QStyledItemDelegate {
  public:
-  explicit WrapDelegate(QTreeView* tree);
+  explicit RowDelegate(QTreeView* tree);
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
 
  private:

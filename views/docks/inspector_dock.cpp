@@ -11,7 +11,6 @@ InspectorDock::InspectorDock(ViewContext context, QWidget* parent) : QTreeView(p
   setModel(model_);
   prepareTree(*this, tr("Inspector of the selected op"), false);
   setWordWrap(true);
-  setItemDelegate(new WrapDelegate(this));
   setIndentation(14);
   header()->setStretchLastSection(true);
   header()->resizeSection(0, 110);

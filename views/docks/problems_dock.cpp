@@ -13,10 +13,9 @@ ProblemsDock::ProblemsDock(ViewContext context, QWidget* parent) : QTreeView(par
   prepareTree(*this, tr("Problems"), false);
   setRootIsDecorated(false);
   setWordWrap(true);
-  header()->setStretchLastSection(false);
-  header()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
-  header()->setSectionResizeMode(1, QHeaderView::Stretch);
-  header()->setSectionResizeMode(2, QHeaderView::ResizeToContents);
+  header()->setStretchLastSection(true);
+  header()->resizeSection(0, 80);
+  header()->resizeSection(1, 200);
   connect(context_.controller, &DocumentController::documentChanged, this, [this] { model_->setDocument(context_.controller->document()); });
   connect(context_.execution, &ExecutionState::changed, this, [this] {
     const auto& now = context_.execution->now();

@@ -245,6 +245,7 @@ QVariant InspectorModel::data(const QModelIndex& index, int role) const {
   const auto* node = nodeOf(index);
   switch (role) {
     case Qt::DisplayRole: return index.column() == 0 ? node->label : node->text;
+    case Qt::TextAlignmentRole: return QVariant(Qt::AlignLeft | Qt::AlignTop);
     case Qt::ToolTipRole: return node->tip.isEmpty() ? node->text : node->tip;
     case Qt::AccessibleTextRole: return node->label + QStringLiteral(": ") + node->text;
     case Qt::FontRole: {

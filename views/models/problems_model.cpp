@@ -55,12 +55,12 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
   if (role == opRole) return problem.op;
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   if (index.column() == 0) return severityText(problem.severity);
-  return QString::fromStdString(index.column() == 1 ? problem.message : problem.place);
+  return QString::fromStdString(index.column() == 1 ? problem.place : problem.message);
 }
 
 QVariant ProblemsModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  return section == 0 ? tr("Severity") : section == 1 ? tr("Problem") : tr("Place");
+  return section == 0 ? tr("Severity") : section == 1 ? tr("Place") : tr("Problem");
 }
 
 }  // namespace retrograd::views

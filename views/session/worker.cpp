@@ -33,7 +33,8 @@ Worker::Worker(QObject* parent) : QObject(parent), queue_(std::make_shared<Queue
 Worker::~Worker() {
   {
     std::lock_guard lock(queue_->mutex);
-    queue_->waiting.clear();
+    // Jobs without an owner tidy up after documents and still run: what they destroy hangs on the worker's thread.
+    std::erase_if(queue_->waiting, [](const std::shared_ptr<Entry>& entry) { return entry->ownerKey != nullptr; });
     if (queue_->running) queue_->running->stop.request_stop();
   }
   thread_.request_stop();
@@ -88,11 +89,12 @@ void Worker::cancelWhere(const Filter& matches) {
 }
 
 void Worker::loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Worker* self) {
-  while (!stop.stop_requested()) {
+  for (;;) {
     std::shared_ptr<Entry> entry;
     {
       std::unique_lock lock(queue->mutex);
-      if (!queue->ready.wait(lock, stop, [&] { return !queue->waiting.empty(); })) return;
+      queue->ready.wait(lock, stop, [&] { return !queue->waiting.empty(); });
+      if (queue->waiting.empty()) return;  // and a stop was asked for
       entry = queue->waiting.front();
       queue->waiting.pop_front();
       queue->running = entry;

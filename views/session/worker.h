@@ -39,10 +39,10 @@ class Worker : public QObject {
   };
 
   explicit Worker(QObject* parent = nullptr);
-  /// Asks what runs to stop, drops the rest and joins.
+  /// Asks what runs to stop, drops the rest except jobs without an owner, and joins.
   ~Worker() override;
 
-  /// Returns the job's number. Results reach `owner` only while it lives.
+  /// Returns the job's number. An owner may be null: then nothing is delivered. Results reach `owner` only while it lives.
   quint64 post(QObject* owner, Job job);
   /// Drops what waits under the tag and asks what runs under it to stop. Takes effect between ops.
   void cancel(QObject* owner, const QString& tag);
