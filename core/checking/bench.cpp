@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/debug/session.h"
-#include "core/execution/joint_run.h"
+#include "core/debug/joint_run.h"
 
 namespace retrograd {
 namespace {
@@ -72,7 +72,8 @@ BenchReport bench(const std::string& path, const AnalysisOptions& options, int r
     runOnce(analysis, samples, report, progress);
   }
   addSaved(*analysis, report);
-  report.ops = {analysis->computation().trace.ops.size(), analysis->joint.ops.size(), analysis->forward.ops.size(), analysis->backward.ops.size()};
+  report.ops = {analysis->computation().trace.ops.size(), analysis->joint.ops.size(), analysis->forward.ops.size(),
+                analysis->backward.ops.size()};
   const auto derivation = timeDerivation(*analysis, repeat);
   report.read = median(samples.read);
   report.trace = median(samples.trace);

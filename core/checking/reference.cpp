@@ -109,6 +109,10 @@ AnalysisOptions optionsFor(const Reference& reference, const ModelFile& file) {
   options.exactCotangents = true;
   options.seed = reference.seed.value_or(0);
   options.gradInputs = reference.requiresGrad;
+  if (!options.gradInputs && !reference.expected.outputs.empty()) {  // made without it: what has a gradient was differentiated
+    options.gradInputs.emplace();
+    for (const auto& [name, tensor] : reference.expected.inputGradients) options.gradInputs->push_back(name);
+  }
   return options;
 }
 

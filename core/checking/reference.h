@@ -22,7 +22,7 @@ struct Reference {
   Expected expected;                 ///< out.N, grad.in.NAME, grad.p.NAME, mut.b.NAME, mut.in.NAME
   std::optional<Expected> inDouble;  ///< the same under f64/, where the file has it
   std::optional<std::uint64_t> seed;
-  std::optional<std::vector<std::string>> requiresGrad;  ///< user inputs that were differentiated; absent: all that can be
+  std::optional<std::vector<std::string>> requiresGrad;  ///< user inputs that were differentiated; absent: those with a gradient
 };
 
 /// Reads a safetensors file; a tensor whose name has no known prefix counts as an input. Throws Error(badUse) where there is no
