@@ -4,8 +4,8 @@
 #include <chrono>
 #include <set>
 
+#include "core/checking/joint_run.h"
 #include "core/debug/session.h"
-#include "core/execution/joint_run.h"
 
 namespace retrograd {
 namespace {
