@@ -4,7 +4,7 @@
 #include <chrono>
 #include <set>
 
-#include "core/checking/joint_run.h"
+#include "core/debug/joint_run.h"
 #include "core/debug/session.h"
 
 namespace retrograd {

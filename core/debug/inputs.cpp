@@ -64,6 +64,13 @@ void checkShape(const at::Tensor& tensor, const TensorMeta& meta, const std::str
     throw Error(ErrorCode::badUse, fmt::format("it has shape {}, the file was exported for {}", shapeText(sizes), shapeText(meta.sizes)), what);
 }
 
+/// Equal once dimensions of size 1 are left out: PyTorch 2.9's decomposed LSTM returns its states with one more than eager does.
+bool sameButForUnits(std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
+  std::erase(a, 1);
+  std::erase(b, 1);
+  return a == b;
+}
+
 at::Tensor draw(const TensorMeta& meta, at::Generator& generator) {
   const auto type = toScalarType(meta.dtype);
   if (isDifferentiable(meta.dtype)) {
@@ -120,6 +127,7 @@ void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const 
     at::Tensor tensor;
     if (auto it = options.cotangents.find(position); it != options.cotangents.end()) {
       tensor = fitDType(borrowTensor(it->second), meta, options.inDouble, what);
+      if (sameButForUnits(tensor.sizes().vec(), meta.sizes)) tensor = tensor.reshape(meta.sizes);
       checkShape(tensor, meta, what);
     } else if (metas.size() == 1 && meta.elements() == 1) {
       tensor = at::ones(meta.sizes, at::TensorOptions().dtype(toScalarType(meta.dtype)));

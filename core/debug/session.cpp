@@ -8,6 +8,7 @@
 
 #include "core/debug/bindings.h"
 #include "core/debug/live_memory.h"
+#include "core/debug/results.h"
 #include "core/execution/evaluator.h"
 #include "core/execution/statistics.h"
 #include "core/trace/effects.h"
@@ -276,54 +277,8 @@ std::int64_t Session::liveBytes() const { return impl_->memory.bytes(); }
 std::int64_t Session::peakBytes() const { return impl_->memory.peak(); }
 const std::vector<OpMeasure>& Session::measures() const { return impl_->measures; }
 
-TensorMap Session::gradients() const {
-  TensorMap gradients;
-  const auto& computation = analysis().computation();
-  const auto& joint = analysis().joint;
-  for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
-    const auto gradient = joint.outputs.at(joint.resultCount + i);
-    if (!gradient || !impl_->evaluator.has(gradient)) continue;
-    const auto& input = computation.inputs[i];
-    gradients[input.kind == InputKind::user ? "in." + input.name : "p." + input.target] = copyOut(impl_->evaluator.tensor(gradient));
-  }
-  return gradients;
-}
-
-std::vector<std::optional<TensorData>> Session::results() const {
-  std::vector<std::optional<TensorData>> results;
-  const auto& computation = analysis().computation();
-  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
-    if (userOutputPosition(computation, i).empty()) continue;
-    const auto id = analysis().joint.outputs[i];
-    const bool tensor = id && impl_->evaluator.has(id) && impl_->evaluator.value(id).isTensor();
-    results.push_back(tensor ? std::optional(copyOut(impl_->evaluator.tensor(id))) : std::nullopt);
-  }
-  return results;
-}
-
-TensorMap Session::mutated() const {
-  TensorMap mutated;
-  const auto& computation = analysis().computation();
-  const auto put = [&](const std::string& key, ValueId id) {
-    if (id && impl_->evaluator.has(id) && impl_->evaluator.value(id).isTensor()) mutated[key] = copyOut(impl_->evaluator.tensor(id));
-  };
-  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
-    const auto& output = computation.outputs[i];
-    if (output.kind == OutputKind::bufferMutation) put("b." + output.target, analysis().joint.outputs[i]);
-    if (output.kind == OutputKind::inputMutation) put("in." + output.target, analysis().joint.outputs[i]);
-  }
-  std::set<ValueId> silently;  // written with no value of their own, as by native_batch_norm
-  for (auto op : analysis().forward.ops)
-    for (auto id : writtenOperands(impl_->document, op))
-      if (impl_->isExternal(id)) silently.insert(id);
-  for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
-    const auto& input = computation.inputs[i];
-    const auto id = computation.trace.inputs[i];
-    const auto key = input.kind == InputKind::user ? "in." + input.name : "b." + input.target;
-    if (auto it = analysis().mutated.find(i); it != analysis().mutated.end()) put(key, it->second);
-    else if (id && silently.contains(id)) put(key, id);
-  }
-  return mutated;
-}
+TensorMap Session::gradients() const { return gradientsOf(analysis(), impl_->evaluator); }
+std::vector<std::optional<TensorData>> Session::results() const { return resultsOf(analysis(), impl_->evaluator); }
+TensorMap Session::mutated() const { return mutatedOf(analysis(), impl_->evaluator); }
 
 }  // namespace retrograd

@@ -23,6 +23,9 @@ struct Descriptor {
 struct Mapping {
   void* address;
   std::size_t size;
+  Mapping(void* a, std::size_t n) : address(a), size(n) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
   ~Mapping() { ::munmap(address, size); }
 };
 

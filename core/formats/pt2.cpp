@@ -86,6 +86,7 @@ ModelFile readPt2(const std::shared_ptr<const Archive>& archive, const SymbolLoo
   file.path = archive->place();
   file.document = std::make_shared<Document>();
   const std::string record = findModelRecord(*archive);
+  if (record.empty()) throw Error(ErrorCode::badInput, "no graph (models/*.json) in the archive");
   const std::string model = record.substr(modelFolder.size(), record.size() - modelFolder.size() - jsonEnding.size());
   checkByteOrder(*archive);
   noteOtherModels(*archive, record, file.problems);

@@ -1,5 +1,7 @@
 #include "core/formats/pt2_arguments.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "core/base/error.h"
@@ -152,6 +154,15 @@ ValueId Scope::use(std::string_view name) const {
   return it->second;
 }
 
+void checkInputKind(const Json& input) {
+  static constexpr std::array<std::string_view, 11> kinds{"as_tensor",     "as_sym_int", "as_sym_float", "as_sym_bool",
+                                                          "as_custom_obj", "as_int",     "as_float",     "as_bool",
+                                                          "as_string",     "as_none",    "as_token"};
+  const auto& kind = input.only().key;
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+    fail("an input of unknown kind '" + std::string(kind) + "'; the file may be of a newer PyTorch");
+}
+
 std::string_view valueName(const Json& argument) {
   if (!argument.isObject()) return {};
   if (const Json* name = argument.find("name"); name && name->isString()) return name->text();
@@ -203,8 +214,12 @@ Argument ArgumentReader::tensors(const Json& items, const SchemaType* type) {
 
 Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const SchemaType* type) {
   if (kind == "as_tensor") {
+    const auto name = v.at("name").text();
     if (!wantsTensor(type)) fail("a tensor where the schema wants " + typeText(*type));
-    return hole(v.at("name").text());
+    // Tokens of higher-order ops come as tensors too; to an op with a schema they mean nothing.
+    const ValueId known = scope_.use(name);
+    if (type && known && !scope_.hasMeta(name)) fail("'" + std::string(name) + "' is no tensor");
+    return hole(name);
   }
   if (kind == "as_tensors") return tensors(v, type);
   if (kind == "as_int") return Argument::ofInt(v.integer());

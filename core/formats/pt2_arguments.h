@@ -55,6 +55,9 @@ class ArgumentReader {
   AddGraph addGraph_;
 };
 
+/// Error(badInput) unless this is a kind of value that flows into a graph.
+void checkInputKind(const Json& input);
+
 /// Name of the value that an argument of one value refers to ({"as_tensor": {"name": "x"}}); empty for literals and None.
 std::string_view valueName(const Json& argument);
 

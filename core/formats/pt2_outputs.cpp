@@ -72,6 +72,7 @@ ValueId GraphReader::defineOther(std::string_view name, Scope& scope, ValueKind 
 }
 
 ValueId GraphReader::defineInput(const Json& input, InputSpec& spec, Scope& scope, std::unordered_map<std::string, StorageId>& storages) {
+  checkInputKind(input);
   const auto name = valueName(input);
   if (!name.empty() && name != spec.name) fail("input '" + std::string(name) + "' of the graph is '" + spec.name + "' in the signature");
   const bool isTensor = input.find("as_tensor") && spec.kind != InputKind::token && spec.kind != InputKind::object;

@@ -77,6 +77,7 @@ void GraphReader::readSubgraph(const PendingGraph& pending, BoundSymbolId op, st
   const auto inputs = pending.graph->at("inputs").items();
   const bool share = passed.size() == inputs.size();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    checkInputKind(inputs[i]);
     const auto name = valueName(inputs[i]);
     if (!inputs[i].find("as_tensor")) {
       body.inputs.push_back(name.empty() ? ValueId() : defineOther(name, scope, ValueKind::activation));

@@ -77,7 +77,13 @@ class Srepr {
   static std::string wrapped(const Part& part, int level) { return part.level < level ? "(" + part.text + ")" : part.text; }
   static Part join(const std::vector<Part>& parts, const char* sign, int level) {
     Part all{{}, level};
-    for (std::size_t i = 0; i < parts.size(); ++i) all.text += (i ? sign : "") + wrapped(parts[i], i ? level + 1 : level);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const bool subtracted = i > 0 && level == sumLevel && parts[i].text.starts_with('-');
+      if (subtracted)
+        all.text += " - " + wrapped({parts[i].text.substr(1), parts[i].level}, level + 1);
+      else
+        all.text += (i ? sign : "") + wrapped(parts[i], i ? level + 1 : level);
+    }
     return all;
   }
   static Part combine(const std::string& name, const std::vector<Part>& parts) {

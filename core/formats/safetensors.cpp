@@ -139,16 +139,17 @@ SafetensorsFile readMapped(const ByteRegion& file) {
 
 }  // namespace
 
-SafetensorsFile readSafetensors(const std::string& path) {
-  const auto file = mapFile(path);
+SafetensorsFile readSafetensors(const ByteRegion& bytes, const std::string& place) {
   try {
-    return readMapped(file);
+    return readMapped(bytes);
   } catch (const Error& e) {
-    throw e.at(path);
+    throw e.at(place);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::badInput, "does not fit into memory", path);
+    throw Error(ErrorCode::badInput, "does not fit into memory", place);
   }
 }
+
+SafetensorsFile readSafetensors(const std::string& path) { return readSafetensors(mapFile(path), path); }
 
 std::string_view safetensorsName(DType dtype) {
   for (const auto& entry : dtypeNames)

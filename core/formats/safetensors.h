@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/formats/mapped_file.h"
 #include "core/trace/tensor_data.h"
 
 namespace retrograd {
@@ -19,6 +20,8 @@ std::string_view safetensorsName(DType);
 /// Reads and verifies (header length, JSON, dtypes, offsets inside the file and as long as the shape says, no overlap).
 /// Throws Error(badInput or io) naming the file.
 SafetensorsFile readSafetensors(const std::string& path);
+/// The same for bytes in memory; `place` names them in errors.
+SafetensorsFile readSafetensors(const ByteRegion& bytes, const std::string& place);
 
 /// Writes contiguous tensors; non-contiguous ones are an Error(badUse). Writes beside the target and renames, so a full
 /// disk loses nothing. Throws Error(io).

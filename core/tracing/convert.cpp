@@ -145,6 +145,13 @@ at::Tensor borrowTensor(const TensorData& data) {
   if (meta.elements() == 0) return at::empty_strided(meta.sizes, meta.strides, options);
   auto* begin = const_cast<std::byte*>(data.data);  // at::from_blob takes no const; the session copies before it writes
   auto owner = data.owner;
+  // Kernels rely on complex numbers lying at multiples of 16 bytes; a record of a file may lie anywhere.
+  constexpr std::uintptr_t alignment = 16;
+  if (reinterpret_cast<std::uintptr_t>(begin) % alignment != 0) {
+    auto aligned = at::empty({static_cast<std::int64_t>(data.bytes) / itemSize(meta.dtype)}, options);
+    std::memcpy(aligned.data_ptr(), begin, static_cast<std::size_t>(aligned.nbytes()));
+    return aligned.as_strided(meta.sizes, meta.strides, meta.offset);
+  }
   // The storage starts at the blob's first byte, so that tied and overlapping tensors keep their offsets.
   auto flat = at::from_blob(begin, {static_cast<std::int64_t>(data.bytes) / itemSize(meta.dtype)}, [owner](void*) {}, options);
   return flat.as_strided(meta.sizes, meta.strides, meta.offset);

@@ -1,4 +1,4 @@
-#include "core/checking/eager.h"
+#include "core/debug/eager.h"
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>

@@ -1,4 +1,4 @@
-#include "core/checking/joint_run.h"
+#include "core/debug/joint_run.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
@@ -7,10 +7,10 @@
 #include <chrono>
 #include <map>
 
-#include "core/checking/eager.h"
+#include "core/debug/eager.h"
 #include "core/execution/evaluator.h"
 #include "core/debug/bindings.h"
-#include "core/debug/session.h"
+#include "core/debug/results.h"
 #include "core/tracing/generator.h"
 
 namespace retrograd {
@@ -93,21 +93,7 @@ RunResult runJoint(const Analysis& analysis) {
   for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
   for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
   for (auto op : analysis.joint.ops) evaluator.run(op);
-  RunResult result;
-  const auto& computation = analysis.computation();
-  const auto get = [&](ValueId id) {
-    return id && evaluator.has(id) && evaluator.value(id).isTensor() ? std::optional(copyOut(evaluator.tensor(id))) : std::nullopt;
-  };
-  for (std::size_t i = 0; i < computation.outputs.size(); ++i)
-    if (!userOutputPosition(computation, i).empty()) result.outputs.push_back(get(analysis.joint.outputs[i]));
-  for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
-    const auto& input = computation.inputs[i];
-    if (auto gradient = get(analysis.joint.outputs[analysis.joint.resultCount + i]))
-      result.gradients[(input.kind == InputKind::user ? "in." + input.name : "p." + input.target)] = *gradient;
-    if (auto it = analysis.mutated.find(i); it != analysis.mutated.end())
-      if (auto after = get(it->second)) result.mutated[(input.kind == InputKind::user ? "in." + input.name : "b." + input.target)] = *after;
-  }
-  return result;
+  return {resultsOf(analysis, evaluator), gradientsOf(analysis, evaluator), mutatedOf(analysis, evaluator)};
 }
 
 RunResult runEager(const Analysis& analysis) {
@@ -124,7 +110,7 @@ RunResult runEager(const Analysis& analysis) {
         result.outputs.push_back(run.outputs[i].isTensor() && run.outputs[i].toTensor().defined() ? std::optional(copyOut(run.outputs[i].toTensor())) : std::nullopt);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const auto& input = computation.inputs[i];
-      if (gradients[i].defined()) result.gradients[input.kind == InputKind::user ? "in." + input.name : "p." + input.target] = copyOut(gradients[i]);
+      if (gradients[i].defined()) result.gradients[resultKey(input, "p.")] = copyOut(gradients[i]);
     }
     return result;
   } catch (const c10::Error& e) {

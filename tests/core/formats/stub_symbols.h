@@ -1,0 +1,116 @@
+#pragma once
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "core/trace/symbol.h"
+
+namespace retrograd::test {
+
+/// Splits "a, b[1, 2], c" at the commas that stand in no bracket.
+inline std::vector<std::string> splitList(const std::string& text) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  std::string part;
+  for (const char c : text) {
+    depth += c == '[' || c == '(' ? 1 : c == ']' || c == ')' ? -1 : 0;
+    if (c == ',' && depth == 0) {
+      parts.push_back(part);
+      part.clear();
+    } else if (c != ' ' || !part.empty()) {
+      part += c;
+    }
+  }
+  if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+inline SchemaEntry parseEntry(std::string text) {
+  SchemaEntry entry;
+  if (const auto equals = text.find('='); equals != std::string::npos) {
+    entry.defaultValue = Argument::ofNone();
+    text.resize(equals);
+  }
+  if (const auto open = text.find('('); open != std::string::npos) {
+    const auto close = text.find(')', open);
+    entry.isWrite = text.find('!', open) < close;
+    entry.aliasSet = text[open + 1] - 'a';
+    text.erase(open, close - open + 1);
+  }
+  const auto space = text.find(' ');
+  entry.type = text.substr(0, space);
+  if (space != std::string::npos) entry.name = text.substr(space + 1);
+  return entry;
+}
+
+/// A symbol from the text of its schema, for tests that run without LibTorch.
+inline Symbol parseSymbol(const std::string& name, const std::string& schema) {
+  Symbol symbol;
+  symbol.name = name;
+  symbol.schema = schema;
+  symbol.known = true;
+  const auto open = schema.find('('), arrow = schema.rfind(" -> "), close = schema.rfind(')', arrow);
+  bool keywordOnly = false;
+  for (const auto& text : splitList(schema.substr(open + 1, close - open - 1))) {
+    if (text == "*") {
+      keywordOnly = true;
+      continue;
+    }
+    symbol.arguments.push_back(parseEntry(text));
+    symbol.arguments.back().keywordOnly = keywordOnly;
+    symbol.isMutable |= symbol.arguments.back().isWrite;
+  }
+  std::string returns = schema.substr(arrow + 4);
+  if (returns.starts_with('(')) returns = returns.substr(1, returns.size() - 2);
+  for (const auto& text : splitList(returns)) {
+    symbol.returns.push_back(parseEntry(text));
+    symbol.isView |= symbol.returns.back().aliasSet >= 0 && !symbol.returns.back().isWrite;
+  }
+  return symbol;
+}
+
+/// The ops of the models kept with the tests.
+inline std::optional<Symbol> stubLookup(std::string_view name) {
+  static const std::map<std::string, std::string, std::less<>> schemas{
+      {"aten.linear.default", "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"},
+      {"aten.relu.default", "aten::relu(Tensor self) -> Tensor"},
+      {"aten.gelu.default", "aten::gelu(Tensor self, *, str approximate='none') -> Tensor"},
+      {"aten.tanh.default", "aten::tanh(Tensor self) -> Tensor"},
+      {"aten.sin.default", "aten::sin(Tensor self) -> Tensor"},
+      {"aten.cos.default", "aten::cos(Tensor self) -> Tensor"},
+      {"aten.sum.default", "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"},
+      {"aten.sum.dim_IntList", "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"},
+      {"aten.gt.Scalar", "aten::gt.Scalar(Tensor self, Scalar other) -> Tensor"},
+      {"aten.max.dim", "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"},
+      {"aten.var.correction",
+       "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
+      {"aten.std.correction",
+       "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
+      {"aten.add.Tensor", "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"},
+      {"aten.add_.Tensor", "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)"},
+      {"aten.permute.default", "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"},
+      {"aten.addmm.default", "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"},
+      {"aten.chunk.default", "aten::chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]"},
+      {"aten.cat.default", "aten::cat(Tensor[] tensors, int dim=0) -> Tensor"},
+      {"aten.index.Tensor", "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"},
+      {"aten.conv1d.default",
+       "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] dilation=1, SymInt "
+       "groups=1) -> Tensor"},
+      {"aten.flatten.using_ints", "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"},
+      {"aten.batch_norm.default",
+       "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float "
+       "momentum, "
+       "float eps, bool cudnn_enabled) -> Tensor"},
+      {"aten.to.dtype",
+       "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) "
+       "-> Tensor(a)"},
+      {"aten.full.default",
+       "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) "
+       "-> Tensor"},
+  };
+  const auto it = schemas.find(name);
+  return it == schemas.end() ? std::nullopt : std::optional(parseSymbol(it->first, it->second));
+}
+
+}  // namespace retrograd::test
