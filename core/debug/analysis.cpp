@@ -7,6 +7,7 @@
 #include "core/debug/bindings.h"
 #include "core/debug/inputs.h"
 #include "core/execution/evaluator.h"
+#include "core/grad/elide_copies.h"
 #include "core/grad/transform.h"
 #include "core/split/split.h"
 #include "core/trace/dead_code.h"
@@ -132,7 +133,7 @@ void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& 
   progress.at("splitting", 0.9);
   start = Clock::now();
   const auto inputCount = analysis.computation().inputs.size();
-  analysis.joint = eliminateDeadCode(document, result.joint);
+  analysis.joint = elideCopies(document, eliminateDeadCode(document, result.joint));
   auto [forward, backward] = splitJoint(document, analysis.joint, inputCount);
   analysis.times.split = since(start);
   record(forward, "Split", "joint", analysis.times.split, analysis.joint.history);
@@ -185,7 +186,11 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
       derive(*analysis, options, progress);
     }
   } catch (const Error& e) {
-    throw e.code() == ErrorCode::cancelled ? e : e.at(analysis->file.path);
+    if (e.code() == ErrorCode::cancelled) throw;
+    if (e.code() == ErrorCode::badUse || e.code() == ErrorCode::badInput || e.code() == ErrorCode::io) throw e.at(analysis->file.path);
+    // The computation is still worth seeing: an op that cannot be derived is a problem with a place, not the end.
+    analysis->problems.push_back({Problem::Severity::error, e.message(), e.place(), -1});
+    analysis->joint = {};
   }
   analysis->links = OriginLinks(*analysis->file.document, analysis->joint);
   analysis->document = analysis->file.document;
@@ -206,19 +211,26 @@ DerivationTimes timeDerivation(const Analysis& analysis, int repeats) {
   DerivationTimes times;
   AnalysisOptions options;
   options.seed = analysis.seed;
-  RuleCache cache;
-  // A warm cache belongs to one document, so all repeats grow the same copy.
-  Document document = *analysis.document;
   const auto inputCount = analysis.computation().inputs.size();
-  for (int i = 0; i < 2 * repeats; ++i) {
-    const bool warm = i >= repeats;
-    if (!warm) cache.clear();
+  const auto deriveOn = [&](Document& document, RuleCache& cache, std::vector<double>& joint, std::vector<double>& split) {
     auto start = Clock::now();
     const auto result = Deriver(analysis, document, options, {}).joint(cache);
-    (warm ? times.jointWarm : times.joint).push_back(since(start));
+    joint.push_back(since(start));
     start = Clock::now();
-    const auto split = splitJoint(document, eliminateDeadCode(document, result.joint), inputCount);
-    if (!warm) times.split.push_back(since(start));
+    const auto parts = splitJoint(document, elideCopies(document, eliminateDeadCode(document, result.joint)), inputCount);
+    split.push_back(since(start));
+  };
+  // A cache belongs to one document; a copy of the document it was filled on knows all its ids.
+  RuleCache warm;
+  Document seen = *analysis.document;
+  std::vector<double> ignored;
+  deriveOn(seen, warm, ignored, ignored);
+  for (int i = 0; i < repeats; ++i) {
+    RuleCache cold;
+    Document document = *analysis.document;
+    deriveOn(document, cold, times.joint, times.split);
+    Document again = seen;
+    deriveOn(again, warm, times.jointWarm, ignored);
   }
   return times;
 }

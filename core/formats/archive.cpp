@@ -91,6 +91,9 @@ void Archive::stripRoot() {
   const std::string root = entries_.front().name.substr(0, slash + 1);
   const bool common = std::all_of(entries_.begin(), entries_.end(), [&](const ZipEntry& e) { return e.name.starts_with(root); });
   if (!common) return;
+  // An archive that some other tool packed without the folder may hold a graph and nothing else.
+  const auto isNested = [&](const ZipEntry& e) { return e.name.starts_with("models/models/"); };
+  if (root == "models/" && std::none_of(entries_.begin(), entries_.end(), isNested)) return;
   for (auto& entry : entries_) entry.name.erase(0, root.size());
 }
 

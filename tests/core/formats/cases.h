@@ -29,11 +29,20 @@ inline std::string contentOf(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// A folder for the files of this run, gone when it ends.
+struct TemporaryFolder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("retrograd-test-" + std::to_string(::getpid()));
+  TemporaryFolder() { std::filesystem::create_directories(path); }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
 /// A file of the test's own with this content.
 inline std::string writeTemporary(const std::string& name, const std::string& content) {
-  const auto folder = std::filesystem::temp_directory_path() / ("retrograd-test-" + std::to_string(static_cast<long>(::getpid())));
-  std::filesystem::create_directories(folder);
-  const auto path = folder / name;
+  static const TemporaryFolder folder;
+  const auto path = folder.path / name;
   std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
   return path.string();
 }

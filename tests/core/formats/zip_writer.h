@@ -15,7 +15,7 @@ struct ZipOptions {
 };
 
 inline void put(std::string& out, std::uint64_t n, int width) {
-  for (int i = 0; i < width; ++i) out += static_cast<char>(n >> (8 * i) & 0xff);
+  for (int i = 0; i < width; ++i) out += i < 8 ? static_cast<char>(n >> (8 * i) & 0xff) : '\0';
 }
 
 inline std::string deflated(const std::string& content) {

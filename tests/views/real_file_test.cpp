@@ -1,0 +1,112 @@
+#include <QFile>
+#include <QTest>
+
+#include "tests/views/window_fixture.h"
+
+namespace retrograd::views {
+
+/// The real window over the real engine: an archive from disk, read, derived and run through LibTorch.
+class RealFileTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void clickOnBackwardOpSelectsItsForwardOrigin();
+  void stepsOverTheBorderAndBack();
+  void valuesOfTheSelectedOpShow();
+  void textFileIsRefusedWithoutLosingTheDocument();
+};
+
+namespace {
+
+QString archive() { return QStringLiteral(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"); }
+
+/// The first gradient op whose computation op has a forward op.
+BoundSymbolId gradientOp(const Analysis& analysis) {
+  for (auto op : analysis.backward.ops)
+    if (analysis.document->boundSymbol(op).origin.role == Role::gradient && analysis.links.forwardOf(*analysis.document, op)) return op;
+  return {};
+}
+
+}  // namespace
+
+void RealFileTest::clickOnBackwardOpSelectsItsForwardOrigin() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  QVERIFY2(f.analysis().derived(), qPrintable(f.window().messages().text()));
+  const auto op = gradientOp(f.analysis());
+  QVERIFY(op);
+  f.click(TraceKind::backward, op);
+  QCOMPARE(f.selection().op(), op);
+  const auto forward = f.analysis().links.forwardOf(*f.analysis().document, op);
+  QCOMPARE(f.selection().relation(forward), Relation::origin);
+  for (auto kind : {TraceKind::joint, TraceKind::forward}) QVERIFY(f.listing(kind).isRowVisible(f.listing(kind).rowOf(forward)));
+  f.press(Qt::Key_G);
+  QCOMPARE(f.selection().op(), forward);
+  f.press(Qt::Key_G);
+  QCOMPARE(f.selection().op(), op);
+}
+
+void RealFileTest::stepsOverTheBorderAndBack() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  QVERIFY2(f.execution().available, qPrintable(f.execution().unavailableReason));
+  const auto border = f.execution().forwardSize;
+  QVERIFY(border > 0);
+  f.click(TraceKind::forward, f.analysis().forward.ops.back());
+  f.press(Qt::Key_F10, Qt::ControlModifier);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, border - 1);
+  f.press(Qt::Key_F11);
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, border + 1);
+  QVERIFY(f.window().positionText().startsWith(QStringLiteral("backward 1/")));
+  f.press(Qt::Key_F11, Qt::ControlModifier | Qt::ShiftModifier);
+  f.press(Qt::Key_F11, Qt::ControlModifier | Qt::ShiftModifier);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, border - 1);
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().reason, StopReason::end);
+  QCOMPARE(f.execution().position, f.execution().size);
+}
+
+void RealFileTest::valuesOfTheSelectedOpShow() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  std::shared_ptr<const ValueReport> report;
+  QObject::connect(&f.controller(), &DocumentController::valuesReady, &f.window(), [&](const std::shared_ptr<const ValueReport>& r) { report = r; });
+  const auto op = f.analysis().forward.ops[1];
+  f.click(TraceKind::forward, op);
+  QVERIFY(QTest::qWaitFor([&] { return report && report->op == op && report->detail; }, 10000));
+  QVERIFY(!report->detail->contents.data);  // nothing has run yet
+  f.press(Qt::Key_F11);
+  f.press(Qt::Key_F11);
+  QVERIFY(QTest::qWaitFor([&] { return report->position == 2 && report->detail && report->detail->contents.data; }, 10000));
+  const auto& detail = *report->detail;
+  QCOMPARE(detail.statistics.elements, detail.contents.meta.elements());
+  std::int64_t counted = 0;
+  for (auto count : detail.histogram) counted += count;
+  QCOMPARE(counted, detail.statistics.elements - detail.statistics.nan - detail.statistics.inf);
+}
+
+void RealFileTest::textFileIsRefusedWithoutLosingTheDocument() {
+  QTemporaryDir folder;
+  const auto path = folder.filePath(QStringLiteral("notes.pt2"));
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write("def forward(x): return x\n");
+  file.close();
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  const auto before = f.controller().document();
+  f.open(path);
+  QCOMPARE(f.controller().document(), before);
+  QVERIFY(f.window().messages().isVisible());
+  QVERIFY(f.window().messages().text().contains(QStringLiteral("notes.pt2")));
+}
+
+}  // namespace retrograd::views
+
+QTEST_MAIN(retrograd::views::RealFileTest)
+#include "real_file_test.moc"

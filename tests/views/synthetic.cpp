@@ -1,0 +1,300 @@
+#include "tests/views/synthetic.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+namespace retrograd::views {
+namespace {
+
+/// Writes a document op by op.
+class Builder {
+ public:
+  explicit Builder(Document& document) : document_(document) {}
+
+  ValueId tensor(const std::string& name, std::vector<std::int64_t> sizes, ValueKind kind) {
+    TensorMeta meta;
+    meta.strides = contiguousStrides(sizes);
+    meta.sizes = std::move(sizes);
+    Value value;
+    if (!name.empty()) value.name = document_.intern(name);
+    value.meta = document_.internMeta(meta);
+    value.storage = document_.addStorage(meta.bytes(), {}, kind != ValueKind::activation && kind != ValueKind::gradient);
+    value.kind = kind;
+    return document_.addValue(value);
+  }
+
+  /// An op with one output; operands are all its arguments, then `literals`.
+  BoundSymbolId op(const std::string& symbol, std::vector<ValueId> operands, ValueId output, BoundSymbol bound = {}, std::vector<Argument> literals = {}) {
+    Symbol s;
+    s.name = symbol;
+    s.known = true;
+    CallPattern pattern;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      pattern.arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
+      s.arguments.push_back({i == 0 ? "self" : "other" + std::to_string(i), "Tensor", false, {}, -1, false});
+    }
+    s.schema = symbol + "(Tensor self, ...) -> Tensor";
+    pattern.operandCount = static_cast<std::int32_t>(operands.size());
+    for (auto& literal : literals) pattern.arguments.push_back(literal);
+    bound.symbol = document_.internSymbol(s);
+    bound.pattern = document_.internPattern(pattern);
+    const std::vector outputs{output};
+    const auto id = document_.addBoundSymbol(bound, operands, outputs);
+    document_.value(output).producer = id;
+    return id;
+  }
+
+  ValueId result(std::vector<std::int64_t> sizes, ValueKind kind = ValueKind::activation) { return tensor({}, std::move(sizes), kind); }
+
+ private:
+  Document& document_;
+};
+
+BoundSymbol derivedFrom(BoundSymbolId operation, Role role, StringId module, int operand = -1) {
+  BoundSymbol bound;
+  bound.parent = operation;
+  bound.module = module;
+  bound.origin.op = operation;
+  bound.origin.role = role;
+  bound.origin.operand = static_cast<std::int16_t>(operand);
+  return bound;
+}
+
+struct Layer {
+  BoundSymbolId linear, relu;
+  ValueId input, weight, weightT, hidden, output;
+  StringId module;
+};
+
+/// The computation and the forward of one layer.
+Layer addLayer(Builder& build, Document& document, Analysis& analysis, int number, ValueId input) {
+  const auto index = std::to_string(number);
+  Layer layer;
+  layer.input = input;
+  layer.module = document.intern("layers." + index + ".linear");
+  layer.weight = build.tensor("p_layers_" + index + "_weight", {10, 10}, ValueKind::parameter);
+  const auto bias = build.tensor("p_layers_" + index + "_bias", {10}, ValueKind::parameter);
+  auto& computation = analysis.file.computation;
+  for (auto value : {layer.weight, bias}) {
+    computation.trace.inputs.push_back(value);
+    InputSpec spec;
+    spec.kind = InputKind::parameter;
+    spec.name = document.displayName(value);
+    spec.value = value;
+    computation.inputs.push_back(spec);
+  }
+  BoundSymbol bound;
+  bound.module = layer.module;
+  bound.name = document.intern(number ? "linear_" + index : "linear");
+  bound.source = document.internSource({{"train.py", 12, "forward", "return self.layers(x)"}, {"model.py", 31 + number, "forward", "x = relu(self.linear(x))"}});
+  const auto linearOut = build.tensor(number ? "linear_" + index : "linear", {8, 10}, ValueKind::activation);
+  layer.linear = build.op("aten.linear.default", {input, layer.weight, bias}, linearOut, bound);
+  bound.module = document.intern("layers." + index);
+  bound.name = document.intern(number ? "relu_" + index : "relu");
+  const auto reluOut = build.tensor(number ? "relu_" + index : "relu", {8, 10}, ValueKind::activation);
+  layer.relu = build.op("aten.relu.default", {linearOut}, reluOut, bound);
+  computation.trace.ops.insert(computation.trace.ops.end(), {layer.linear, layer.relu});
+
+  layer.weightT = build.result({10, 10});
+  layer.hidden = build.result({8, 10});
+  layer.output = build.result({8, 10});
+  const auto fromLinear = derivedFrom(layer.linear, Role::forward, layer.module);
+  analysis.forward.ops.push_back(build.op("aten.t.default", {layer.weight}, layer.weightT, fromLinear));
+  analysis.forward.ops.push_back(build.op("aten.addmm.default", {bias, input, layer.weightT}, layer.hidden, fromLinear));
+  analysis.forward.ops.push_back(
+      build.op("aten.relu.default", {layer.hidden}, layer.output, derivedFrom(layer.relu, Role::forward, document.intern("layers." + index))));
+  return layer;
+}
+
+/// The backward of one layer; returns the gradient of its input.
+ValueId addBackward(Builder& build, Document& document, Analysis& analysis, const Layer& layer, ValueId gradient) {
+  auto& ops = analysis.backward.ops;
+  const auto add = [&](BoundSymbolId op) { ops.push_back(op); };
+  const auto reluModule = document.boundSymbol(layer.relu).module;
+  const auto masked = build.result({8, 10}, ValueKind::gradient);
+  add(build.op("aten.threshold_backward.default", {gradient, layer.output}, masked, derivedFrom(layer.relu, Role::gradient, reluModule, 0),
+               {Argument::ofInt(0)}));
+  const auto toInput = build.result({8, 10}, ValueKind::gradient);
+  const auto plain = build.result({10, 10}, ValueKind::gradient);
+  add(build.op("aten.t.default", {layer.weightT}, plain, derivedFrom(layer.linear, Role::gradient, layer.module, 0)));
+  add(build.op("aten.mm.default", {masked, plain}, toInput, derivedFrom(layer.linear, Role::gradient, layer.module, 0)));
+  const auto transposed = build.result({10, 8}, ValueKind::gradient);
+  add(build.op("aten.t.default", {masked}, transposed, derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
+  add(build.op("aten.mm.default", {transposed, layer.input}, build.result({10, 10}, ValueKind::gradient),
+               derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
+  add(build.op("aten.sum.dim_IntList", {masked}, build.result({10}, ValueKind::gradient), derivedFrom(layer.linear, Role::gradient, layer.module, 2),
+               {Argument::ofList({Argument::ofInt(0)})}));
+  return toInput;
+}
+
+}  // namespace
+
+std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
+  auto analysis = std::make_shared<Analysis>();
+  auto document = std::make_shared<Document>();
+  Builder build(*document);
+  auto& computation = analysis->file.computation;
+  computation.trace.name = "computation";
+  const auto x = build.tensor("x", {8, 10}, ValueKind::input);
+  computation.trace.inputs.push_back(x);
+  InputSpec spec;
+  spec.name = "x";
+  spec.value = x;
+  computation.inputs.push_back(spec);
+  std::vector<Layer> made;
+  auto value = x;
+  for (int i = 0; i < layers; ++i) {
+    made.push_back(addLayer(build, *document, *analysis, i, value));
+    value = made.back().output;
+  }
+  analysis->forward.kind = TraceKind::forward;
+  analysis->forward.outputs = {value};
+  analysis->forward.resultCount = 1;
+  auto gradient = build.tensor("cotangent", {8, 10}, ValueKind::cotangent);
+  analysis->backward.kind = TraceKind::backward;
+  for (auto layer = made.rbegin(); layer != made.rend(); ++layer) {
+    analysis->forward.outputs.push_back(layer->output);
+    gradient = addBackward(build, *document, *analysis, *layer, gradient);
+  }
+  analysis->joint.kind = TraceKind::joint;
+  analysis->joint.ops = analysis->forward.ops;
+  analysis->joint.forwardCount = analysis->forward.ops.size();
+  analysis->joint.ops.insert(analysis->joint.ops.end(), analysis->backward.ops.begin(), analysis->backward.ops.end());
+  analysis->links = OriginLinks(*document, analysis->joint);
+  analysis->file.document = document;
+  analysis->document = document;
+  analysis->inputSource = {"x: drawn from seed 0"};
+  analysis->problems = {{Problem::Severity::warning, "the mode of the model is not in the file", "linear", made.empty() ? -1 : made[0].linear.index}};
+  return analysis;
+}
+
+BoundSymbolId FakeRunner::opAt(std::size_t position) const {
+  const auto& forward = analysis_->forward.ops;
+  return position < forward.size() ? forward[position] : analysis_->backward.ops[position - forward.size()];
+}
+
+StopReason FakeRunner::step() {
+  if (position_ >= size()) return StopReason::end;
+  ++position_;
+  return breakOnBad_ && static_cast<std::int64_t>(position_) == badAt ? StopReason::badNumber : StopReason::step;
+}
+
+StopReason FakeRunner::stepBack() {
+  if (position_ == 0) return StopReason::start;
+  --position_;
+  return StopReason::step;
+}
+
+StopReason FakeRunner::runTo(std::size_t position, const Progress& progress) {
+  progress.check();
+  position_ = position;
+  return StopReason::cursor;
+}
+
+StopReason FakeRunner::continueForward(const Progress& progress) {
+  while (position_ < size()) {
+    progress.check();
+    if (step() == StopReason::badNumber) return StopReason::badNumber;
+    if (position_ < size() && breakpoints_.contains(opAt(position_))) return StopReason::breakpoint;
+  }
+  return StopReason::end;
+}
+
+StopReason FakeRunner::continueBackward(const Progress& progress) {
+  while (position_ > 0) {
+    progress.check();
+    --position_;
+    if (breakpoints_.contains(opAt(position_))) return StopReason::breakpoint;
+  }
+  return StopReason::start;
+}
+
+void FakeRunner::setBreakpoint(BoundSymbolId op, bool on) {
+  if (on)
+    breakpoints_.insert(op);
+  else
+    breakpoints_.erase(op);
+}
+
+ValueState FakeRunner::state(ValueId value) const {
+  ValueState state;
+  const auto& entry = analysis_->document->value(value);
+  state.meta = analysis_->document->meta(entry.meta);
+  state.present = true;
+  if (!entry.producer) return state;
+  const auto& forward = analysis_->forward.ops;
+  const auto& backward = analysis_->backward.ops;
+  const auto inForward = std::find(forward.begin(), forward.end(), entry.producer);
+  const auto made = inForward != forward.end() ? static_cast<std::size_t>(inForward - forward.begin())
+                                               : forward.size() + static_cast<std::size_t>(std::find(backward.begin(), backward.end(), entry.producer) - backward.begin());
+  state.present = made < position_;
+  if (!state.present) state.reason = "not computed yet";
+  return state;
+}
+
+TensorData FakeRunner::contents(ValueId value) const {
+  if (!state(value).present) throw Error(ErrorCode::badUse, "not computed yet");
+  TensorData data;
+  data.meta = analysis_->document->meta(analysis_->document->value(value).meta);
+  auto numbers = std::make_shared<std::vector<float>>(static_cast<std::size_t>(data.meta.elements()));
+  for (std::size_t i = 0; i < numbers->size(); ++i) (*numbers)[i] = std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(value.index)) * 0.37F) * 1.7F;
+  data.data = reinterpret_cast<const std::byte*>(numbers->data());
+  data.bytes = numbers->size() * sizeof(float);
+  data.owner = numbers;
+  return data;
+}
+
+TensorStatistics FakeRunner::statistics(ValueId value) const {
+  const auto data = contents(value);
+  const auto* numbers = reinterpret_cast<const float*>(data.data);
+  TensorStatistics s;
+  s.elements = data.meta.elements();
+  s.min = s.max = s.elements ? static_cast<double>(numbers[0]) : 0;
+  double sum = 0, squares = 0;
+  for (std::int64_t i = 0; i < s.elements; ++i) {
+    const double n = static_cast<double>(numbers[i]);
+    s.min = std::min(s.min, n);
+    s.max = std::max(s.max, n);
+    sum += n;
+    squares += n * n;
+  }
+  s.mean = sum / static_cast<double>(s.elements);
+  s.norm = std::sqrt(squares);
+  s.standardDeviation = std::sqrt(squares / static_cast<double>(s.elements) - s.mean * s.mean);
+  return s;
+}
+
+std::vector<std::int64_t> FakeRunner::histogram(ValueId value, int bins) const {
+  const auto data = contents(value);
+  const auto s = statistics(value);
+  const auto* numbers = reinterpret_cast<const float*>(data.data);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(bins), 0);
+  for (std::int64_t i = 0; i < s.elements; ++i) {
+    const auto cell = s.max > s.min ? (static_cast<double>(numbers[i]) - s.min) / (s.max - s.min) * bins : 0;
+    ++counts[std::min(static_cast<std::size_t>(cell), counts.size() - 1)];
+  }
+  return counts;
+}
+
+std::shared_ptr<const Analysis> FakeEngine::open(const OpenRequest& request, const Progress& progress) {
+  if (request.path.starts_with("block"))
+    for (;;) {
+      progress.at("reading weights", 0.4);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  const auto at = request.path.find("synthetic");
+  if (at == std::string::npos) throw Error(ErrorCode::badInput, "not a torch.export archive", request.path);
+  const auto digits = request.path.find_first_of("0123456789", at);
+  return syntheticAnalysis(digits == std::string::npos ? 3 : std::stoi(request.path.substr(digits)));
+}
+
+std::unique_ptr<Runner> FakeEngine::run(std::shared_ptr<const Analysis> analysis) {
+  auto runner = std::make_unique<FakeRunner>(std::move(analysis));
+  runner->badAt = badAt;
+  return runner;
+}
+
+}  // namespace retrograd::views

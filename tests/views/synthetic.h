@@ -1,0 +1,54 @@
+#pragma once
+#include <memory>
+
+#include "views/session/engine.h"
+
+namespace retrograd::views {
+
+/// A hand-made analysis: `layers` times linear and relu, with joint, forward and backward. Forward: t, addmm, relu per layer;
+/// backward, in reverse: threshold_backward, mm, t, mm, sum per layer.
+std::shared_ptr<const Analysis> syntheticAnalysis(int layers);
+
+/// Runs nothing, but keeps a position and invents contents: enough for the window.
+class FakeRunner : public Runner {
+ public:
+  explicit FakeRunner(std::shared_ptr<const Analysis> analysis) : analysis_(std::move(analysis)) {}
+  std::size_t position() const override { return position_; }
+  StopReason step() override;
+  StopReason stepBack() override;
+  StopReason runTo(std::size_t position, const Progress& progress) override;
+  StopReason continueForward(const Progress& progress) override;
+  StopReason continueBackward(const Progress& progress) override;
+  void restart() override { position_ = 0; }
+  void setBreakpoint(BoundSymbolId op, bool on) override;
+  void setBreakOnBadNumber(bool on) override { breakOnBad_ = on; }
+  ValueState state(ValueId value) const override;
+  TensorStatistics statistics(ValueId value) const override;
+  TensorData contents(ValueId value) const override;
+  std::vector<std::int64_t> histogram(ValueId value, int bins) const override;
+  std::int64_t liveBytes() const override { return static_cast<std::int64_t>(position_) * 400; }
+  std::int64_t peakBytes() const override { return 9000; }
+
+  /// Position after which a NaN appears; -1: none.
+  std::int64_t badAt = -1;
+
+ private:
+  std::size_t size() const { return analysis_->forward.ops.size() + analysis_->backward.ops.size(); }
+  BoundSymbolId opAt(std::size_t position) const;
+
+  std::shared_ptr<const Analysis> analysis_;
+  std::size_t position_ = 0;
+  std::set<BoundSymbolId> breakpoints_;
+  bool breakOnBad_ = false;
+};
+
+/// Opens "synthetic:<layers>"; other names are errors. A path that starts with "block" waits until it is cancelled.
+class FakeEngine : public Engine {
+ public:
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override;
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override;
+
+  std::int64_t badAt = -1;
+};
+
+}  // namespace retrograd::views

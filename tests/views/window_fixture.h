@@ -1,0 +1,43 @@
+#pragma once
+#include <QTemporaryDir>
+#include <QTest>
+#include <memory>
+
+#include "tests/views/synthetic.h"
+#include "views/main_window.h"
+
+namespace retrograd::views {
+
+/// A main window with a worker, settings of its own and an engine that the test chooses.
+class WindowFixture {
+ public:
+  explicit WindowFixture(std::shared_ptr<Engine> engine = std::make_shared<FakeEngine>());
+  ~WindowFixture();
+
+  MainWindow& window() { return *window_; }
+  Theme& theme() { return *theme_; }
+  DocumentController& controller() { return *window_->context().controller; }
+  const Execution& execution() const { return window_->context().execution->now(); }
+  Selection& selection() { return *window_->context().selection; }
+  ListingView& listing(TraceKind kind) { return window_->listings().listing(kind); }
+  const Analysis& analysis() { return *controller().document()->analysis; }
+
+  /// Opens and waits until the file is there (or failed); returns whether it is.
+  bool open(const QString& path);
+  /// Waits until nothing runs.
+  bool settle();
+  /// Clicks with the left button into the text of the op's line.
+  void click(TraceKind kind, BoundSymbolId op);
+  void press(int key, Qt::KeyboardModifiers modifiers = Qt::NoModifier);
+  /// Writes the window to $RETROGRAD_TEST_PICTURES/<name>.png where that is set.
+  void picture(const QString& name);
+
+ private:
+  QTemporaryDir folder_;
+  QSettings settings_;
+  std::unique_ptr<Theme> theme_;
+  std::shared_ptr<Worker> worker_;
+  MainWindow* window_;
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,114 @@
+#include "views/app_window.h"
+
+#include <QApplication>
+#include <QEventLoop>
+#include <QTemporaryDir>
+#include <QTimer>
+#include <cstdio>
+
+#include "views/main_window.h"
+
+namespace retrograd {
+namespace {
+
+using namespace views;
+
+/// Settings and theme chosen, listings known to screen readers: what every window needs.
+void prepare(Theme& theme, QSettings& settings) {
+  installListingAccessibility();
+  theme.choose(static_cast<Theme::Choice>(settings.value(QStringLiteral("theme"), 0).toInt()));
+}
+
+void nameApplication() {
+  QApplication::setApplicationName(QStringLiteral("retrograd"));
+  QApplication::setApplicationDisplayName(QStringLiteral("Retrograd"));
+  QApplication::setOrganizationName(QStringLiteral("retrograd"));
+}
+
+/// Lets events run until `done` or the time is over; returns whether it was done. Only for programs without a user.
+template <class Done>
+bool waitFor(Done done, int seconds = 600) {
+  QEventLoop loop;
+  QTimer poll, limit;
+  QObject::connect(&poll, &QTimer::timeout, &loop, [&] {
+    if (done()) loop.quit();
+  });
+  limit.setSingleShot(true);
+  QObject::connect(&limit, &QTimer::timeout, &loop, &QEventLoop::quit);
+  poll.start(20);
+  limit.start(seconds * 1000);
+  loop.exec();
+  return done();
+}
+
+/// Into the backward by three groups, with the last op that ran selected: what the program is about in one picture.
+void showBackward(MainWindow& window) {
+  auto& controller = *window.context().controller;
+  const auto& execution = *window.context().execution;
+  const auto& program = controller.document()->program;
+  if (!execution.now().available || program.size() == program.forwardSize()) return;
+  auto position = program.forwardSize();
+  for (int group = 0; group < 3; ++group) position = program.stepOver(position, {});
+  position = std::min(position, program.size());
+  controller.runToPosition(position);
+  waitFor([&] { return !execution.now().running; });
+  window.listings().goTo(program.opAt(position - 1));
+}
+
+}  // namespace
+
+int runWindow(int& argc, char** argv, const std::vector<std::string>& files) {
+  QApplication application(argc, argv);
+  nameApplication();
+  QSettings settings;
+  Theme theme(application);
+  prepare(theme, settings);
+  const Shared shared{std::make_shared<Worker>(), liveEngine(), &theme, &settings};
+  const auto show = [&shared](const std::string* file) {
+    auto* window = new MainWindow(shared);
+    window->show();
+    if (file) window->openFile(QString::fromStdString(*file));
+  };
+  for (const auto& file : files) show(&file);
+  if (files.empty()) show(nullptr);
+  return QApplication::exec();
+}
+
+bool renderWindowToPicture(const std::string& file, const std::string& picture, bool dark) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  int argc = 1;
+  char name[] = "retrograd";
+  char* argv[] = {name, nullptr};
+  std::unique_ptr<QApplication> application;
+  if (!qApp) application = std::make_unique<QApplication>(argc, argv);
+  nameApplication();
+  QTemporaryDir folder;  // the picture shows the program as it comes, not as someone left it
+  QSettings settings(folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat);
+  Theme theme(*qApp);
+  prepare(theme, settings);
+  theme.choose(dark ? Theme::Choice::dark : Theme::Choice::light);
+  auto* window = new MainWindow({std::make_shared<Worker>(), liveEngine(), &theme, &settings});
+  window->resize(1600, 980);
+  window->show();
+  window->openFile(QString::fromStdString(file));
+  auto& controller = *window->context().controller;
+  waitFor([&] { return !controller.opening(); });
+  bool written = false;
+  if (controller.document()) {
+    showBackward(*window);
+    // The last answer to the values panel comes after its last question.
+    waitFor([&] { return !controller.worker().busy(&controller, QStringLiteral("values")); });
+    QEventLoop rest;
+    QTimer::singleShot(400, &rest, &QEventLoop::quit);
+    rest.exec();
+    written = window->grab().save(QString::fromStdString(picture), "PNG");
+    if (!written) std::fprintf(stderr, "retrograd: %s: cannot be written\n", picture.c_str());
+  } else {
+    std::fprintf(stderr, "retrograd: %s\n", qPrintable(window->messages().text()));
+  }
+  window->close();
+  QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+  return written;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,183 @@
+#include <QApplication>
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <QToolTip>
+
+#include "core/trace/printer.h"
+#include "views/canvases/listing_view.h"
+#include "views/models/format.h"
+
+namespace retrograd::views {
+
+void ListingView::keyPressEvent(QKeyEvent* event) {
+  const bool extend = event->modifiers() & Qt::ShiftModifier;
+  if (event->matches(QKeySequence::Copy)) return QApplication::clipboard()->setText(copyText());
+  // Other chords are the window's: Ctrl+G or Alt+Left never mean a plain key here.
+  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier)) return QAbstractScrollArea::keyPressEvent(event);
+  const bool control = event->modifiers() & Qt::ControlModifier;
+  switch (event->key()) {
+    case Qt::Key_Up: return moveCursor(cursor_ - 1, extend);
+    case Qt::Key_Down: return moveCursor(cursor_ + 1, extend);
+    case Qt::Key_PageUp: return moveCursor(cursor_ - visibleRows() + 1, extend);
+    case Qt::Key_PageDown: return moveCursor(cursor_ + visibleRows() - 1, extend);
+    case Qt::Key_Home: return moveCursor(0, extend);
+    case Qt::Key_End: return moveCursor(rows_.count() - 1, extend);
+    case Qt::Key_Plus: return foldAtCursor(false);
+    case Qt::Key_Minus: return foldAtCursor(true);
+    case Qt::Key_Left:
+      if (control) break;
+      return foldAtCursor(true);
+    case Qt::Key_Right:
+      if (control) break;
+      return foldAtCursor(false);
+    case Qt::Key_Asterisk: return setAllFolded(false);
+    case Qt::Key_Slash: return setAllFolded(true);
+    case Qt::Key_Return:
+    case Qt::Key_Enter: {
+      if (isHeader(cursor_)) return toggleFold(cursor_);
+      if (const auto op = opAt(cursor_)) Q_EMIT jumpRequested(op);
+      return;
+    }
+    default: break;
+  }
+  QAbstractScrollArea::keyPressEvent(event);
+}
+
+ValueId ListingView::valueAt(const QPoint& point, int visible) const {
+  const int at = static_cast<int>((point.x() - textLeft(visible)) / charWidth_);
+  if (point.x() < textLeft(visible)) return {};
+  for (const auto& token : lineText(visible).tokens)
+    if (at >= token.begin && at < token.begin + token.length) return token.value;
+  return {};
+}
+
+void ListingView::mousePressEvent(QMouseEvent* event) {
+  const auto visible = rowAtY(static_cast<int>(event->position().y()));
+  if (visible < 0 || (event->button() != Qt::LeftButton && event->button() != Qt::RightButton)) return;
+  const auto point = event->position().toPoint();
+  const int foldLeft = textLeft(visible) - rowHeight_;
+  if (event->button() == Qt::LeftButton && point.x() < gutterWidth() / 2) {
+    setCursor(visible, false);
+    selectCursorOp();
+    Q_EMIT breakpointRequested(opForKey(visible));
+    return;
+  }
+  if (event->button() == Qt::LeftButton && point.x() >= foldLeft && point.x() < foldLeft + rowHeight_ &&
+      outline().foldable(rows_.rowAt(visible)))
+    return toggleFold(visible);
+  setCursor(visible, event->modifiers() & Qt::ShiftModifier);
+  selectCursorOp(valueAt(point, visible));
+  announce();
+}
+
+void ListingView::mouseMoveEvent(QMouseEvent* event) {
+  if (!(event->buttons() & Qt::LeftButton) || cursor_ < 0) return;
+  const int y = static_cast<int>(event->position().y());
+  const auto visible = std::clamp(verticalScrollBar()->value() + (y < 0 ? -1 : y / rowHeight_), 0, std::max(0, rows_.count() - 1));
+  if (visible != cursor_) moveCursor(visible, true);
+}
+
+void ListingView::mouseDoubleClickEvent(QMouseEvent* event) {
+  const auto visible = rowAtY(static_cast<int>(event->position().y()));
+  if (visible < 0 || event->position().x() < gutterWidth()) return mousePressEvent(event);
+  if (isHeader(visible)) return toggleFold(visible);
+  // On a value the double click leads to the op that makes it, elsewhere to the origin.
+  const auto value = valueAt(event->position().toPoint(), visible);
+  const auto producer = value ? index().document().value(value).producer : BoundSymbolId();
+  const auto op = opAt(visible);
+  if (producer && producer != op) {
+    context_.history->jumped(op, producer);
+    return context_.selection->select(producer, value);
+  }
+  Q_EMIT jumpRequested(op);
+}
+
+void ListingView::contextMenuEvent(QContextMenuEvent* event) {
+  if (!document() || cursor_ < 0) return;
+  QMenu menu(this);
+  const auto op = opForKey(cursor_);
+  menu.addAction(tr("Go to Origin or Back\tG"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
+  menu.addAction(tr("Toggle Breakpoint\tF9"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
+  menu.addSeparator();
+  menu.addAction(tr("Copy\tCtrl+C"), this, [this] { QApplication::clipboard()->setText(copyText()); });
+  menu.addAction(tr("Fold All\t/"), this, [this] { setAllFolded(true); });
+  menu.addAction(tr("Unfold All\t*"), this, [this] { setAllFolded(false); });
+  const auto at = event->reason() == QContextMenuEvent::Mouse ? event->globalPos() : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0));
+  menu.exec(at);
+}
+
+void ListingView::focusInEvent(QFocusEvent* event) {
+  QAbstractScrollArea::focusInEvent(event);
+  viewport()->update();
+  Q_EMIT activated();
+}
+
+void ListingView::focusOutEvent(QFocusEvent* event) {
+  QAbstractScrollArea::focusOutEvent(event);
+  viewport()->update();
+}
+
+QString ListingView::toolTipAt(const QPoint& point) const {
+  const auto visible = rowAtY(point.y());
+  if (visible < 0) return {};
+  const auto op = opAt(visible);
+  if (!op) return textAt(visible);
+  const auto& document = index().document();
+  if (point.x() < gutterWidth()) {
+    QStringList marks;
+    const auto& now = context_.execution->now();
+    if (context_.execution->hasBreakpoint(op)) marks << tr("Breakpoint");
+    if (now.current == op) marks << tr("Runs next");
+    if (now.failed == op) marks << tr("Failed: %1").arg(now.error);
+    if (now.bad.contains(op)) marks << tr("Made NaN or Inf");
+    for (auto value : document.outputs(op))
+      if (this->document()->saved.contains(value)) marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
+    return marks.isEmpty() ? tr("Click to set a breakpoint") : marks.join(QLatin1Char('\n'));
+  }
+  if (const auto value = valueAt(point, visible)) {
+    auto text = QString::fromStdString(document.displayName(value));
+    const auto& entry = document.value(value);
+    if (entry.meta) text += QStringLiteral(": ") + QString::fromStdString(typeComment(document.meta(entry.meta)));
+    text += QStringLiteral("\n") + toQt(name(entry.kind));
+    if (this->document()->saved.contains(value)) text += tr(", saved for the backward");
+    return text;
+  }
+  auto text = QString::fromStdString(printCall(document, op));
+  const auto comment = QString::fromStdString(printComment(document, op));
+  if (!comment.isEmpty()) text += QStringLiteral("\n# ") + comment;
+  return text;
+}
+
+bool ListingView::viewportEvent(QEvent* event) {
+  if (event->type() == QEvent::ToolTip && document()) {
+    auto* help = static_cast<QHelpEvent*>(event);
+    const auto text = toolTipAt(help->pos());
+    // Plain text: names of a file must not be read as markup.
+    if (text.isEmpty())
+      QToolTip::hideText();
+    else
+      QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()), viewport());
+    return true;
+  }
+  return QAbstractScrollArea::viewportEvent(event);
+}
+
+void ListingView::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::ApplicationFontChange || event->type() == QEvent::FontChange) {
+    updateMetrics();
+    updateScrollBars();
+  }
+  QAbstractScrollArea::changeEvent(event);
+}
+
+void ListingView::resizeEvent(QResizeEvent* event) {
+  QAbstractScrollArea::resizeEvent(event);
+  updateScrollBars();
+}
+
+}  // namespace retrograd::views

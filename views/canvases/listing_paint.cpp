@@ -1,0 +1,219 @@
+#include <QAccessible>
+#include <QAccessibleWidget>
+#include <QPainter>
+#include <QScrollBar>
+
+#include "views/canvases/listing_view.h"
+
+namespace retrograd::views {
+namespace {
+
+QColor colorOf(const Colors& colors, TokenKind kind) {
+  switch (kind) {
+    case TokenKind::op: return colors.op;
+    case TokenKind::value: return colors.value;
+    case TokenKind::literal: return colors.literal;
+    case TokenKind::comment: return colors.comment;
+    case TokenKind::header: return colors.header;
+    case TokenKind::plain: break;
+  }
+  return colors.text;
+}
+
+void drawArrow(QPainter& painter, const QRectF& box, const QColor& fill, const QColor& line) {
+  const qreal x = box.left(), y = box.center().y(), w = box.width(), h = box.height();
+  const QPolygonF arrow{{{x, y - h * 0.18}, {x + w * 0.5, y - h * 0.18}, {x + w * 0.5, y - h * 0.42}, {x + w, y},
+                         {x + w * 0.5, y + h * 0.42}, {x + w * 0.5, y + h * 0.18}, {x, y + h * 0.18}}};
+  painter.setPen(QPen(line, 1));
+  painter.setBrush(fill);
+  painter.drawPolygon(arrow);
+}
+
+void drawDiamond(QPainter& painter, const QRectF& box, const QColor& color, bool filled) {
+  const auto c = box.center();
+  const qreal r = box.height() * 0.32;
+  painter.setPen(QPen(color, 1.4));
+  painter.setBrush(filled ? QBrush(color) : QBrush(Qt::NoBrush));
+  painter.drawPolygon(QPolygonF{{c + QPointF(0, -r), c + QPointF(r, 0), c + QPointF(0, r), c + QPointF(-r, 0)}});
+}
+
+/// A triangle with an exclamation mark: NaN or Inf, or an op that failed.
+void drawWarning(QPainter& painter, const QRectF& box, const QColor& color, const QColor& inner) {
+  const auto c = box.center();
+  const qreal r = box.height() * 0.4;
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(color);
+  painter.drawPolygon(QPolygonF{{c + QPointF(0, -r), c + QPointF(r * 1.05, r * 0.85), c + QPointF(-r * 1.05, r * 0.85)}});
+  painter.setPen(QPen(inner, 1.3));
+  painter.drawLine(c + QPointF(0, -r * 0.35), c + QPointF(0, r * 0.3));
+  painter.drawPoint(c + QPointF(0, r * 0.62));
+}
+
+/// A floppy disk in outline: a saved value.
+void drawSaved(QPainter& painter, const QRectF& box, const QColor& color) {
+  const auto c = box.center();
+  const qreal r = box.height() * 0.3;
+  painter.setPen(QPen(color, 1.2));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRect(QRectF(c.x() - r, c.y() - r, 2 * r, 2 * r));
+  painter.fillRect(QRectF(c.x() - r * 0.5, c.y() - r, r, r * 0.8), color);
+}
+
+}  // namespace
+
+void ListingView::paintEvent(QPaintEvent*) {
+  QPainter painter(viewport());
+  const auto& colors = context_.theme->colors();
+  painter.fillRect(viewport()->rect(), colors.background);
+  painter.fillRect(QRect(0, 0, gutterWidth(), viewport()->height()), colors.gutter);
+  if (!document() || document()->generation != generation_) return;
+  painter.setFont(viewport()->font());
+  if (rows_.count() == 0) {
+    painter.setPen(colors.gutterText);
+    painter.drawText(viewport()->rect().adjusted(gutterWidth(), 0, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     document()->analysis->derived() || kind_ == TraceKind::computation ? tr("No ops") : tr("Not derived: see Problems"));
+    return;
+  }
+  const int before = widestText_;
+  const int first = verticalScrollBar()->value();
+  const int last = std::min(rows_.count(), first + viewport()->height() / rowHeight_ + 2);
+  for (int visible = first; visible < last; ++visible) paintRow(painter, visible, (visible - first) * rowHeight_);
+  painter.fillRect(QRect(gutterWidth() - 1, 0, 1, viewport()->height()), colors.border);
+  // Wider lines came into view: the scroll bar learns of it after this paint.
+  if (widestText_ != before) QMetaObject::invokeMethod(this, &ListingView::updateScrollBars, Qt::QueuedConnection);
+}
+
+void ListingView::paintRow(QPainter& painter, int visible, int top) const {
+  const QRect rect(0, top, viewport()->width(), rowHeight_);
+  const auto relation = relationOf(visible);
+  paintBackground(painter, visible, rect, relation);
+  painter.save();
+  painter.setClipRect(QRect(gutterWidth(), 0, viewport()->width(), viewport()->height()));
+  paintFold(painter, visible, rect);
+  paintText(painter, visible, rect);
+  painter.restore();
+  paintGutter(painter, visible, rect, relation);
+}
+
+void ListingView::paintBackground(QPainter& painter, int visible, const QRect& rect, Relation relation) const {
+  const auto& colors = context_.theme->colors();
+  const auto text = rect.adjusted(gutterWidth(), 0, 0, 0);
+  switch (relation) {
+    case Relation::selected: painter.fillRect(text, colors.selected); break;
+    case Relation::origin: painter.fillRect(text, colors.origin); break;
+    case Relation::derived: painter.fillRect(text, colors.derived); break;
+    case Relation::sibling: painter.fillRect(text, colors.sibling); break;
+    case Relation::none: break;
+  }
+  const bool marked = visible >= std::min(cursor_, anchor_) && visible <= std::max(cursor_, anchor_) && anchor_ != cursor_;
+  if (marked) painter.fillRect(text, colors.selected);
+  if (visible == cursor_ && hasFocus()) {
+    painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(text.adjusted(0, 0, -1, -1));
+  }
+  const auto current = context_.execution->now().current;
+  if (current && visible == rowOf(current)) {
+    // Two lines above and below: told from the selection by shape, so that both show on one line.
+    painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), colors.executionLine);
+    painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), colors.executionLine);
+  }
+}
+
+void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect, Relation relation) const {
+  const auto& colors = context_.theme->colors();
+  const auto& now = context_.execution->now();
+  const auto op = opAt(visible);
+  const qreal size = rowHeight_, step = gutterWidth() / 3.0;
+  const auto cell = [&](int column) { return QRectF(rect.left() + column * step + (step - size) / 2, rect.top(), size, size).adjusted(3, 3, -3, -3); };
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  const auto row = rows_.rowAt(visible);
+  const auto shows = [&](BoundSymbolId other) { return op ? other == op : rows_.folded(row) && rowOf(other) == visible; };
+  bool breakpoint = op && context_.execution->hasBreakpoint(op);
+  if (!op && rows_.folded(row))
+    breakpoint = std::any_of(context_.execution->breakpoints().begin(), context_.execution->breakpoints().end(), shows);
+  if (breakpoint) {
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(colors.breakpoint);
+    painter.drawEllipse(cell(0));
+  }
+  if (now.current && shows(now.current)) drawArrow(painter, cell(0), colors.execution, colors.background);
+  const bool failed = now.failed && shows(now.failed);
+  if (failed || (op && now.bad.contains(op))) {
+    drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
+  } else if (op) {
+    const auto outputs = index().document().outputs(op);
+    if (kind_ != TraceKind::backward && std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
+      drawSaved(painter, cell(1), colors.saved);
+  }
+  if (relation == Relation::origin) drawDiamond(painter, cell(2), colors.originMark, true);
+  if (relation == Relation::derived) drawDiamond(painter, cell(2), colors.derivedMark, false);
+  if (relation == Relation::selected) drawArrow(painter, cell(2).adjusted(0, 1, 0, -1), colors.op, colors.gutter);
+  painter.restore();
+}
+
+void ListingView::paintFold(QPainter& painter, int visible, const QRect& rect) const {
+  const auto row = rows_.rowAt(visible);
+  if (!outline().foldable(row)) return;
+  const QRectF box(textLeft(visible) - rowHeight_, rect.top(), rowHeight_, rowHeight_);
+  const auto c = box.center();
+  const qreal r = rowHeight_ * 0.22;
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(context_.theme->colors().comment, 1.6, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+  if (rows_.folded(row))
+    painter.drawPolyline(QPolygonF{{c + QPointF(-r / 2, -r), c + QPointF(r / 2, 0), c + QPointF(-r / 2, r)}});
+  else
+    painter.drawPolyline(QPolygonF{{c + QPointF(-r, -r / 2), c + QPointF(0, r / 2), c + QPointF(r, -r / 2)}});
+  painter.restore();
+}
+
+void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) const {
+  const auto& colors = context_.theme->colors();
+  const auto& line = lineText(visible);
+  const int left = textLeft(visible);
+  const auto marked = context_.selection->value();
+  for (const auto& token : line.tokens) {
+    const int x = left + columnAt(token.begin);
+    const int width = columnAt(token.length);
+    if (x > viewport()->width()) break;
+    if (x + width < gutterWidth()) continue;
+    if (marked && token.value == marked)
+      painter.fillRect(QRect(x - 1, rect.top() + 1, width + 2, rowHeight_ - 2), colors.valueMark);
+    auto font = painter.font();
+    font.setBold(token.kind == TokenKind::header);
+    painter.setFont(font);
+    painter.setPen(colorOf(colors, token.kind));
+    painter.drawText(QPointF(left + token.begin * charWidth_, rect.top() + ascent_ + 1), line.text.mid(token.begin, token.length));
+  }
+}
+
+namespace {
+
+/// The listing to a screen reader: its name and, as value, the line under the cursor.
+class ListingAccessible : public QAccessibleWidget {
+ public:
+  explicit ListingAccessible(ListingView* view) : QAccessibleWidget(view, QAccessible::List) {}
+  QString text(QAccessible::Text what) const override {
+    const auto* view = static_cast<const ListingView*>(widget());
+    return what == QAccessible::Value || what == QAccessible::Description ? view->textAt(view->cursor()) : QAccessibleWidget::text(what);
+  }
+};
+
+QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
+  auto* view = qobject_cast<ListingView*>(object);
+  return view ? new ListingAccessible(view) : nullptr;
+}
+
+}  // namespace
+
+void installListingAccessibility() { QAccessible::installFactory(makeAccessible); }
+
+void ListingView::announce() {
+  if (!QAccessible::isActive()) return;
+  QAccessibleValueChangeEvent event(this, textAt(cursor_));
+  QAccessible::updateAccessibility(&event);
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,330 @@
+#include "views/canvases/listing_view.h"
+
+#include <QApplication>
+#include <QScrollBar>
+#include <cmath>
+
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+QString titleOf(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::computation: return QObject::tr("Computation listing");
+    case TraceKind::joint: return QObject::tr("Joint listing");
+    case TraceKind::forward: return QObject::tr("Forward listing");
+    case TraceKind::backward: return QObject::tr("Backward listing");
+  }
+  return {};
+}
+
+}  // namespace
+
+ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent) : QAbstractScrollArea(parent), context_(context), kind_(kind) {
+  setObjectName(QStringLiteral("listing-") + toQt(name(kind)));
+  setAccessibleName(titleOf(kind));
+  setFocusPolicy(Qt::StrongFocus);
+  setFrameShape(QFrame::NoFrame);
+  setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);
+  viewport()->setMouseTracking(true);
+  viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+  updateMetrics();
+  connect(context_.controller, &DocumentController::documentChanged, this, &ListingView::documentChanged);
+  connect(context_.selection, &Selection::changed, this, &ListingView::selectionChanged);
+  connect(context_.execution, &ExecutionState::changed, this, &ListingView::executionChanged);
+  connect(context_.execution, &ExecutionState::breakpointsChanged, viewport(), qOverload<>(&QWidget::update));
+  connect(context_.theme, &Theme::changed, this, [this] {
+    updateMetrics();
+    viewport()->update();
+  });
+  documentChanged();
+}
+
+void ListingView::documentChanged() {
+  cancelFind();
+  generation_ = document() ? document()->generation : 0;
+  cursor_ = anchor_ = -1;
+  shownExecution_ = {};
+  resetRows();
+  if (rows_.count() > 0) cursor_ = anchor_ = 0;
+}
+
+void ListingView::resetRows() {
+  texts_.clear();
+  widestText_ = 0;
+  rows_ = document() ? FoldRows(&outline()) : FoldRows();
+  horizontalScrollBar()->setValue(0);
+  verticalScrollBar()->setValue(0);
+  updateScrollBars();
+  viewport()->update();
+}
+
+void ListingView::setGrouping(Grouping grouping) {
+  if (grouping == grouping_) return;
+  const auto op = opAt(cursor_);
+  grouping_ = grouping;
+  resetRows();
+  cursor_ = anchor_ = rows_.count() > 0 ? 0 : -1;
+  const auto row = rowOf(op ? op : context_.selection->op());
+  if (row >= 0) {
+    setCursor(row, false);
+    ensureVisible(row, true);
+  }
+}
+
+void ListingView::setShortNames(bool on) {
+  shortNames_ = on;
+  texts_.clear();
+  widestText_ = 0;
+  viewport()->update();
+}
+
+void ListingView::setAllFolded(bool on) {
+  const auto row = cursor_ >= 0 ? rows_.rowAt(cursor_) : -1;
+  rows_.setAllFolded(on);
+  updateScrollBars();
+  if (row >= 0) setCursor(rows_.visibleOf(row), false);
+  ensureVisible(cursor_, true);
+  viewport()->update();
+}
+
+void ListingView::updateMetrics() {
+  const auto font = Theme::codeFont();
+  viewport()->setFont(font);
+  const QFontMetricsF metrics(font);
+  rowHeight_ = static_cast<int>(std::ceil(metrics.height())) + 3;
+  charWidth_ = std::max(1.0, metrics.horizontalAdvance(QLatin1Char('m')));
+  ascent_ = static_cast<int>(std::ceil(metrics.ascent())) + 1;
+}
+
+void ListingView::updateScrollBars() {
+  auto* vertical = verticalScrollBar();
+  vertical->setPageStep(visibleRows());
+  vertical->setSingleStep(1);
+  vertical->setRange(0, std::max(0, rows_.count() - visibleRows()));
+  auto* horizontal = horizontalScrollBar();
+  const int width = gutterWidth() + columnAt(widestText_ + 6);
+  horizontal->setPageStep(viewport()->width());
+  horizontal->setSingleStep(columnAt(4));
+  horizontal->setRange(0, std::max(0, width - viewport()->width()));
+}
+
+BoundSymbolId ListingView::opAt(int visible) const {
+  if (!document() || visible < 0 || visible >= rows_.count()) return {};
+  const auto item = outline().item[static_cast<std::size_t>(rows_.rowAt(visible))];
+  return item >= 0 ? index().lines[static_cast<std::size_t>(item)] : BoundSymbolId();
+}
+
+bool ListingView::isHeader(int visible) const {
+  return document() && visible >= 0 && visible < rows_.count() && outline().isHeader(rows_.rowAt(visible));
+}
+
+int ListingView::rowOf(BoundSymbolId op) const {
+  if (!document()) return -1;
+  const auto line = index().line(op);
+  return line < 0 ? -1 : rows_.visibleOf(outline().rowOfLine[static_cast<std::size_t>(line)]);
+}
+
+const LineText& ListingView::lineText(int visible) const {
+  const auto row = rows_.rowAt(visible);
+  if (const auto* known = texts_.object(row)) return *known;
+  auto* made = new LineText;
+  if (outline().isHeader(row))
+    *made = lineOfHeader(index().document(), outline().header(row));
+  else
+    *made = lineOf(index().document(), opAt(visible), &document()->saved, shortNames_);
+  const auto width = static_cast<int>(made->text.size()) + 2 * outline().depth[static_cast<std::size_t>(row)];
+  widestText_ = std::max(widestText_, width);
+  texts_.insert(row, made);
+  return *made;
+}
+
+QString ListingView::textAt(int visible) const { return visible >= 0 && visible < rows_.count() ? lineText(visible).text : QString(); }
+
+QRect ListingView::rowRect(int visible) const {
+  return {0, (visible - verticalScrollBar()->value()) * rowHeight_, viewport()->width(), rowHeight_};
+}
+
+bool ListingView::isRowVisible(int visible) const {
+  const auto top = verticalScrollBar()->value();
+  return visible >= top && visible < top + visibleRows();
+}
+
+int ListingView::rowAtY(int y) const {
+  const auto visible = verticalScrollBar()->value() + y / rowHeight_;
+  return y >= 0 && visible < rows_.count() ? visible : -1;
+}
+
+int ListingView::textLeft(int visible) const {
+  const auto depth = outline().depth[static_cast<std::size_t>(rows_.rowAt(visible))];
+  return gutterWidth() + rowHeight_ + columnAt(2 * depth) - horizontalScrollBar()->value();
+}
+
+void ListingView::ensureVisible(int visible, bool centre) {
+  if (visible < 0 || isRowVisible(visible)) return;
+  auto* bar = verticalScrollBar();
+  const int rows = visibleRows();
+  if (centre)
+    bar->setValue(visible - rows / 2);
+  else
+    bar->setValue(visible < bar->value() ? visible : visible - rows + 1);
+}
+
+void ListingView::setCursor(int visible, bool extend) {
+  cursor_ = visible;
+  if (!extend) anchor_ = visible;
+  viewport()->update();
+}
+
+void ListingView::moveCursor(int visible, bool extend) {
+  if (rows_.count() == 0) return;
+  visible = std::clamp(visible, 0, rows_.count() - 1);
+  setCursor(visible, extend);
+  ensureVisible(visible, false);
+  selectCursorOp();
+  announce();
+}
+
+BoundSymbolId ListingView::opForKey(int visible) const {
+  if (const auto op = opAt(visible)) return op;
+  return isHeader(visible) ? outline().header(rows_.rowAt(visible)).operation : BoundSymbolId();
+}
+
+void ListingView::selectCursorOp(ValueId value) {
+  const auto op = opForKey(cursor_);
+  if (!op) return;
+  selecting_ = true;
+  context_.selection->select(op, value);
+  selecting_ = false;
+}
+
+void ListingView::reveal(BoundSymbolId op) {
+  if (!document()) return;
+  const auto line = index().line(op);
+  if (line < 0) return;
+  const auto row = outline().rowOfLine[static_cast<std::size_t>(line)];
+  if (rows_.reveal(row)) updateScrollBars();
+  const auto visible = rows_.visibleOf(row);
+  setCursor(visible, false);
+  ensureVisible(visible, true);
+}
+
+Relation ListingView::relationOf(int visible) const {
+  const auto& selection = *context_.selection;
+  const auto op = opAt(visible);
+  if (op) return selection.relation(op);
+  // A folded header stands for what it hides.
+  const auto row = rows_.rowAt(visible);
+  const auto& header = outline().header(row);
+  if (!header.operation || header.operation != selection.origin() || !rows_.folded(row)) return Relation::none;
+  if (selection.op() == header.operation) return header.backward ? Relation::derived : Relation::sibling;
+  const auto& document = index().document();
+  const bool fromBackward = isBackwardRole(document.boundSymbol(selection.op()).origin.role);
+  return header.backward == fromBackward ? Relation::sibling : header.backward ? Relation::derived : Relation::origin;
+}
+
+void ListingView::selectionChanged() {
+  viewport()->update();
+  const auto op = context_.selection->op();
+  if (!document() || !op) return;
+  if (const auto row = rowOf(op); row >= 0) {
+    if (selecting_) return;
+    reveal(op);
+    return;
+  }
+  // The op is not in this trace: show what it comes from, or what comes from it.
+  const auto origin = context_.selection->origin();
+  if (!origin) return;
+  auto row = rowOf(origin);
+  for (auto derived : index().analysis->links.derived(origin)) {
+    if (row >= 0) break;
+    row = rowOf(derived);
+  }
+  if (row < 0 || isRowVisible(row)) return;
+  ensureVisible(row, true);
+}
+
+void ListingView::executionChanged() {
+  viewport()->update();
+  const auto current = context_.execution->now().current;
+  if (current == shownExecution_) return;
+  const bool first = !shownExecution_;
+  shownExecution_ = current;
+  if (!first || context_.execution->now().position > 0) ensureVisible(rowOf(current), true);
+}
+
+void ListingView::toggleFold(int visible) {
+  if (visible < 0 || visible >= rows_.count()) return;
+  const auto row = rows_.rowAt(visible);
+  if (!outline().foldable(row)) return;
+  rows_.setFolded(row, !rows_.folded(row));
+  updateScrollBars();
+  setCursor(std::min(visible, rows_.count() - 1), false);
+  selectCursorOp();
+  announce();
+}
+
+void ListingView::foldAtCursor(bool fold) {
+  if (cursor_ < 0) return;
+  auto row = rows_.rowAt(cursor_);
+  if (fold && (!outline().foldable(row) || rows_.folded(row))) row = outline().parent[static_cast<std::size_t>(row)];
+  if (row < 0 || !outline().foldable(row) || rows_.folded(row) == fold) return;
+  rows_.setFolded(row, fold);
+  updateScrollBars();
+  moveCursor(rows_.visibleOf(row));
+}
+
+QString ListingView::copyText() const {
+  QStringList lines;
+  if (!document() || cursor_ < 0) return {};
+  for (int visible = std::min(cursor_, anchor_); visible <= std::max(cursor_, anchor_); ++visible) {
+    const auto op = opAt(visible);
+    if (op)
+      lines << lineOf(index().document(), op, &document()->saved, false).text;
+    else
+      lines << QStringLiteral("# ") + textAt(visible);
+  }
+  return lines.join(QLatin1Char('\n'));
+}
+
+void ListingView::find(const QString& text, bool forward) {
+  cancelFind();
+  const int count = outline().rows();
+  if (text.isEmpty() || !document() || count == 0) return Q_EMIT findDone(text.isEmpty(), false);
+  const int at = cursor_ >= 0 ? rows_.rowAt(cursor_) : 0;
+  search_ = {text, forward, (at + (forward ? 1 : count - 1)) % count, count, false, 0};
+  search_.timer = startTimer(0);
+}
+
+void ListingView::cancelFind() {
+  if (search_.timer) killTimer(search_.timer);
+  search_.timer = 0;
+}
+
+void ListingView::timerEvent(QTimerEvent* event) {
+  if (event->timerId() != search_.timer) return QAbstractScrollArea::timerEvent(event);
+  constexpr int linesInOneSlice = 1500;
+  const auto& shape = outline();
+  for (int i = 0; i < linesInOneSlice && search_.left > 0; ++i, --search_.left) {
+    const auto row = search_.next;
+    const auto item = shape.item[static_cast<std::size_t>(row)];
+    const auto line = item >= 0 ? lineOf(index().document(), index().lines[static_cast<std::size_t>(item)], &document()->saved, shortNames_)
+                                : lineOfHeader(index().document(), shape.header(row));
+    if (line.text.contains(search_.text, Qt::CaseInsensitive)) {
+      cancelFind();
+      if (rows_.reveal(row)) updateScrollBars();
+      moveCursor(rows_.visibleOf(row));
+      ensureVisible(cursor_, true);
+      return Q_EMIT findDone(true, search_.wrapped);
+    }
+    const auto next = search_.forward ? row + 1 : row - 1;
+    search_.wrapped = search_.wrapped || next < 0 || next >= shape.rows();
+    search_.next = (next + shape.rows()) % shape.rows();
+  }
+  if (search_.left > 0) return;
+  cancelFind();
+  Q_EMIT findDone(false, true);
+}
+
+}  // namespace retrograd::views

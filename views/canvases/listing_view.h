@@ -1,0 +1,133 @@
+#pragma once
+#include <QAbstractScrollArea>
+#include <QCache>
+#include <array>
+#include <memory>
+
+#include "views/models/fold_rows.h"
+#include "views/models/line_text.h"
+#include "views/view_context.h"
+
+namespace retrograd::views {
+
+/// One trace as code: one op a line, coloured, foldable, with a gutter. Text is made for the lines on screen only, so that a
+/// million lines open and scroll like a hundred.
+///
+/// The keyboard's line (`cursor`) is this view's own; moving it selects that line's op for all views. Lines related to the
+/// selected op are marked, and the nearest of them is scrolled into view.
+class ListingView : public QAbstractScrollArea {
+  Q_OBJECT
+
+ public:
+  ListingView(ViewContext context, TraceKind kind, QWidget* parent = nullptr);
+
+  TraceKind kind() const { return kind_; }
+  int rowCount() const { return rows_.count(); }
+  /// The visible row of the keyboard's line; -1 in an empty listing.
+  int cursor() const { return cursor_; }
+  /// The op on a visible row; invalid on a header.
+  BoundSymbolId opAt(int visible) const;
+  /// The visible row that shows the op (or the folded header it hides in); -1 when it is not in this trace.
+  int rowOf(BoundSymbolId op) const;
+  /// The text of a visible row as painted.
+  QString textAt(int visible) const;
+  bool isHeader(int visible) const;
+  QRect rowRect(int visible) const;   ///< in viewport coordinates
+  bool isRowVisible(int visible) const;
+
+  void setGrouping(Grouping grouping);
+  void setShortNames(bool on);
+  void setAllFolded(bool on);
+  /// Unfolds what hides the op, puts the cursor on it and scrolls there.
+  void reveal(BoundSymbolId op);
+  /// The text of the selected lines in the long form, as in the printed trace.
+  QString copyText() const;
+  /// Seeks text from the cursor on, in slices between events; findDone() tells the end.
+  void find(const QString& text, bool forward);
+  void cancelFind();
+
+ Q_SIGNALS:
+  /// Enter or a double click: the owner decides where to jump.
+  void jumpRequested(retrograd::BoundSymbolId op);
+  void breakpointRequested(retrograd::BoundSymbolId op);
+  void findDone(bool found, bool wrapped);
+  void activated();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
+  bool viewportEvent(QEvent* event) override;
+  void changeEvent(QEvent* event) override;
+  void timerEvent(QTimerEvent* event) override;
+
+ private:
+
+  const OpenDocument* document() const { return context_.controller->document().get(); }
+  const TraceIndex& index() const { return document()->trace(kind_); }
+  const Outline& outline() const { return index().outline(grouping_); }
+  void documentChanged();
+  void selectionChanged();
+  void executionChanged();
+  void resetRows();
+  void updateMetrics();
+  void updateScrollBars();
+  int visibleRows() const { return std::max(1, viewport()->height() / rowHeight_); }
+  int rowAtY(int y) const;
+  void moveCursor(int visible, bool extend = false);
+  void setCursor(int visible, bool extend);
+  void ensureVisible(int visible, bool centre);
+  void selectCursorOp(ValueId value = {});
+  void toggleFold(int visible);
+  void foldAtCursor(bool fold);
+  BoundSymbolId opForKey(int visible) const;
+  const LineText& lineText(int visible) const;
+  ValueId valueAt(const QPoint& point, int visible) const;
+  Relation relationOf(int visible) const;
+  QString toolTipAt(const QPoint& point) const;
+  int textLeft(int visible) const;
+  /// Breakpoint and execution, health and saved, relation.
+  int gutterWidth() const { return 2 * rowHeight_ + rowHeight_ / 2; }
+  int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
+  void announce();
+
+  void paintRow(QPainter& painter, int visible, int top) const;
+  void paintBackground(QPainter& painter, int visible, const QRect& rect, Relation relation) const;
+  void paintGutter(QPainter& painter, int visible, const QRect& rect, Relation relation) const;
+  void paintFold(QPainter& painter, int visible, const QRect& rect) const;
+  void paintText(QPainter& painter, int visible, const QRect& rect) const;
+
+  ViewContext context_;
+  TraceKind kind_;
+  Grouping grouping_ = Grouping::operation;
+  bool shortNames_ = true;
+  FoldRows rows_;
+  std::uint64_t generation_ = 0;
+  int cursor_ = -1, anchor_ = -1;
+  int rowHeight_ = 16, ascent_ = 12;
+  qreal charWidth_ = 8;
+  mutable int widestText_ = 0;     ///< characters of the longest line seen so far
+  mutable QCache<int, LineText> texts_{2000};   ///< by outline row
+  BoundSymbolId shownExecution_;
+  bool selecting_ = false;         ///< the selection changes because of this view: do not scroll it
+
+  struct Search {
+    QString text;
+    bool forward = true;
+    int next = -1, left = 0;
+    bool wrapped = false;
+    int timer = 0;
+  };
+  Search search_;
+};
+
+/// Tells screen readers the line under the cursor; call once before the first window.
+void installListingAccessibility();
+
+}  // namespace retrograd::views

@@ -1,0 +1,38 @@
+#include "views/docks/dock_tree.h"
+
+#include <QHeaderView>
+
+namespace retrograd::views {
+
+void prepareTree(QTreeView& tree, const QString& name, bool uniform) {
+  tree.setAccessibleName(name);
+  tree.setFrameShape(QFrame::NoFrame);
+  tree.setUniformRowHeights(uniform);
+  tree.setAlternatingRowColors(false);
+  tree.setSelectionBehavior(QAbstractItemView::SelectRows);
+  tree.setItemDelegate(new RowDelegate(&tree));
+  tree.setEditTriggers(QAbstractItemView::NoEditTriggers);
+  tree.setExpandsOnDoubleClick(false);
+  tree.setAllColumnsShowFocus(true);
+  tree.setTextElideMode(Qt::ElideRight);
+  tree.header()->setHighlightSections(false);
+}
+
+RowDelegate::RowDelegate(QTreeView* tree) : QStyledItemDelegate(tree), tree_(tree) {
+  QObject::connect(tree->header(), &QHeaderView::sectionResized, tree, [tree] {
+    if (tree->wordWrap()) QMetaObject::invokeMethod(tree, &QTreeView::doItemsLayout, Qt::QueuedConnection);
+  });
+}
+
+QSize RowDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
+  constexpr int air = 4;
+  auto size = QStyledItemDelegate::sizeHint(option, index);
+  size.setHeight(option.fontMetrics.height() + air);
+  if (!tree_->wordWrap() || index.column() != index.model()->columnCount() - 1) return size;
+  const int width = std::max(40, tree_->columnWidth(index.column()) - 8);
+  const auto text = option.fontMetrics.boundingRect(QRect(0, 0, width, 10000), Qt::TextWordWrap | Qt::AlignLeft, index.data().toString());
+  size.setHeight(std::max(size.height(), text.height() + air));
+  return size;
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,223 @@
+#include "views/listings_area.h"
+
+#include <QAction>
+#include <QCheckBox>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QVBoxLayout>
+
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
+
+}  // namespace
+
+QString titleText(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::computation: return QObject::tr("Computation");
+    case TraceKind::joint: return QObject::tr("Joint");
+    case TraceKind::forward: return QObject::tr("Forward");
+    case TraceKind::backward: return QObject::tr("Backward");
+  }
+  return {};
+}
+
+ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(parent), context_(context) {
+  splitter_ = new QSplitter(Qt::Horizontal, this);
+  splitter_->setChildrenCollapsible(false);
+  splitter_->setHandleWidth(5);
+  for (auto kind : kinds) panes_[static_cast<std::size_t>(kind)] = makePane(kind);
+  active_ = panes_[static_cast<std::size_t>(TraceKind::forward)].view;
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(makeSwitches());
+  layout->addWidget(splitter_, 1);
+  layout->addWidget(makeFindBar());
+  connect(context_.controller, &DocumentController::documentChanged, this, &ListingsArea::updateTitles);
+  connect(context_.theme, &Theme::changed, this, [this] { setActive(active_); });
+  resetLayout();
+  updateTitles();
+}
+
+ListingsArea::Pane ListingsArea::makePane(TraceKind kind) {
+  Pane pane;
+  pane.frame = new QWidget(splitter_);
+  pane.title = new QLabel(pane.frame);
+  pane.title->setContentsMargins(8, 3, 8, 3);
+  pane.title->setMinimumWidth(1);
+  pane.view = new ListingView(context_, kind, pane.frame);
+  auto* layout = new QVBoxLayout(pane.frame);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(pane.title);
+  layout->addWidget(pane.view, 1);
+  pane.frame->setMinimumWidth(160);
+  pane.toggle = new QAction(titleText(kind), this);
+  pane.toggle->setCheckable(true);
+  connect(pane.toggle, &QAction::toggled, this, &ListingsArea::toggled);
+  connect(pane.view, &ListingView::activated, this, [this, view = pane.view] { setActive(view); });
+  connect(pane.view, &ListingView::jumpRequested, this, &ListingsArea::jumpRequested);
+  connect(pane.view, &ListingView::breakpointRequested, this, &ListingsArea::breakpointRequested);
+  connect(pane.view, &ListingView::findDone, this, &ListingsArea::findDone);
+  return pane;
+}
+
+QWidget* ListingsArea::makeSwitches() {
+  auto* row = new QWidget(this);
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(6, 4, 6, 4);
+  layout->setSpacing(14);
+  auto* label = new QLabel(tr("Listings"), row);
+  label->setContentsMargins(2, 0, 0, 0);
+  layout->addWidget(label);
+  for (auto kind : kinds) {
+    // Check boxes: a pressed button is hard to tell from one that is not.
+    auto* box = new QCheckBox(titleText(kind), row);
+    box->setAccessibleName(tr("Show the %1 listing").arg(titleText(kind)));
+    box->setFocusPolicy(Qt::TabFocus);
+    auto* action = toggleAction(kind);
+    connect(box, &QCheckBox::toggled, action, &QAction::setChecked);
+    connect(action, &QAction::changed, box, [box, action] {
+      box->setChecked(action->isChecked());
+      box->setEnabled(action->isEnabled());
+      box->setToolTip(action->toolTip());
+    });
+    layout->addWidget(box);
+  }
+  layout->addStretch(1);
+  return row;
+}
+
+QWidget* ListingsArea::makeFindBar() {
+  findBar_ = new QWidget(this);
+  auto* layout = new QHBoxLayout(findBar_);
+  layout->setContentsMargins(8, 4, 8, 4);
+  auto* label = new QLabel(tr("&Find:"), findBar_);
+  findText_ = new QLineEdit(findBar_);
+  findText_->setObjectName(QStringLiteral("find-text"));
+  findText_->setAccessibleName(tr("Text to find in the active listing"));
+  findText_->setPlaceholderText(tr("op, value, shape or module; Enter: next, Shift+Enter: previous, Esc: close"));
+  findText_->setClearButtonEnabled(true);
+  findText_->installEventFilter(this);
+  label->setBuddy(findText_);
+  findState_ = new QLabel(findBar_);
+  findState_->setMinimumWidth(160);
+  layout->addWidget(label);
+  layout->addWidget(findText_, 1);
+  layout->addWidget(findState_);
+  connect(findText_, &QLineEdit::textEdited, this, [this] { findState_->clear(); });
+  findBar_->hide();
+  return findBar_;
+}
+
+bool ListingsArea::eventFilter(QObject* watched, QEvent* event) {
+  if (watched != findText_ || event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
+  const auto* key = static_cast<QKeyEvent*>(event);
+  if (key->key() == Qt::Key_Escape) {
+    active_->cancelFind();
+    findBar_->hide();
+    active_->setFocus();
+    return true;
+  }
+  if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
+    findNext(!(key->modifiers() & Qt::ShiftModifier));
+    return true;
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+void ListingsArea::showFind() {
+  findBar_->show();
+  findText_->setFocus();
+  findText_->selectAll();
+}
+
+void ListingsArea::findNext(bool forward) {
+  if (!context_.controller->document()) return;
+  if (findText_->text().isEmpty()) return showFind();
+  findState_->setText(tr("Searching %1 ...").arg(titleText(active_->kind())));
+  active_->find(findText_->text(), forward);
+}
+
+void ListingsArea::findDone(bool found, bool wrapped) {
+  findState_->setText(!found ? tr("Not found in %1").arg(titleText(active_->kind())) : wrapped ? tr("Found, from the other end") : QString());
+}
+
+void ListingsArea::toggled() {
+  int shown = 0;
+  for (const auto& pane : panes_) shown += pane.toggle->isChecked();
+  for (auto& pane : panes_) {
+    const bool on = pane.toggle->isChecked();
+    pane.frame->setVisible(on);
+    const bool last = on && shown == 1;
+    pane.toggle->setEnabled(!last);
+    const auto key = pane.toggle->shortcut().toString(QKeySequence::NativeText);
+    pane.toggle->setToolTip(last ? tr("The last listing stays") : key.isEmpty() ? pane.toggle->text() : QStringLiteral("%1 (%2)").arg(pane.toggle->text(), key));
+  }
+  if (active_ && !isShown(active_->kind()))
+    for (auto& pane : panes_)
+      if (pane.toggle->isChecked()) setActive(pane.view);
+}
+
+void ListingsArea::resetLayout() {
+  for (auto kind : kinds) toggleAction(kind)->setChecked(kind != TraceKind::computation);
+  toggled();
+  splitter_->setSizes({1000, 1000, 1000, 1000});
+}
+
+void ListingsArea::updateTitles() {
+  const auto& document = context_.controller->document();
+  for (auto kind : kinds) {
+    auto& pane = panes_[static_cast<std::size_t>(kind)];
+    const auto ops = document ? static_cast<qlonglong>(document->trace(kind).lines.size()) : 0;
+    auto text = document ? tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops) : titleText(kind);
+    if (document && kind == TraceKind::forward && document->saved.count)
+      text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
+    pane.title->setText(text);
+    pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count) : text);
+  }
+  setActive(active_);
+}
+
+void ListingsArea::setActive(ListingView* view) {
+  active_ = view;
+  for (auto& pane : panes_) {
+    auto font = pane.title->font();
+    font.setBold(pane.view == active_);
+    pane.title->setFont(font);
+  }
+}
+
+void ListingsArea::setGrouping(Grouping grouping) {
+  for (auto& pane : panes_) pane.view->setGrouping(grouping);
+}
+
+void ListingsArea::setShortNames(bool on) {
+  for (auto& pane : panes_) pane.view->setShortNames(on);
+}
+
+void ListingsArea::goTo(BoundSymbolId op) {
+  const auto& document = context_.controller->document();
+  if (!document || !op) return;
+  const auto has = [&](TraceKind kind) { return document->trace(kind).line(op) >= 0; };
+  auto target = active_->kind();
+  if (!has(target) || !isShown(target)) {
+    // Forward and backward first: the joint shows everything and would always win.
+    constexpr std::array order{TraceKind::forward, TraceKind::backward, TraceKind::computation, TraceKind::joint};
+    const auto shown = std::find_if(order.begin(), order.end(), [&](TraceKind kind) { return has(kind) && isShown(kind); });
+    const auto any = shown != order.end() ? shown : std::find_if(order.begin(), order.end(), has);
+    if (any == order.end()) return;
+    target = *any;
+  }
+  toggleAction(target)->setChecked(true);
+  context_.selection->select(op);
+  listing(target).reveal(op);
+  listing(target).setFocus();
+}
+
+}  // namespace retrograd::views

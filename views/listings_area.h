@@ -1,0 +1,76 @@
+#pragma once
+#include <QActionGroup>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSplitter>
+#include <QToolButton>
+#include <QWidget>
+#include <array>
+
+#include "views/canvases/listing_view.h"
+
+namespace retrograd::views {
+
+/// The listings of the four traces side by side, with a row of switches over them and the find bar below.
+class ListingsArea : public QWidget {
+  Q_OBJECT
+
+ public:
+  ListingsArea(ViewContext context, QWidget* parent = nullptr);
+
+  ListingView& listing(TraceKind kind) const { return *panes_[static_cast<std::size_t>(kind)].view; }
+  /// The listing that has or last had the focus.
+  ListingView& active() const { return *active_; }
+  QAction* toggleAction(TraceKind kind) const { return panes_[static_cast<std::size_t>(kind)].toggle; }
+  bool isShown(TraceKind kind) const { return toggleAction(kind)->isChecked(); }
+  void setGrouping(Grouping grouping);
+  void setShortNames(bool on);
+  /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses that listing.
+  void goTo(BoundSymbolId op);
+
+  void showFind();
+  void findNext(bool forward);
+
+  QByteArray saveLayout() const { return splitter_->saveState(); }
+  void restoreLayout(const QByteArray& state) { splitter_->restoreState(state); }
+  /// Brings the switches' states and tooltips up to date.
+  void refreshToggles() { toggled(); }
+  /// Joint, forward and backward, equally wide.
+  void resetLayout();
+
+ Q_SIGNALS:
+  void jumpRequested(retrograd::BoundSymbolId op);
+  void breakpointRequested(retrograd::BoundSymbolId op);
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  struct Pane {
+    QWidget* frame = nullptr;
+    QLabel* title = nullptr;
+    ListingView* view = nullptr;
+    QAction* toggle = nullptr;
+  };
+
+  Pane makePane(TraceKind kind);
+  QWidget* makeSwitches();
+  QWidget* makeFindBar();
+  void toggled();
+  void updateTitles();
+  void setActive(ListingView* view);
+  void findDone(bool found, bool wrapped);
+
+  ViewContext context_;
+  std::array<Pane, 4> panes_;
+  ListingView* active_ = nullptr;
+  QSplitter* splitter_ = nullptr;
+  QWidget* findBar_ = nullptr;
+  QLineEdit* findText_ = nullptr;
+  QLabel* findState_ = nullptr;
+};
+
+/// "Joint": the trace's name for people.
+QString titleText(TraceKind kind);
+
+}  // namespace retrograd::views

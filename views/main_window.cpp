@@ -1,0 +1,307 @@
+#include "views/main_window.h"
+
+#include <QApplication>
+#include <QCloseEvent>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QScreen>
+#include <QStatusBar>
+#include <QVBoxLayout>
+
+#include "views/app_window.h"
+#include "views/inputs_dialog.h"
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString archiveFilter = QStringLiteral("torch.export archives (*.pt2);;All files (*)");
+
+}  // namespace
+
+MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
+  setAttribute(Qt::WA_DeleteOnClose);
+  setObjectName(QStringLiteral("main-window"));
+  setWindowIcon(shared_.theme->icon(QStringLiteral("app")));
+  setAcceptDrops(true);
+  setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+  controller_ = new DocumentController(shared_.worker, shared_.engine, &execution_, this);
+  context_ = {controller_, &selection_, &execution_, &history_, shared_.theme};
+  actions_ = new WindowActions(context_, this);
+  recent_ = new RecentFiles(shared_.settings, this);
+
+  auto* centre = new QWidget(this);
+  auto* layout = new QVBoxLayout(centre);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  messages_ = new MessageBar(shared_.theme, centre);
+  listings_ = new ListingsArea(context_, centre);
+  welcome_ = new WelcomePage(recent_, actions_->open, centre);
+  layout->addWidget(messages_);
+  layout->addWidget(welcome_, 1);
+  layout->addWidget(listings_, 1);
+  setCentralWidget(centre);
+
+  makeDocks();
+  makeMenus();
+  makeToolBar();
+  makeStatusBar();
+  connectCommands();
+  connectRun();
+  connectState();
+  resize(QSize(1600, 980).boundedTo(screen()->availableGeometry().size()));
+  restoreState();
+  documentChanged();
+  executionChanged();
+}
+
+MainWindow::~MainWindow() {
+  // Views and actions hang on the members below by connections: they go first.
+  disconnect(&selection_, nullptr, nullptr, nullptr);
+  disconnect(&execution_, nullptr, nullptr, nullptr);
+  disconnect(&history_, nullptr, nullptr, nullptr);
+  delete takeCentralWidget();
+  qDeleteAll(std::exchange(docks_, {}));
+  delete std::exchange(controller_, nullptr);
+}
+
+void MainWindow::connectCommands() {
+  const auto on = [this](QAction* action, auto&& run) { connect(action, &QAction::triggered, this, run); };
+  on(actions_->open, [this] { askForFile(false); });
+  on(actions_->openWindow, [this] { askForFile(true); });
+  on(actions_->reload, [this] { controller_->reload(); });
+  on(actions_->inputs, [this] { editInputs(); });
+  on(actions_->close, [this] { controller_->close(); });
+  on(actions_->quit, [] { QApplication::closeAllWindows(); });
+  connect(recent_, &RecentFiles::chosen, this, &MainWindow::openFile);
+  connect(welcome_, &WelcomePage::chosen, this, &MainWindow::openFile);
+
+  on(actions_->origin, [this] { goToOrigin(selection_.op()); });
+  on(actions_->back, [this] { listings_->goTo(history_.back(selection_.op())); });
+  on(actions_->forward, [this] { listings_->goTo(history_.forward(selection_.op())); });
+  on(actions_->toExecution, [this] { jumpTo(execution_.now().current); });
+  on(actions_->find, [this] { listings_->showFind(); });
+  on(actions_->findNext, [this] { listings_->findNext(true); });
+  on(actions_->findPrevious, [this] { listings_->findNext(false); });
+  connect(listings_, &ListingsArea::jumpRequested, this, &MainWindow::goToOrigin);
+  connect(listings_, &ListingsArea::breakpointRequested, this, &MainWindow::toggleBreakpoint);
+
+  on(actions_->foldAll, [this] { listings_->active().setAllFolded(true); });
+  on(actions_->unfoldAll, [this] { listings_->active().setAllFolded(false); });
+  on(actions_->resetLayout, [this] { resetLayout(); });
+  connect(actions_->shortNames, &QAction::toggled, listings_, &ListingsArea::setShortNames);
+  connect(actions_->grouping, &QActionGroup::triggered, this,
+          [this](QAction* action) { listings_->setGrouping(static_cast<Grouping>(action->data().toInt())); });
+  connect(actions_->themes, &QActionGroup::triggered, this, [this](QAction* action) {
+    shared_.settings->setValue(QStringLiteral("theme"), action->data());
+    shared_.theme->choose(static_cast<Theme::Choice>(action->data().toInt()));
+  });
+  on(actions_->keys, [this] { showKeys(); });
+  on(actions_->about, [this] { showAbout(); });
+}
+
+void MainWindow::connectRun() {
+  const auto on = [this](QAction* action, auto method) { connect(action, &QAction::triggered, controller_, method); };
+  on(actions_->resume, &DocumentController::continueForward);
+  on(actions_->resumeBack, &DocumentController::continueBackward);
+  on(actions_->stepOver, &DocumentController::stepOver);
+  on(actions_->stepOverBack, &DocumentController::stepOverBack);
+  on(actions_->stepInto, &DocumentController::stepInto);
+  on(actions_->stepIntoBack, &DocumentController::stepIntoBack);
+  on(actions_->restart, &DocumentController::restart);
+  connect(actions_->stop, &QAction::triggered, this, [this] {
+    controller_->cancelOpen();
+    controller_->stop();
+  });
+  connect(actions_->toCursor, &QAction::triggered, this, [this] { controller_->runTo(selection_.op()); });
+  connect(actions_->breakpoint, &QAction::triggered, this, [this] { toggleBreakpoint(selection_.op()); });
+  connect(actions_->breakOnBad, &QAction::triggered, controller_, &DocumentController::setBreakOnBadNumber);
+}
+
+void MainWindow::connectState() {
+  connect(controller_, &DocumentController::documentChanged, this, &MainWindow::documentChanged);
+  connect(controller_, &DocumentController::openFailed, this, [this](const QString& message) {
+    messages_->show(MessageBar::Kind::error, message);
+  });
+  connect(controller_, &DocumentController::runFailed, this, [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
+  connect(&execution_, &ExecutionState::changed, this, &MainWindow::executionChanged);
+  connect(controller_, &DocumentController::openingChanged, this, [this] {
+    // The key is taken while the old document is still there.
+    if (!controller_->opening()) return;
+    selectedKey_.clear();
+    if (const auto& document = controller_->document(); document && selection_.op()) selectedKey_ = {keyOf(*document->analysis, selection_.op())};
+  });
+  connect(&watch_, &FileWatch::fileChanged, this, [this] {
+    statusBar()->showMessage(tr("The file has changed: reading it anew"), 5000);
+    controller_->reload();
+  });
+  connect(shared_.theme, &Theme::changed, this, [this] {
+    setWindowIcon(shared_.theme->icon(QStringLiteral("app")));
+    for (auto* action : actions_->themes->actions())
+      action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
+  });
+}
+
+void MainWindow::openFile(const QString& path) {
+  OpenRequest request;
+  request.path = QFileInfo::exists(path) ? QFileInfo(path).absoluteFilePath().toStdString() : path.toStdString();
+  messages_->hide();
+  controller_->open(request);
+}
+
+void MainWindow::documentChanged() {
+  const auto& document = controller_->document();
+  const auto path = document ? toQt(document->request.path) : QString();
+  const bool sameFile = document && path == openPath_;
+  BoundSymbolId kept;
+  if (sameFile && !selectedKey_.empty()) kept = findKeys(*document->analysis, selectedKey_).front();
+  openPath_ = path;
+  history_.clear();
+  selection_.reset(document ? document->analysis : nullptr);
+  watch_.watch(path);
+  setWindowTitle(document ? tr("%1 - Retrograd").arg(QFileInfo(path).fileName()) : tr("Retrograd"));
+  setWindowFilePath(path);
+  welcome_->setVisible(!document);
+  listings_->setVisible(document != nullptr);
+  if (!document) return inputsLabel_->clear();
+  if (!sameFile) recent_->add(path);
+  if (kept) listings_->goTo(kept);
+  QStringList sources;
+  for (const auto& source : document->analysis->inputSource) sources << QString::fromStdString(source);
+  inputsLabel_->setText(sources.mid(0, 3).join(QStringLiteral("  ·  ")) + (sources.size() > 3 ? QStringLiteral("  ...") : QString()));
+  inputsLabel_->setToolTip(sources.join(QLatin1Char('\n')));
+  if (!document->analysis->derived()) {
+    messages_->show(MessageBar::Kind::warning, tr("The computation is shown, but no backward could be derived: see Problems."));
+  } else if (!document->noRunReason.isEmpty()) {
+    messages_->show(MessageBar::Kind::warning, document->noRunReason);
+  } else {
+    messages_->hide();
+  }
+}
+
+void MainWindow::executionChanged() {
+  const auto& now = execution_.now();
+  if (!now.available) {
+    position_->clear();
+    return;
+  }
+  const bool inBackward = now.position >= now.forwardSize && now.size > now.forwardSize;
+  const auto at = inBackward ? now.position - now.forwardSize : now.position;
+  const auto of = inBackward ? now.size - now.forwardSize : now.forwardSize;
+  position_->setText(tr("%1 %2/%3  ·  live %4  ·  peak %5")
+                         .arg(inBackward ? tr("backward") : tr("forward"))
+                         .arg(at)
+                         .arg(of)
+                         .arg(bytesText(now.liveBytes), bytesText(now.peakBytes)));
+  if (now.running) return;
+  switch (now.reason) {
+    case StopReason::breakpoint: statusBar()->showMessage(tr("Stopped at a breakpoint"), 8000); break;
+    case StopReason::badNumber: statusBar()->showMessage(tr("Stopped: the op before made NaN or Inf"), 15000); break;
+    case StopReason::cancelled: statusBar()->showMessage(tr("Stopped"), 8000); break;
+    case StopReason::end: statusBar()->showMessage(tr("At the end of the backward"), 8000); break;
+    default: break;
+  }
+}
+
+void MainWindow::jumpTo(BoundSymbolId op) {
+  if (!op) return;
+  history_.jumped(selection_.op(), op);
+  listings_->goTo(op);
+}
+
+void MainWindow::goToOrigin(BoundSymbolId op) {
+  const auto& document = controller_->document();
+  if (!document || !op) return;
+  if (const auto from = history_.returnFrom(op)) {
+    history_.originJumped(op, from);
+    return listings_->goTo(from);
+  }
+  const auto& tables = *document->analysis->document;
+  const auto& links = document->analysis->links;
+  BoundSymbolId target;
+  if (isBackwardRole(tables.boundSymbol(op).origin.role)) {
+    target = links.forwardOf(tables, op);
+    if (!target) target = OriginLinks::origin(tables, op);
+  } else {
+    for (auto derived : links.derived(OriginLinks::origin(tables, op))) {
+      if (!isBackwardRole(tables.boundSymbol(derived).origin.role)) continue;
+      target = derived;
+      break;
+    }
+  }
+  if (!target) {
+    statusBar()->showMessage(isBackwardRole(tables.boundSymbol(op).origin.role) ? tr("This op comes from no op: its value is an input of the graph")
+                                                                                 : tr("No backward op comes from this op"), 8000);
+    return;
+  }
+  history_.originJumped(op, target);
+  listings_->goTo(target);
+}
+
+void MainWindow::toggleBreakpoint(BoundSymbolId op) {
+  QString problem;
+  if (!controller_->toggleBreakpoint(op, &problem)) statusBar()->showMessage(problem, 8000);
+}
+
+void MainWindow::askForFile(bool newWindow) {
+  // Non-modal: what runs goes on, and so does the window.
+  auto* dialog = new QFileDialog(this, tr("Open"), QFileInfo(openPath_).absolutePath(), archiveFilter);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  connect(dialog, &QFileDialog::fileSelected, this, [this, newWindow](const QString& path) {
+    if (!newWindow || !controller_->document()) return openFile(path);
+    auto* window = new MainWindow(shared_);
+    window->show();
+    window->openFile(path);
+  });
+  dialog->open();
+}
+
+void MainWindow::editInputs() {
+  const auto& document = controller_->document();
+  if (!document) return;
+  auto* dialog = new InputsDialog(*document, this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &InputsDialog::chosen, this, [this](const OpenRequest& request) {
+    messages_->hide();
+    controller_->reopen(request);
+  });
+  dialog->open();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  for (const auto& url : event->mimeData()->urls())
+    if (url.isLocalFile()) return event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  bool first = true;
+  for (const auto& url : event->mimeData()->urls()) {
+    if (!url.isLocalFile()) continue;
+    event->acceptProposedAction();
+    auto* window = first ? this : new MainWindow(shared_);
+    if (!first) window->show();
+    window->openFile(url.toLocalFile());
+    first = false;
+  }
+}
+
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+  // A key whose action is disabled arrives here: it says why rather than doing nothing.
+  const auto reason = actions_->reasonFor(QKeySequence(event->keyCombination()));
+  if (!reason.isEmpty()) return statusBar()->showMessage(reason, 8000);
+  if (event->key() == Qt::Key_Escape && messages_->isVisible()) return messages_->hide();
+  QMainWindow::keyPressEvent(event);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  saveState();
+  controller_->close();
+  event->accept();
+}
+
+}  // namespace retrograd::views

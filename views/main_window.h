@@ -1,0 +1,94 @@
+#pragma once
+#include <QDockWidget>
+#include <QLabel>
+#include <QMainWindow>
+#include <QSettings>
+
+#include "views/busy_panel.h"
+#include "views/file_watch.h"
+#include "views/listings_area.h"
+#include "views/message_bar.h"
+#include "views/recent_files.h"
+#include "views/welcome_page.h"
+#include "views/window_actions.h"
+
+namespace retrograd::views {
+
+/// What all windows of the program share.
+struct Shared {
+  std::shared_ptr<Worker> worker;
+  std::shared_ptr<Engine> engine;
+  Theme* theme = nullptr;
+  QSettings* settings = nullptr;
+};
+
+/// The window of one file: listings in the middle, docks around, commands in menus and tool bar. It owns the shared objects that
+/// the views subscribe to and wires commands to them; it knows nothing of how a trace is shown.
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+
+ public:
+  explicit MainWindow(Shared shared);
+  ~MainWindow() override;
+
+  /// Opens in this window, in place of what is open.
+  void openFile(const QString& path);
+  /// Jumps to the origin of the op, or back from where the last such jump led.
+  void goToOrigin(BoundSymbolId op);
+
+  const ViewContext& context() const { return context_; }
+  ListingsArea& listings() { return *listings_; }
+  WindowActions& actions() { return *actions_; }
+  MessageBar& messages() { return *messages_; }
+  BusyPanel& busy() { return *busy_; }
+  /// "forward 212/535 · live 3.1 MiB", as in the tool bar.
+  QString positionText() const { return position_->text(); }
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+ private:
+  void makeMenus();
+  void makeToolBar();
+  void makeDocks();
+  void makeStatusBar();
+  void connectCommands();
+  void connectRun();
+  void connectState();
+  void documentChanged();
+  void executionChanged();
+  void askForFile(bool newWindow);
+  void editInputs();
+  void jumpTo(BoundSymbolId op);
+  void toggleBreakpoint(BoundSymbolId op);
+  void resetLayout();
+  void saveState();
+  void restoreState();
+  void showKeys();
+  void showAbout();
+
+  Shared shared_;
+  ExecutionState execution_;
+  Selection selection_;
+  JumpHistory history_;
+  ViewContext context_;
+  DocumentController* controller_;
+  WindowActions* actions_ = nullptr;
+  ListingsArea* listings_ = nullptr;
+  WelcomePage* welcome_ = nullptr;
+  MessageBar* messages_ = nullptr;
+  BusyPanel* busy_ = nullptr;
+  QLabel* position_ = nullptr;
+  QLabel* inputsLabel_ = nullptr;
+  RecentFiles* recent_ = nullptr;
+  FileWatch watch_;
+  QList<QDockWidget*> docks_;
+  QByteArray defaultLayout_;
+  std::vector<OpKey> selectedKey_;   ///< of the selected op, to find it after a reload
+  QString openPath_;
+};
+
+}  // namespace retrograd::views

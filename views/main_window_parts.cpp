@@ -1,0 +1,221 @@
+// The furniture of the main window: menus, tool bar, docks, status bar, layout.
+#include <QApplication>
+#include <QDialog>
+#include <QDockWidget>
+#include <QHeaderView>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QStatusBar>
+#include <QTableWidget>
+#include <QToolBar>
+#include <QVBoxLayout>
+
+#include "views/docks/breakpoints_dock.h"
+#include "views/docks/inspector_dock.h"
+#include "views/docks/modules_dock.h"
+#include "views/docks/problems_dock.h"
+#include "views/docks/values_dock.h"
+#include "views/main_window.h"
+
+namespace retrograd::views {
+namespace {
+
+constexpr int layoutVersion = 1;
+constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
+
+QMenu* withTips(QMenu* menu) {
+  menu->setToolTipsVisible(true);
+  return menu;
+}
+
+}  // namespace
+
+void MainWindow::makeDocks() {
+  const auto add = [this](const QString& title, const char* name, Qt::DockWidgetArea area, QWidget* content) {
+    auto* dock = new QDockWidget(title, this);
+    dock->setObjectName(QLatin1String(name));
+    dock->setAccessibleName(title);
+    dock->setWidget(content);
+    addDockWidget(area, dock);
+    docks_.append(dock);
+    return dock;
+  };
+  const auto follow = [this](auto* view) {
+    using View = std::remove_pointer_t<decltype(view)>;
+    connect(view, &View::jumpRequested, this, &MainWindow::jumpTo);
+    return view;
+  };
+  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+  add(tr("Modules"), "dock-modules", Qt::LeftDockWidgetArea, follow(new ModulesDock(context_)));
+  add(tr("Inspector"), "dock-inspector", Qt::RightDockWidgetArea, follow(new InspectorDock(context_)));
+  auto* values = add(tr("Values"), "dock-values", Qt::BottomDockWidgetArea, follow(new ValuesDock(context_)));
+  auto* problems = add(tr("Problems"), "dock-problems", Qt::BottomDockWidgetArea, follow(new ProblemsDock(context_)));
+  auto* breakpoints = add(tr("Breakpoints"), "dock-breakpoints", Qt::BottomDockWidgetArea, follow(new BreakpointsDock(context_)));
+  tabifyDockWidget(values, problems);
+  tabifyDockWidget(problems, breakpoints);
+  values->raise();
+  resizeDocks({docks_[0], docks_[1]}, {180, 340}, Qt::Horizontal);
+  resizeDocks({values}, {280}, Qt::Vertical);
+}
+
+void MainWindow::makeMenus() {
+  auto& a = *actions_;
+  auto* file = withTips(menuBar()->addMenu(tr("&File")));
+  file->addActions({a.open, a.openWindow});
+  file->addMenu(recent_);
+  file->addActions({a.reload, a.inputs});
+  file->addSeparator();
+  file->addActions({a.close, a.quit});
+
+  auto* view = withTips(menuBar()->addMenu(tr("&View")));
+  for (auto kind : kinds) {
+    auto* toggle = listings_->toggleAction(kind);
+    toggle->setShortcut(kind == TraceKind::computation ? QKeySequence(Qt::Key_C) : QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(kind) - 1)));
+    addAction(toggle);
+    view->addAction(toggle);
+  }
+  listings_->refreshToggles();
+  view->addSeparator();
+  auto* grouping = withTips(view->addMenu(tr("&Fold")));
+  grouping->addActions(a.grouping->actions());
+  grouping->addSeparator();
+  grouping->addActions({a.foldAll, a.unfoldAll});
+  view->addAction(a.shortNames);
+  view->addSeparator();
+  auto* docks = withTips(view->addMenu(tr("&Docks")));
+  for (auto* dock : docks_) docks->addAction(dock->toggleViewAction());
+  withTips(view->addMenu(tr("&Theme")))->addActions(a.themes->actions());
+  view->addAction(a.resetLayout);
+
+  auto* go = withTips(menuBar()->addMenu(tr("&Go")));
+  go->addActions({a.origin, a.back, a.forward, a.toExecution});
+  go->addSeparator();
+  go->addActions({a.find, a.findNext, a.findPrevious});
+
+  auto* run = withTips(menuBar()->addMenu(tr("&Run")));
+  run->addActions({a.resume, a.stepOver, a.stepInto, a.toCursor});
+  run->addSeparator();
+  run->addActions({a.resumeBack, a.stepOverBack, a.stepIntoBack, a.restart});
+  run->addSeparator();
+  run->addActions({a.stop, a.breakpoint, a.breakOnBad});
+
+  withTips(menuBar()->addMenu(tr("&Help")))->addActions({a.keys, a.about});
+}
+
+void MainWindow::makeToolBar() {
+  auto& a = *actions_;
+  auto* bar = addToolBar(tr("Run"));
+  bar->setObjectName(QStringLiteral("toolbar-run"));
+  bar->setAccessibleName(tr("Run tool bar"));
+  bar->setIconSize({18, 18});
+  bar->setMovable(false);
+  bar->addActions({a.open, a.reload});
+  bar->addSeparator();
+  bar->addActions({a.resumeBack, a.stepOverBack, a.stepIntoBack, a.stepInto, a.stepOver, a.resume});
+  bar->addSeparator();
+  bar->addActions({a.stop, a.toCursor, a.restart, a.breakpoint, a.breakOnBad});
+  bar->addSeparator();
+  bar->addActions({a.back, a.forward, a.origin});
+  for (auto* action : {a.toCursor, a.breakOnBad, a.origin})
+    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action))) button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  auto* gap = new QWidget(bar);
+  gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar->addWidget(gap);
+  position_ = new QLabel(bar);
+  position_->setObjectName(QStringLiteral("position"));
+  position_->setAccessibleName(tr("Where execution stands"));
+  position_->setContentsMargins(8, 0, 10, 0);
+  bar->addWidget(position_);
+}
+
+void MainWindow::makeStatusBar() {
+  inputsLabel_ = new QLabel(this);
+  inputsLabel_->setAccessibleName(tr("Inputs"));
+  inputsLabel_->setTextFormat(Qt::PlainText);
+  inputsLabel_->setMinimumWidth(1);
+  busy_ = new BusyPanel(controller_, this);
+  statusBar()->addPermanentWidget(busy_);
+  statusBar()->addPermanentWidget(inputsLabel_);
+}
+
+void MainWindow::resetLayout() {
+  QMainWindow::restoreState(defaultLayout_, layoutVersion);
+  for (auto* dock : docks_) dock->show();
+  listings_->resetLayout();
+}
+
+void MainWindow::saveState() {
+  auto& settings = *shared_.settings;
+  settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
+  settings.setValue(QStringLiteral("window/docks"), QMainWindow::saveState(layoutVersion));
+  settings.setValue(QStringLiteral("window/listings"), listings_->saveLayout());
+  for (auto kind : kinds) settings.setValue(QStringLiteral("window/show-%1").arg(static_cast<int>(kind)), listings_->isShown(kind));
+  settings.setValue(QStringLiteral("window/short-names"), actions_->shortNames->isChecked());
+  settings.setValue(QStringLiteral("window/fold"), actions_->grouping->checkedAction()->data());
+}
+
+void MainWindow::restoreState() {
+  auto& settings = *shared_.settings;
+  defaultLayout_ = QMainWindow::saveState(layoutVersion);
+  restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
+  QMainWindow::restoreState(settings.value(QStringLiteral("window/docks")).toByteArray(), layoutVersion);
+  for (auto kind : kinds) {
+    auto* toggle = listings_->toggleAction(kind);
+    toggle->setChecked(settings.value(QStringLiteral("window/show-%1").arg(static_cast<int>(kind)), toggle->isChecked()).toBool());
+  }
+  listings_->restoreLayout(settings.value(QStringLiteral("window/listings")).toByteArray());
+  actions_->shortNames->setChecked(settings.value(QStringLiteral("window/short-names"), true).toBool());
+  for (auto* action : actions_->grouping->actions())
+    if (action->data() == settings.value(QStringLiteral("window/fold"), action->data())) {
+      action->setChecked(true);
+      listings_->setGrouping(static_cast<Grouping>(action->data().toInt()));
+      break;
+    }
+  for (auto* action : actions_->themes->actions()) action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
+}
+
+void MainWindow::showKeys() {
+  auto* dialog = new QDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(tr("Keys"));
+  auto* table = new QTableWidget(0, 3, dialog);
+  table->setAccessibleName(tr("Keys"));
+  table->setHorizontalHeaderLabels({tr("Key"), tr("Command"), tr("What it does")});
+  const auto add = [&](const QString& key, const QString& command, const QString& what) {
+    const int row = table->rowCount();
+    table->insertRow(row);
+    int column = 0;
+    for (const auto& text : {key, command, what}) table->setItem(row, column++, new QTableWidgetItem(text));
+  };
+  for (const auto* action : actions_->all())
+    if (!action->shortcut().isEmpty())
+      add(action->shortcut().toString(QKeySequence::NativeText), QString(action->text()).remove(QLatin1Char('&')).remove(QStringLiteral("...")),
+          action->property("what").toString());
+  for (auto kind : kinds)
+    add(listings_->toggleAction(kind)->shortcut().toString(QKeySequence::NativeText), titleText(kind), tr("Shows or hides this listing"));
+  add(tr("Arrows, Page Up/Down, Home, End"), tr("Move"), tr("Moves the line in a listing; with Shift: selects lines to copy"));
+  add(tr("+, -, *, /"), tr("Fold"), tr("Unfolds, folds, unfolds all, folds all"));
+  add(tr("Enter"), tr("Origin and Back"), tr("As G; on a header: folds or unfolds"));
+  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table->setSelectionBehavior(QAbstractItemView::SelectRows);
+  table->verticalHeader()->hide();
+  table->setShowGrid(false);
+  table->resizeColumnsToContents();
+  table->horizontalHeader()->setStretchLastSection(true);
+  auto* layout = new QVBoxLayout(dialog);
+  layout->addWidget(table);
+  dialog->resize(820, 640);
+  dialog->show();
+}
+
+void MainWindow::showAbout() {
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Retrograd"),
+                              tr("<b>Retrograd</b><p>A desktop debugger for autograd: open a saved model trace, see its backward beside its forward, every "
+                                 "backward op linked to the forward op it came from, and run both op by op.</p>"),
+                              QMessageBox::Close, this);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setIconPixmap(shared_.theme->icon(QStringLiteral("app")).pixmap(48, 48));
+  box->open();
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,31 @@
+#pragma once
+#include <QFrame>
+#include <QLabel>
+#include <QToolButton>
+
+#include "views/theme.h"
+
+namespace retrograd::views {
+
+/// One message over the listings that blocks nothing: errors of opening and running. Shows the newest; Esc or its cross closes it.
+class MessageBar : public QFrame {
+  Q_OBJECT
+
+ public:
+  enum class Kind { note, warning, error };
+
+  MessageBar(Theme* theme, QWidget* parent = nullptr);
+  void show(Kind kind, const QString& text);
+  QString text() const { return text_->text(); }
+
+ private:
+  void recolor();
+
+  Theme* theme_;
+  Kind kind_ = Kind::note;
+  QLabel* symbol_;
+  QLabel* text_;
+  QToolButton* close_;
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,37 @@
+#include "views/models/format.h"
+
+#include <array>
+#include <cmath>
+
+namespace retrograd::views {
+
+QString toQt(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+QString bytesText(std::int64_t bytes) {
+  static constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return QStringLiteral("%1 B").arg(bytes);
+  double amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < units.size(); ++unit) amount /= 1024;
+  return QStringLiteral("%1 %2").arg(amount, 0, 'f', amount < 10 ? 1 : 0).arg(QLatin1String(units[unit]));
+}
+
+QString numberText(double number) {
+  if (std::isnan(number)) return QStringLiteral("nan");
+  if (std::isinf(number)) return number > 0 ? QStringLiteral("inf") : QStringLiteral("-inf");
+  return QString::number(number, 'g', 5);
+}
+
+QString shapeText(const TensorMeta& meta) {
+  QString text = QStringLiteral("[");
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
+    if (i) text += QStringLiteral(", ");
+    if (i < meta.symbols.size() && !meta.symbols[i].empty()) text += toQt(meta.symbols[i]) + QLatin1Char('=');
+    text += QString::number(meta.sizes[i]);
+  }
+  return text + QLatin1Char(']');
+}
+
+QString typeText(const TensorMeta& meta) { return toQt(shortName(meta.dtype)) + shapeText(meta); }
+
+}  // namespace retrograd::views

@@ -1,0 +1,18 @@
+#pragma once
+#include <QString>
+
+#include "core/base/tensor_meta.h"
+
+namespace retrograd::views {
+
+/// "3.1 MiB", "512 B".
+QString bytesText(std::int64_t bytes);
+/// A number as people read it: five significant digits, "nan", "inf".
+QString numberText(double number);
+/// "[2, 3]", with the names of dynamic sizes.
+QString shapeText(const TensorMeta& meta);
+/// "f32[2, 3]".
+QString typeText(const TensorMeta& meta);
+QString toQt(std::string_view text);
+
+}  // namespace retrograd::views

@@ -1,0 +1,83 @@
+#include "views/models/inputs_model.h"
+
+#include <algorithm>
+
+#include "views/models/format.h"
+
+namespace retrograd::views {
+
+InputsModel::InputsModel(const OpenDocument& document, QObject* parent) : QAbstractTableModel(parent) {
+  const auto& analysis = *document.analysis;
+  const auto& tables = *analysis.document;
+  for (const auto& spec : analysis.computation().inputs) {
+    if (spec.kind != InputKind::user) continue;
+    Row row;
+    row.name = QString::fromStdString(spec.name);
+    row.dtype = tr("number");
+    if (spec.value && tables.isTensor(spec.value)) {
+      const auto& meta = tables.meta(tables.value(spec.value).meta);
+      row.dtype = toQt(torchName(meta.dtype));
+      row.shape = shapeText(meta);
+      row.differentiable = isDifferentiable(meta.dtype);
+    }
+    const auto& chosen = document.request.gradInputs;
+    row.checked = row.differentiable && (!chosen || std::find(chosen->begin(), chosen->end(), spec.name) != chosen->end());
+    for (const auto& text : analysis.inputSource)
+      if (text.starts_with(spec.name + ": ")) row.source = QString::fromStdString(text.substr(spec.name.size() + 2));
+    rows_.push_back(row);
+  }
+}
+
+std::optional<std::vector<std::string>> InputsModel::gradInputs() const {
+  if (std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.checked == row.differentiable; })) return std::nullopt;
+  std::vector<std::string> names;
+  for (const auto& row : rows_)
+    if (row.checked) names.push_back(row.name.toStdString());
+  return names;
+}
+
+int InputsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int InputsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
+
+QVariant InputsModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  const auto& row = rows_[static_cast<std::size_t>(index.row())];
+  if (index.column() == gradient) {
+    if (role == Qt::CheckStateRole) return row.checked ? Qt::Checked : Qt::Unchecked;
+    if (role == Qt::ToolTipRole) return row.differentiable ? tr("Checked: the backward gives its gradient") : tr("Only floating and complex tensors have gradients");
+    return {};
+  }
+  if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
+  switch (index.column()) {
+    case inputName: return row.name;
+    case dtype: return row.dtype;
+    case shape: return row.shape;
+    default: return row.source;
+  }
+}
+
+bool InputsModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+  if (!index.isValid() || index.column() != gradient || role != Qt::CheckStateRole) return false;
+  auto& row = rows_[static_cast<std::size_t>(index.row())];
+  if (!row.differentiable) return false;
+  row.checked = value.toInt() == Qt::Checked;
+  Q_EMIT dataChanged(index, index, {Qt::CheckStateRole});
+  return true;
+}
+
+Qt::ItemFlags InputsModel::flags(const QModelIndex& index) const {
+  auto flags = QAbstractTableModel::flags(index);
+  if (index.isValid() && index.column() == gradient) {
+    flags |= Qt::ItemIsUserCheckable;
+    if (!rows_[static_cast<std::size_t>(index.row())].differentiable) flags &= ~Qt::ItemIsEnabled;
+  }
+  return flags;
+}
+
+QVariant InputsModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+  static const std::array<const char*, columns> names{"Input", "dtype", "Shape", "Now from", "Gradient"};
+  return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
+}
+
+}  // namespace retrograd::views

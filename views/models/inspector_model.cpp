@@ -1,0 +1,268 @@
+#include "views/models/inspector_model.h"
+
+#include <QFileInfo>
+#include <QFont>
+
+#include "core/trace/printer.h"
+#include "views/models/format.h"
+#include "views/models/line_text.h"
+#include "views/session/selection.h"
+
+namespace retrograd::views {
+
+struct InspectorModel::Node {
+  QString label, text, tip;
+  BoundSymbolId op;
+  ValueId value;
+  Node* parent = nullptr;
+  int row = 0;
+  std::vector<std::unique_ptr<Node>> children;
+
+  Node* add(const QString& childLabel, const QString& childText = {}) {
+    auto child = std::make_unique<Node>();
+    child->label = childLabel;
+    child->text = childText;
+    child->parent = this;
+    child->row = static_cast<int>(children.size());
+    children.push_back(std::move(child));
+    return children.back().get();
+  }
+};
+
+/// Writes the sections of one op, one function a section.
+class InspectorModel::Filler {
+ public:
+  Filler(const OpenDocument& open, BoundSymbolId op, Node* root)
+      : open_(open), document_(*open.analysis->document), op_(op), bound_(document_.boundSymbol(op)), root_(root) {}
+
+  void run() {
+    opSection();
+    valuesSection();
+    originSection();
+    ruleSection();
+    savedSection();
+    sourceSection();
+  }
+
+ private:
+  QString nameOf(ValueId value) const { return QString::fromStdString(document_.displayName(value)); }
+
+  QString describe(ValueId value) const {
+    const auto& entry = document_.value(value);
+    auto text = nameOf(value);
+    if (entry.meta) text += QStringLiteral("  ") + typeText(document_.meta(entry.meta));
+    if (entry.kind != ValueKind::activation && entry.kind != ValueKind::gradient) text += QStringLiteral("  ") + toQt(name(entry.kind));
+    return text;
+  }
+
+  Node* addOp(Node* parent, const QString& label, BoundSymbolId op) const {
+    auto* node = parent->add(label, lineOf(document_, op, nullptr, true, false).text);
+    node->op = op;
+    return node;
+  }
+
+  void opSection() {
+    const auto& symbol = document_.symbol(bound_.symbol);
+    auto* section = root_->add(tr("Op"), lineOf(document_, op_, nullptr, true, false).text);
+    section->tip = QString::fromStdString(printCall(document_, op_));
+    section->op = op_;
+    if (bound_.name) section->add(tr("name"), toQt(document_.text(bound_.name)));
+    if (bound_.module) section->add(tr("module"), toQt(document_.text(bound_.module)));
+    if (!symbol.schema.empty()) section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
+    if (const auto position = open_.program.positionOf(op_)) {
+      const auto forward = open_.program.forwardSize();
+      section->add(tr("runs"), *position < forward ? tr("forward, op %1 of %2").arg(*position + 1).arg(forward)
+                                                   : tr("backward, op %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
+    }
+    QStringList effects;
+    if (bound_.effects & effect::writes) effects << tr("writes in place");
+    if (bound_.effects & effect::random) effects << tr("draws random numbers");
+    if (bound_.effects & effect::opaque) effects << tr("opaque");
+    if (bound_.effects & effect::view) effects << tr("view");
+    if (bound_.effects & effect::needsData) effects << tr("depends on data");
+    if (!bound_.gradMode) effects << tr("without gradient");
+    if (!effects.isEmpty()) section->add(tr("effects"), effects.join(QStringLiteral(", ")));
+  }
+
+  void valuesSection() {
+    Node* operands = nullptr;
+    Node* outputs = nullptr;
+    for (const auto& row : valueRows(document_, op_)) {
+      auto*& section = row.output ? outputs : operands;
+      if (!section) section = root_->add(row.output ? tr("Outputs") : tr("Operands"));
+      auto* node = section->add(QString::fromStdString(row.label), describe(row.value));
+      node->value = row.value;
+      node->op = document_.value(row.value).producer;
+      node->tip = node->op ? tr("Double click leads to the op that makes it") : QString();
+    }
+  }
+
+  void originSection() {
+    const auto& origin = bound_.origin;
+    if (origin.role == Role::none) return derivedSection();
+    auto* section = root_->add(tr("Origin"), origin.op ? operationName(document_, origin.op) : origin.value ? nameOf(origin.value) : tr("none"));
+    section->op = origin.op;
+    section->add(tr("role"), toQt(name(origin.role)));
+    if (origin.op) addOp(section, tr("operation"), origin.op);
+    const auto forward = open_.analysis->links.forwardOf(document_, op_);
+    if (forward && forward != op_) addOp(section, tr("forward op"), forward);
+    if (origin.op && origin.operand >= 0) section->add(tr("operand"), operandText(origin.op, origin.operand));
+    if (origin.op && origin.output >= 0) {
+      const auto outputs = document_.outputs(origin.op);
+      const auto i = static_cast<std::size_t>(origin.output);
+      section->add(tr("output"), i < outputs.size() && outputs[i] ? nameOf(outputs[i]) : QString::number(origin.output));
+    }
+    if (origin.value) {
+      auto* node = section->add(origin.role == Role::accumulation ? tr("sums the gradient of") : tr("gradient of"), describe(origin.value));
+      node->value = origin.value;
+      node->op = document_.value(origin.value).producer;
+    }
+    const auto terms = document_.terms(origin);
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      auto* node = section->add(tr("term %1").arg(i + 1), describe(terms[i]));
+      node->value = terms[i];
+      node->op = document_.value(terms[i]).producer;
+    }
+  }
+
+  QString operandText(BoundSymbolId operation, int operand) const {
+    int seen = -1;
+    for (const auto& row : valueRows(document_, operation)) {
+      if (row.output || !document_.isTensor(row.value)) continue;
+      if (++seen == operand) return QStringLiteral("%1: %2").arg(QString::fromStdString(row.label), describe(row.value));
+    }
+    return QString::number(operand);
+  }
+
+  void derivedSection() {
+    const auto derived = open_.analysis->links.derived(op_);
+    if (derived.empty()) return;
+    auto* section = root_->add(tr("Forward ops"));
+    for (auto op : derived)
+      if (!isBackwardRole(document_.boundSymbol(op).origin.role)) addOp(section, toQt(name(document_.boundSymbol(op).origin.role)), op);
+  }
+
+  /// The rule with its operands bound: every backward op that the operation leads to.
+  void ruleSection() {
+    const auto operation = OriginLinks::origin(document_, op_);
+    if (!operation) return;
+    Node* section = nullptr;
+    for (auto op : open_.analysis->links.derived(operation)) {
+      const auto& origin = document_.boundSymbol(op).origin;
+      if (!isBackwardRole(origin.role)) continue;
+      if (!section) section = root_->add(tr("Rule"), tr("backward of %1").arg(shortOpName(document_, operation)));
+      addOp(section, origin.operand >= 0 ? tr("operand %1").arg(origin.operand) : toQt(name(origin.role)), op);
+    }
+  }
+
+  void savedSection() {
+    Node* section = nullptr;
+    std::int64_t bytes = 0;
+    const auto isForward = !isBackwardRole(bound_.origin.role);
+    for (const auto& row : valueRows(document_, op_)) {
+      if (!open_.saved.contains(row.value) || row.output != isForward) continue;
+      if (!section) section = root_->add(isForward ? tr("Saved for the backward") : tr("Uses saved values"));
+      const auto& entry = document_.value(row.value);
+      const auto size = entry.storage ? document_.storage(entry.storage).bytes : 0;
+      bytes += size;
+      auto* node = section->add(nameOf(row.value), bytesText(size));
+      node->value = row.value;
+      node->op = entry.producer;
+      if (!isForward) continue;
+      for (auto user : backwardUsers(row.value)) addOp(node, tr("for"), user);
+    }
+    if (section) section->text = bytesText(bytes);
+  }
+
+  std::vector<BoundSymbolId> backwardUsers(ValueId value) const {
+    constexpr std::size_t most = 50;
+    std::vector<BoundSymbolId> users;
+    for (auto op : open_.analysis->backward.ops) {
+      const auto operands = document_.operands(op);
+      if (std::find(operands.begin(), operands.end(), value) == operands.end()) continue;
+      users.push_back(op);
+      if (users.size() == most) break;
+    }
+    return users;
+  }
+
+  void sourceSection() {
+    auto id = bound_.source;
+    if (!id && bound_.origin.op) id = document_.boundSymbol(bound_.origin.op).source;
+    const auto& stack = document_.source(id);
+    if (stack.empty()) return;
+    const auto& inner = stack.back();
+    const auto place = [](const SourceFrame& frame) {
+      return QStringLiteral("%1:%2").arg(QFileInfo(QString::fromStdString(frame.file)).fileName()).arg(frame.line);
+    };
+    auto* section = root_->add(tr("Source"), place(inner));
+    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
+      auto* node = section->add(place(*frame), QString::fromStdString(frame->code.empty() ? frame->function : frame->code));
+      node->tip = QStringLiteral("%1:%2, %3\n%4").arg(QString::fromStdString(frame->file)).arg(frame->line).arg(QString::fromStdString(frame->function), QString::fromStdString(frame->code));
+    }
+  }
+
+  const OpenDocument& open_;
+  const Document& document_;
+  BoundSymbolId op_;
+  const BoundSymbol& bound_;
+  Node* root_;
+};
+
+InspectorModel::InspectorModel(QObject* parent) : QAbstractItemModel(parent), root_(std::make_unique<Node>()) {}
+InspectorModel::~InspectorModel() = default;
+
+void InspectorModel::show(std::shared_ptr<const OpenDocument> document, BoundSymbolId op) {
+  beginResetModel();
+  root_ = std::make_unique<Node>();
+  if (document && op) Filler(*document, op, root_.get()).run();
+  endResetModel();
+}
+
+const InspectorModel::Node* InspectorModel::nodeOf(const QModelIndex& index) const {
+  return index.isValid() ? static_cast<const Node*>(index.internalPointer()) : root_.get();
+}
+
+QModelIndex InspectorModel::index(int row, int column, const QModelIndex& parent) const {
+  if (!hasIndex(row, column, parent)) return {};
+  return createIndex(row, column, nodeOf(parent)->children[static_cast<std::size_t>(row)].get());
+}
+
+QModelIndex InspectorModel::parent(const QModelIndex& child) const {
+  if (!child.isValid()) return {};
+  auto* parent = nodeOf(child)->parent;
+  return parent == root_.get() ? QModelIndex() : createIndex(parent->row, 0, parent);
+}
+
+int InspectorModel::rowCount(const QModelIndex& parent) const {
+  return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size());
+}
+
+int InspectorModel::columnCount(const QModelIndex&) const { return 2; }
+
+QVariant InspectorModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  const auto* node = nodeOf(index);
+  switch (role) {
+    case Qt::DisplayRole: return index.column() == 0 ? node->label : node->text;
+    case Qt::TextAlignmentRole: return QVariant(Qt::AlignLeft | Qt::AlignTop);
+    case Qt::ToolTipRole: return node->tip.isEmpty() ? node->text : node->tip;
+    case Qt::AccessibleTextRole: return node->label + QStringLiteral(": ") + node->text;
+    case Qt::FontRole: {
+      if (node->parent != root_.get() || index.column() != 0) return {};
+      QFont font;
+      font.setBold(true);
+      return font;
+    }
+    case opRole: return node->op.index;
+    case valueRole: return node->value.index;
+    default: return {};
+  }
+}
+
+QVariant InspectorModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+  return section == 0 ? tr("What") : tr("How it is");
+}
+
+}  // namespace retrograd::views

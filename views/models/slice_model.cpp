@@ -1,0 +1,119 @@
+#include "views/models/slice_model.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+template <class T>
+T read(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+/// A small float of `exponentBits` and `mantissaBits`. Without infinities all but one pattern of the top exponent are numbers.
+double smallFloat(unsigned bits, int exponentBits, int mantissaBits, int bias, bool infinities) {
+  const int sign = (bits >> (exponentBits + mantissaBits)) & 1 ? -1 : 1;
+  const int exponent = static_cast<int>(bits >> mantissaBits) & ((1 << exponentBits) - 1);
+  const int mantissa = static_cast<int>(bits) & ((1 << mantissaBits) - 1);
+  if (infinities && exponent == (1 << exponentBits) - 1)
+    return mantissa ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+  const double fraction = static_cast<double>(mantissa) / (1 << mantissaBits);
+  return exponent == 0 ? sign * std::ldexp(fraction, 1 - bias) : sign * std::ldexp(1 + fraction, exponent - bias);
+}
+
+double float8(DType dtype, unsigned bits) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  switch (dtype) {
+    case DType::f8e4m3fn: return (bits & 0x7f) == 0x7f ? nan : smallFloat(bits, 4, 3, 7, false);
+    case DType::f8e5m2: return smallFloat(bits, 5, 2, 15, true);
+    case DType::f8e4m3fnuz: return bits == 0x80 ? nan : smallFloat(bits, 4, 3, 8, false);
+    case DType::f8e5m2fnuz: return bits == 0x80 ? nan : smallFloat(bits, 5, 2, 16, false);
+    default: return bits == 0xff ? nan : std::ldexp(1.0, static_cast<int>(bits) - 127);  // f8e8m0fnu
+  }
+}
+
+QString complexText(double real, double imaginary) {
+  const auto sign = std::signbit(imaginary) ? QStringLiteral("-") : QStringLiteral("+");
+  return numberText(real) + sign + numberText(std::abs(imaginary)) + QLatin1Char('j');
+}
+
+}  // namespace
+
+QString elementText(const TensorData& data, std::int64_t element) {
+  const auto dtype = data.meta.dtype;
+  const auto* at = data.data + element * itemSize(dtype);
+  switch (dtype) {
+    case DType::b8: return read<std::uint8_t>(at) ? QStringLiteral("True") : QStringLiteral("False");
+    case DType::u8: return QString::number(read<std::uint8_t>(at));
+    case DType::i8: return QString::number(read<std::int8_t>(at));
+    case DType::i16: return QString::number(read<std::int16_t>(at));
+    case DType::u16: return QString::number(read<std::uint16_t>(at));
+    case DType::i32: return QString::number(read<std::int32_t>(at));
+    case DType::u32: return QString::number(read<std::uint32_t>(at));
+    case DType::i64: return QString::number(read<std::int64_t>(at));
+    case DType::u64: return QString::number(read<std::uint64_t>(at));
+    case DType::f16: return numberText(smallFloat(read<std::uint16_t>(at), 5, 10, 15, true));
+    case DType::bf16: return numberText(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(at)) << 16)));
+    case DType::f32: return numberText(static_cast<double>(read<float>(at)));
+    case DType::f64: return numberText(read<double>(at));
+    case DType::c32: return complexText(smallFloat(read<std::uint16_t>(at), 5, 10, 15, true), smallFloat(read<std::uint16_t>(at + 2), 5, 10, 15, true));
+    case DType::c64: return complexText(static_cast<double>(read<float>(at)), static_cast<double>(read<float>(at + 4)));
+    case DType::c128: return complexText(read<double>(at), read<double>(at + 8));
+    default: return numberText(float8(dtype, read<std::uint8_t>(at)));
+  }
+}
+
+void SliceModel::setData(TensorData data) {
+  beginResetModel();
+  data_ = std::move(data);
+  leading_.assign(leadingSizes().size(), 0);
+  endResetModel();
+}
+
+std::vector<std::int64_t> SliceModel::leadingSizes() const {
+  const auto& sizes = data_.meta.sizes;
+  return sizes.size() <= 2 ? std::vector<std::int64_t>() : std::vector<std::int64_t>(sizes.begin(), sizes.end() - 2);
+}
+
+void SliceModel::setLeading(std::size_t dim, std::int64_t index) {
+  leading_[dim] = index;
+  if (rowCount() > 0 && columnCount() > 0) Q_EMIT dataChanged(this->index(0, 0), this->index(rowCount() - 1, columnCount() - 1));
+}
+
+std::int64_t SliceModel::rows() const {
+  const auto& sizes = data_.meta.sizes;
+  return sizes.size() < 2 ? 1 : sizes[sizes.size() - 2];
+}
+
+std::int64_t SliceModel::columns() const { return data_.meta.sizes.empty() ? 1 : data_.meta.sizes.back(); }
+
+int SliceModel::rowCount(const QModelIndex& parent) const {
+  if (parent.isValid() || !data_.data || data_.meta.elements() == 0) return 0;
+  return static_cast<int>(std::min(rows(), most));
+}
+
+int SliceModel::columnCount(const QModelIndex& parent) const {
+  if (parent.isValid() || !data_.data || data_.meta.elements() == 0) return 0;
+  return static_cast<int>(std::min(columns(), most));
+}
+
+QVariant SliceModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
+  if (role != Qt::DisplayRole) return {};
+  std::int64_t element = 0;
+  for (std::size_t i = 0; i < leading_.size(); ++i) element = element * data_.meta.sizes[i] + leading_[i];
+  element = (element * rows() + index.row()) * columns() + index.column();
+  return elementText(data_, element);
+}
+
+QVariant SliceModel::headerData(int section, Qt::Orientation, int role) const { return role == Qt::DisplayRole ? QVariant(section) : QVariant(); }
+
+}  // namespace retrograd::views

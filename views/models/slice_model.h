@@ -1,0 +1,42 @@
+#pragma once
+#include <QAbstractTableModel>
+#include <vector>
+
+#include "core/trace/tensor_data.h"
+
+namespace retrograd::views {
+
+/// One element of contiguous data as text.
+QString elementText(const TensorData& data, std::int64_t element);
+
+/// The last two dims of a tensor at chosen leading indices. Reads elements as the view asks for them, so size costs nothing; at
+/// most `most` rows and columns are shown.
+class SliceModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  static constexpr std::int64_t most = 100000;
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  /// Contiguous data on the CPU; null data shows nothing. The leading indices start at 0.
+  void setData(TensorData data);
+  /// Sizes of the dims before the last two.
+  std::vector<std::int64_t> leadingSizes() const;
+  void setLeading(std::size_t dim, std::int64_t index);
+
+  using QAbstractTableModel::setData;
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  std::int64_t rows() const;
+  std::int64_t columns() const;
+
+  TensorData data_;
+  std::vector<std::int64_t> leading_;
+};
+
+}  // namespace retrograd::views

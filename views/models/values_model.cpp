@@ -1,0 +1,107 @@
+#include "views/models/values_model.h"
+
+#include <QFont>
+
+#include "core/trace/printer.h"
+#include "views/models/format.h"
+#include "views/models/inspector_model.h"
+
+namespace retrograd::views {
+
+void ValuesModel::expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op) {
+  beginResetModel();
+  document_ = std::move(document);
+  rows_ = document_ && op ? valueRows(*document_->analysis->document, op) : std::vector<ValueRow>();
+  answered_ = false;
+  endResetModel();
+}
+
+void ValuesModel::setReport(std::shared_ptr<const ValueReport> report) {
+  const bool sameRows = std::equal(rows_.begin(), rows_.end(), report->rows.begin(), report->rows.end(),
+                                   [](const ValueRow& a, const ValueRow& b) { return a.value == b.value && a.output == b.output; });
+  if (!sameRows) beginResetModel();
+  rows_ = report->rows;
+  answered_ = true;
+  if (!sameRows) return endResetModel();
+  // The same rows with new numbers: the view's selection and scroll position stay.
+  if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+}
+
+ValueId ValuesModel::valueAt(int row) const {
+  return row >= 0 && row < rowCount() ? rows_[static_cast<std::size_t>(row)].value : ValueId();
+}
+
+int ValuesModel::rowOf(ValueId value) const {
+  for (std::size_t i = 0; i < rows_.size(); ++i)
+    if (rows_[i].value == value) return static_cast<int>(i);
+  return -1;
+}
+
+int ValuesModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int ValuesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
+
+QString ValuesModel::number(const ValueRow& row, int column) const {
+  if (!row.statistics) return {};
+  const auto& s = *row.statistics;
+  switch (column) {
+    case least: return numberText(s.min);
+    case greatest: return numberText(s.max);
+    case mean: return numberText(s.mean);
+    case deviation: return numberText(s.standardDeviation);
+    case norm: return numberText(s.norm);
+    case nan: return QString::number(s.nan);
+    case inf: return QString::number(s.inf);
+    case zeros: return QString::number(s.zeros);
+    default: return {};
+  }
+}
+
+QString ValuesModel::text(const ValueRow& row, int column) const {
+  const auto& document = *document_->analysis->document;
+  const auto& entry = document.value(row.value);
+  // At run time a dynamic size has its number: the present value's shape wins over the trace's.
+  const auto* meta = row.state.present && !row.state.number ? &row.state.meta : entry.meta ? &document.meta(entry.meta) : nullptr;
+  switch (column) {
+    case label: return (row.output ? tr("out  ") : tr("in  ")) + QString::fromStdString(row.label);
+    case valueName: return QString::fromStdString(document.displayName(row.value));
+    case type: return meta ? toQt(torchName(meta->dtype)) + QLatin1Char(' ') + shapeText(*meta) : tr("number");
+    case state:
+      if (row.state.number) return QString::fromStdString(printArgument(document, *row.state.number, {}));
+      if (row.state.present) return tr("present");
+      return answered_ ? QString::fromStdString(row.state.reason) : QString();
+    default: return number(row, column);
+  }
+}
+
+QVariant ValuesModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || !document_) return {};
+  const auto& row = rows_[static_cast<std::size_t>(index.row())];
+  const bool bad = row.statistics && row.statistics->nan + row.statistics->inf > 0;
+  switch (role) {
+    case Qt::DisplayRole: {
+      const auto shown = text(row, index.column());
+      const bool marks = bad && ((index.column() == nan && row.statistics->nan) || (index.column() == inf && row.statistics->inf));
+      return marks ? QStringLiteral("! ") + shown : shown;
+    }
+    case Qt::ToolTipRole: return text(row, index.column());
+    case Qt::TextAlignmentRole:
+      return QVariant(index.column() >= least ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+    case Qt::FontRole: {
+      if (!bad || (index.column() != nan && index.column() != inf)) return {};
+      QFont font;
+      font.setBold(true);
+      return font;
+    }
+    case opRole: return document_->analysis->document->value(row.value).producer.index;
+    case valueRole: return row.value.index;
+    default: return {};
+  }
+}
+
+QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+  static const std::array<const char*, columns> names{"Operand", "Value", "Type", "State", "Min", "Max", "Mean", "Std", "Norm", "NaN", "Inf", "Zeros"};
+  return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,38 @@
+#pragma once
+#include <QAbstractTableModel>
+#include <memory>
+
+#include "views/session/document_controller.h"
+
+namespace retrograd::views {
+
+/// Operands and outputs of the selected op with state and statistics, one a row.
+class ValuesModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { label, valueName, type, state, least, greatest, mean, deviation, norm, nan, inf, zeros, columns };
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  /// Rows of the op without states, to show before the worker has answered.
+  void expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op);
+  void setReport(std::shared_ptr<const ValueReport> report);
+  ValueId valueAt(int row) const;
+  int rowOf(ValueId value) const;   ///< -1 when it is not here
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  QString text(const ValueRow& row, int column) const;
+  QString number(const ValueRow& row, int column) const;
+
+  std::shared_ptr<const OpenDocument> document_;
+  std::vector<ValueRow> rows_;
+  bool answered_ = false;
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,53 @@
+#include "views/recent_files.h"
+
+#include <QDir>
+#include <QFileInfo>
+
+namespace retrograd::views {
+namespace {
+
+constexpr int limit = 10;
+const QString settingsKey = QStringLiteral("recent");
+
+}  // namespace
+
+RecentFiles::RecentFiles(QSettings* settings, QWidget* parent) : QMenu(tr("Open &Recent"), parent), settings_(settings) {
+  setToolTipsVisible(true);
+  // Another window may have added to the list.
+  connect(this, &QMenu::aboutToShow, this, &RecentFiles::fill);
+  fill();
+}
+
+QStringList RecentFiles::paths() const { return settings_->value(settingsKey).toStringList(); }
+
+void RecentFiles::add(const QString& path) {
+  auto list = paths();
+  const auto absolute = QFileInfo(path).absoluteFilePath();
+  list.removeAll(absolute);
+  list.prepend(absolute);
+  settings_->setValue(settingsKey, list.mid(0, limit));
+  fill();
+}
+
+void RecentFiles::fill() {
+  clear();
+  int number = 1;
+  for (const auto& path : paths()) {
+    const QFileInfo info(path);
+    // Models are often all called model.pt2: the folder tells them apart.
+    const auto name = QStringLiteral("%1/%2").arg(info.dir().dirName(), info.fileName());
+    auto* action = addAction(QStringLiteral("&%1  %2").arg(number++ % 10).arg(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&"))));
+    action->setToolTip(path);
+    action->setStatusTip(path);
+    connect(action, &QAction::triggered, this, [this, path] { Q_EMIT chosen(path); });
+  }
+  if (isEmpty()) addAction(tr("No file was opened yet"))->setEnabled(false);
+  addSeparator();
+  auto* clearAction = addAction(tr("&Clear the List"), this, [this] {
+    settings_->remove(settingsKey);
+    fill();
+  });
+  clearAction->setEnabled(!paths().isEmpty());
+}
+
+}  // namespace retrograd::views

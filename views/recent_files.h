@@ -1,0 +1,25 @@
+#pragma once
+#include <QMenu>
+#include <QSettings>
+
+namespace retrograd::views {
+
+/// The menu of files opened lately, newest first; kept in the settings.
+class RecentFiles : public QMenu {
+  Q_OBJECT
+
+ public:
+  RecentFiles(QSettings* settings, QWidget* parent);
+  void add(const QString& path);
+  QStringList paths() const;
+
+ Q_SIGNALS:
+  void chosen(const QString& path);
+
+ private:
+  void fill();
+
+  QSettings* settings_;
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,343 @@
+#include "views/session/document_controller.h"
+
+#include <QFileInfo>
+#include <utility>
+
+#include "views/models/format.h"
+
+namespace retrograd::views {
+
+/// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it.
+struct DocumentController::Slot {
+  std::unique_ptr<Runner> runner;
+};
+
+/// What an open brings back.
+struct DocumentController::Opened {
+  std::shared_ptr<OpenDocument> document;
+  std::shared_ptr<Slot> slot;
+};
+
+namespace {
+
+const QString openTag = QStringLiteral("open");
+const QString runTag = QStringLiteral("run");
+const QString valuesTag = QStringLiteral("values");
+const QString breakTag = QStringLiteral("breakpoints");
+const QString badTag = QStringLiteral("bad numbers");
+
+QString fileName(const std::string& path) { return QFileInfo(toQt(path)).fileName(); }
+
+/// Indexes an analysis for the listings; on the worker, as it walks every op.
+std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, const OpenRequest& request, const Progress& progress) {
+  auto document = std::make_shared<OpenDocument>();
+  document->request = request;
+  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+    document->traces[static_cast<std::size_t>(kind)] = indexTrace(analysis, kind, progress);
+  document->saved = savedValues(*analysis);
+  document->program = Program(analysis);
+  document->analysis = std::move(analysis);
+  return document;
+}
+
+}  // namespace
+
+DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine, ExecutionState* execution, QObject* parent)
+    : QObject(parent), worker_(std::move(worker)), engine_(std::move(engine)), execution_(execution) {}
+
+DocumentController::~DocumentController() {
+  worker_->cancelAll(this);
+  discard(std::exchange(slot_, nullptr));
+}
+
+void DocumentController::open(const OpenRequest& request) { startOpen(request, false); }
+
+void DocumentController::reload() {
+  if (document_) startOpen(document_->request, true);
+}
+
+void DocumentController::startOpen(const OpenRequest& request, bool keepMarks) {
+  stop();
+  const auto number = ++openNumber_;
+  opening_ = true;
+  Q_EMIT openingChanged();
+  Worker::Job job;
+  job.tag = openTag;
+  job.title = tr("Opening %1").arg(fileName(request.path));
+  job.replaceRunning = true;
+  job.work = [this, number, engine = engine_, request, keepMarks](const Progress& progress) -> Worker::Deliver {
+    auto opened = std::make_shared<Opened>();
+    auto analysis = engine->open(request, progress);
+    progress.at("listings", 0.95);
+    opened->document = prepare(analysis, request, progress);
+    opened->slot = std::make_shared<Slot>();
+    if (!analysis->derived()) {
+      opened->document->noRunReason = tr("There is no forward and backward to run: see Problems");
+    } else {
+      try {
+        opened->slot->runner = engine->run(analysis);
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::cancelled) throw;
+        opened->document->noRunReason = QString::fromStdString(error.what());
+      }
+    }
+    return [this, number, opened, keepMarks] {
+      if (number != openNumber_) return discard(opened->slot);
+      opening_ = false;
+      publish(opened, keepMarks);
+      Q_EMIT openingChanged();
+    };
+  };
+  job.failed = [this, number, path = toQt(request.path)](const Error& error) {
+    if (number != openNumber_) return;
+    opening_ = false;
+    Q_EMIT openingChanged();
+    if (error.code() != ErrorCode::cancelled) Q_EMIT openFailed(QString::fromStdString(error.what()), path);
+  };
+  worker_->post(this, std::move(job));
+}
+
+void DocumentController::publish(const std::shared_ptr<Opened>& opened, bool keepMarks) {
+  std::set<BoundSymbolId> breakpoints;
+  if (keepMarks && document_) {
+    std::vector<OpKey> keys;
+    for (auto op : execution_->breakpoints()) keys.push_back(keyOf(*document_->analysis, op));
+    for (auto op : findKeys(*opened->document->analysis, keys))
+      if (opened->document->program.executed(op)) breakpoints.insert(op);
+  }
+  discard(std::exchange(slot_, nullptr));
+  slot_ = opened->slot;
+  opened->document->generation = ++generation_;
+  document_ = opened->document;
+  goal_ = 0;
+  Execution execution;
+  execution.available = opened->document->noRunReason.isEmpty();
+  execution.unavailableReason = opened->document->noRunReason;
+  execution.size = document_->program.size();
+  execution.forwardSize = document_->program.forwardSize();
+  execution.current = document_->program.opAt(0);
+  execution.breakOnBadNumber = execution_->now().breakOnBadNumber;
+  // The document comes first: who hears of new breakpoints looks them up in it.
+  breakpointsMatch_ = false;
+  Q_EMIT documentChanged();
+  breakpointsMatch_ = true;
+  execution_->setBreakpoints(std::move(breakpoints));
+  execution_->set(execution);
+  pushBreakpoints();
+  if (execution.breakOnBadNumber) setBreakOnBadNumber(true);
+}
+
+void DocumentController::cancelOpen() {
+  if (!opening_) return;
+  ++openNumber_;
+  opening_ = false;
+  worker_->cancel(this, openTag);
+  Q_EMIT openingChanged();
+}
+
+void DocumentController::close() {
+  cancelOpen();
+  worker_->cancelAll(this);
+  discard(std::exchange(slot_, nullptr));
+  ++generation_;
+  document_.reset();
+  execution_->setBreakpoints({});
+  Execution execution;
+  execution.breakOnBadNumber = execution_->now().breakOnBadNumber;
+  Q_EMIT documentChanged();
+  execution_->set(execution);
+}
+
+void DocumentController::discard(std::shared_ptr<Slot> slot) {
+  if (!slot) return;
+  Worker::Job job;
+  job.work = [slot = std::move(slot)](const Progress&) -> Worker::Deliver {
+    slot->runner.reset();
+    return {};
+  };
+  worker_->post(nullptr, std::move(job));
+}
+
+void DocumentController::stepInto() { walkTo(std::min(goal_ + 1, execution_->now().size)); }
+void DocumentController::stepIntoBack() { walkTo(goal_ == 0 ? 0 : goal_ - 1); }
+
+void DocumentController::stepOver() {
+  if (document_) walkTo(document_->program.stepOver(goal_, execution_->breakpoints()));
+}
+
+void DocumentController::stepOverBack() {
+  if (document_) walkTo(document_->program.stepOverBack(goal_, execution_->breakpoints()));
+}
+
+void DocumentController::walkTo(std::size_t goal) {
+  if (!document_) return;
+  command(tr("Step"), true, goal, [goal, document = document_](Runner& runner, const Progress& progress) {
+    auto reason = StopReason::step;
+    const auto from = runner.position();
+    while (runner.position() != goal && reason != StopReason::badNumber) {
+      const bool ahead = runner.position() < goal;
+      const auto op = document->program.opAt(ahead ? runner.position() : runner.position() - 1);
+      const auto done = ahead ? runner.position() - from : from - runner.position();
+      const auto all = ahead ? goal - from : from - goal;
+      progress.at(document->analysis->document->opName(op), static_cast<double>(done) / static_cast<double>(all));
+      reason = ahead ? runner.step() : runner.stepBack();
+    }
+    return reason;
+  });
+}
+
+void DocumentController::continueForward() {
+  command(tr("Run"), false, execution_->now().size, [](Runner& runner, const Progress& progress) { return runner.continueForward(progress); });
+}
+
+void DocumentController::continueBackward() {
+  command(tr("Run back"), false, 0, [](Runner& runner, const Progress& progress) { return runner.continueBackward(progress); });
+}
+
+void DocumentController::runTo(BoundSymbolId op) {
+  if (!document_) return;
+  if (const auto position = document_->program.positionOf(op)) runToPosition(*position);
+}
+
+void DocumentController::runToPosition(std::size_t position) {
+  command(tr("Run to cursor"), false, position,
+          [position](Runner& runner, const Progress& progress) { return runner.runTo(position, progress); });
+}
+
+void DocumentController::restart() {
+  command(tr("Restart"), false, 0, [](Runner& runner, const Progress&) {
+    runner.restart();
+    return StopReason::start;
+  });
+}
+
+void DocumentController::stop() {
+  worker_->cancel(this, runTag);
+  worker_->cancel(this, valuesTag);
+}
+
+void DocumentController::command(const QString& title, bool walking, std::size_t goal, Command command) {
+  if (!document_ || !execution_->now().available) return;
+  goal_ = goal;
+  auto execution = execution_->now();
+  execution.running = true;
+  execution.walking = walking;
+  execution.error.clear();
+  execution.failed = {};
+  execution_->set(execution);
+  worker_->cancel(this, valuesTag);  // values of a position that is being left
+  Worker::Job job;
+  job.tag = runTag;
+  job.title = title;
+  job.work = [this, slot = slot_, generation = generation_, command = std::move(command)](const Progress& progress) -> Worker::Deliver {
+    auto& runner = *slot->runner;
+    auto reason = StopReason::step;
+    QString error;
+    try {
+      reason = command(runner, progress);
+    } catch (const Error& e) {
+      reason = e.code() == ErrorCode::cancelled ? StopReason::cancelled : StopReason::error;
+      if (reason == StopReason::error) error = QString::fromStdString(e.what());
+    }
+    const auto position = runner.position();
+    const auto live = runner.liveBytes(), peak = runner.peakBytes();
+    return [=, this] {
+      if (generation == generation_) commandDone(position, reason, live, peak, error);
+    };
+  };
+  job.failed = [this, generation = generation_](const Error& error) {
+    if (generation != generation_ || worker_->busy(this, runTag)) return;
+    const auto& now = execution_->now();
+    const bool stopped = error.code() == ErrorCode::cancelled;
+    commandDone(now.position, stopped ? StopReason::cancelled : StopReason::error, now.liveBytes, now.peakBytes,
+                stopped ? QString() : QString::fromStdString(error.what()));
+  };
+  worker_->post(this, std::move(job));
+}
+
+void DocumentController::commandDone(std::size_t position, StopReason reason, std::int64_t live, std::int64_t peak, const QString& error) {
+  const bool stopped = reason == StopReason::badNumber || reason == StopReason::error || reason == StopReason::cancelled;
+  if (stopped) worker_->cancel(this, runTag);  // further steps were meant from where this one would have led
+  auto execution = execution_->now();
+  execution.running = !stopped && worker_->busy(this, runTag);
+  if (!execution.running) goal_ = position;
+  execution.position = position;
+  execution.current = document_->program.opAt(position);
+  execution.reason = reason;
+  execution.liveBytes = live;
+  execution.peakBytes = peak;
+  execution.error = error;
+  execution.failed = error.isEmpty() ? BoundSymbolId() : execution.current;
+  if (reason == StopReason::badNumber && position > 0) execution.bad.insert(document_->program.opAt(position - 1));
+  execution_->set(execution);
+  if (!error.isEmpty()) Q_EMIT runFailed(error);
+}
+
+bool DocumentController::toggleBreakpoint(BoundSymbolId op, QString* problem) {
+  const auto target = document_ ? document_->program.executed(op) : BoundSymbolId();
+  if (!target) {
+    if (problem) *problem = tr("This op is not among those that run, so it takes no breakpoint");
+    return false;
+  }
+  auto breakpoints = execution_->breakpoints();
+  const bool on = !breakpoints.erase(target);
+  if (on) breakpoints.insert(target);
+  execution_->setBreakpoints(std::move(breakpoints));
+  onRunner(breakTag + QString::number(target.index), [target, on](Runner& runner) { runner.setBreakpoint(target, on); });
+  return true;
+}
+
+void DocumentController::pushBreakpoints() {
+  if (execution_->breakpoints().empty()) return;
+  onRunner(breakTag, [breakpoints = execution_->breakpoints()](Runner& runner) {
+    for (auto op : breakpoints) runner.setBreakpoint(op, true);
+  });
+}
+
+void DocumentController::setBreakOnBadNumber(bool on) {
+  auto execution = execution_->now();
+  execution.breakOnBadNumber = on;
+  execution_->set(execution);
+  onRunner(badTag, [on](Runner& runner) { runner.setBreakOnBadNumber(on); });
+}
+
+void DocumentController::onRunner(const QString& tag, std::function<void(Runner&)> change) {
+  if (!slot_) return;
+  Worker::Job job;
+  job.tag = tag;
+  job.work = [slot = slot_, change = std::move(change)](const Progress&) -> Worker::Deliver {
+    if (slot->runner) change(*slot->runner);
+    return {};
+  };
+  worker_->post(this, std::move(job));
+}
+
+void DocumentController::requestValues(BoundSymbolId op, ValueId detail) {
+  if (!document_ || !op || !slot_) return;
+  Worker::Job job;
+  job.tag = valuesTag;
+  job.title = tr("Values");
+  job.replaceRunning = true;
+  job.work = [this, slot = slot_, generation = generation_, document = document_->analysis->document, op, detail](
+                 const Progress& progress) -> Worker::Deliver {
+    auto report = std::make_shared<ValueReport>();
+    if (slot->runner) {
+      *report = reportValues(*slot->runner, *document, op, detail, progress);
+    } else {
+      report->op = op;
+      report->rows = valueRows(*document, op);
+      for (auto& row : report->rows) row.state.reason = "the document cannot be run";
+    }
+    return [this, generation, report] {
+      if (generation == generation_) Q_EMIT valuesReady(report);
+    };
+  };
+  job.failed = [this, generation = generation_](const Error& error) {
+    if (generation == generation_ && error.code() != ErrorCode::cancelled) Q_EMIT valuesFailed(QString::fromStdString(error.what()));
+  };
+  worker_->post(this, std::move(job));
+}
+
+void DocumentController::cancelValues() { worker_->cancel(this, valuesTag); }
+
+}  // namespace retrograd::views

@@ -1,0 +1,57 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/debug/session.h"
+
+namespace retrograd::views {
+
+/// Where the user inputs of a computation come from.
+enum class InputSource { sample, drawn, file };
+
+/// What to open and with which inputs.
+struct OpenRequest {
+  std::string path;
+  InputSource source = InputSource::sample;
+  std::string inputFile;   ///< safetensors with one tensor an input, for InputSource::file
+  std::uint64_t seed = 0;
+  std::optional<std::vector<std::string>> gradInputs;  ///< as AnalysisOptions::gradInputs
+};
+
+/// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual std::size_t position() const = 0;
+  virtual StopReason step() = 0;
+  virtual StopReason stepBack() = 0;
+  virtual StopReason runTo(std::size_t position, const Progress&) = 0;
+  virtual StopReason continueForward(const Progress&) = 0;
+  virtual StopReason continueBackward(const Progress&) = 0;
+  virtual void restart() = 0;
+  virtual void setBreakpoint(BoundSymbolId op, bool on) = 0;
+  virtual void setBreakOnBadNumber(bool on) = 0;
+  virtual ValueState state(ValueId) const = 0;
+  virtual TensorStatistics statistics(ValueId) const = 0;
+  virtual TensorData contents(ValueId) const = 0;
+  virtual std::vector<std::int64_t> histogram(ValueId, int bins) const = 0;
+  virtual std::int64_t liveBytes() const = 0;
+  virtual std::int64_t peakBytes() const = 0;
+};
+
+/// What stands behind the window: opens files and runs them. Called on the worker only. Tests put their own in its place.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  /// Throws Error as openModel() does.
+  virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) = 0;
+  /// Throws Error where the analysis cannot be run.
+  virtual std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) = 0;
+};
+
+/// The engine over LibTorch; in a build without LibTorch, one whose open() throws Error(badUse) saying so.
+std::shared_ptr<Engine> liveEngine();
+
+}  // namespace retrograd::views

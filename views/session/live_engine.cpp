@@ -1,0 +1,55 @@
+#include "core/formats/safetensors.h"
+#include "core/tracing/op_table.h"
+#include "views/session/engine.h"
+
+namespace retrograd::views {
+namespace {
+
+/// Session as Runner.
+class SessionRunner : public Runner {
+ public:
+  explicit SessionRunner(std::shared_ptr<const Analysis> analysis) : session_(std::move(analysis)) {}
+  std::size_t position() const override { return session_.position(); }
+  StopReason step() override { return session_.step(); }
+  StopReason stepBack() override { return session_.stepBack(); }
+  StopReason runTo(std::size_t position, const Progress& progress) override { return session_.runTo(position, progress); }
+  StopReason continueForward(const Progress& progress) override { return session_.continueForward(progress); }
+  StopReason continueBackward(const Progress& progress) override { return session_.continueBackward(progress); }
+  void restart() override { session_.restart(); }
+  void setBreakpoint(BoundSymbolId op, bool on) override { session_.setBreakpoint(op, on); }
+  void setBreakOnBadNumber(bool on) override { session_.setBreakOnBadNumber(on); }
+  ValueState state(ValueId value) const override { return session_.state(value); }
+  TensorStatistics statistics(ValueId value) const override { return session_.statistics(value); }
+  TensorData contents(ValueId value) const override { return session_.contents(value); }
+  std::vector<std::int64_t> histogram(ValueId value, int bins) const override { return session_.histogram(value, bins); }
+  std::int64_t liveBytes() const override { return session_.liveBytes(); }
+  std::int64_t peakBytes() const override { return session_.peakBytes(); }
+
+ private:
+  Session session_;
+};
+
+class LiveEngine : public Engine {
+ public:
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override {
+    AnalysisOptions options;
+    options.seed = request.seed;
+    options.gradInputs = request.gradInputs;
+    if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
+    if (request.source != InputSource::drawn) return openModel(request.path, options, progress);
+    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis.
+    auto file = readModelFile(request.path, lookupSymbol, progress);
+    file.sampleInputs.clear();
+    return analyse(std::move(file), options, progress);
+  }
+
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
+    return std::make_unique<SessionRunner>(std::move(analysis));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Engine> liveEngine() { return std::make_shared<LiveEngine>(); }
+
+}  // namespace retrograd::views

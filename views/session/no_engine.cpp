@@ -1,0 +1,19 @@
+#include "views/session/engine.h"
+
+namespace retrograd::views {
+namespace {
+
+/// Stands in for LibTorch in a build without it.
+class NoEngine : public Engine {
+ public:
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress&) override {
+    throw Error(ErrorCode::badUse, "this build has no LibTorch and opens no models", request.path);
+  }
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) override { throw Error(ErrorCode::badUse, "this build has no LibTorch"); }
+};
+
+}  // namespace
+
+std::shared_ptr<Engine> liveEngine() { return std::make_shared<NoEngine>(); }
+
+}  // namespace retrograd::views

@@ -1,0 +1,73 @@
+#include "views/session/value_report.h"
+
+#include <algorithm>
+
+namespace retrograd::views {
+namespace {
+
+/// Names the holes of a call after the schema's arguments: "self", "tensors[1]".
+void nameHoles(const Argument& argument, const std::string& name, std::vector<std::string>& labels) {
+  if (argument.kind == Argument::Kind::operand) {
+    const auto hole = static_cast<std::size_t>(argument.integer);
+    if (hole < labels.size() && labels[hole].empty()) labels[hole] = name;
+  }
+  for (std::size_t i = 0; i < argument.items.size(); ++i) nameHoles(argument.items[i], name + "[" + std::to_string(i) + "]", labels);
+}
+
+std::vector<std::string> operandLabels(const Document& document, BoundSymbolId op) {
+  const auto& bound = document.boundSymbol(op);
+  const auto& pattern = document.pattern(bound.pattern);
+  const auto& schema = document.symbol(bound.symbol).arguments;
+  std::vector<std::string> labels(document.operands(op).size());
+  for (std::size_t i = 0; i < pattern.arguments.size(); ++i) {
+    const auto name = i < schema.size() ? schema[i].name : i < pattern.names.size() ? pattern.names[i] : std::string();
+    nameHoles(pattern.arguments[i], name.empty() ? "operand " + std::to_string(i) : name, labels);
+  }
+  return labels;
+}
+
+}  // namespace
+
+std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op) {
+  std::vector<ValueRow> rows;
+  const auto labels = operandLabels(document, op);
+  const auto operands = document.operands(op);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (operands[i]) rows.push_back({operands[i], false, labels[i], {}, {}});
+  const auto outputs = document.outputs(op);
+  const auto& returns = document.symbol(document.boundSymbol(op).symbol).returns;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i]) continue;
+    const auto name = i < returns.size() && outputs.size() == returns.size() ? returns[i].name : std::string();
+    rows.push_back({outputs[i], true, !name.empty() ? name : outputs.size() == 1 ? "output" : "output " + std::to_string(i), {}, {}});
+  }
+  return rows;
+}
+
+ValueReport reportValues(const Runner& runner, const Document& document, BoundSymbolId op, ValueId detail, const Progress& progress) {
+  constexpr int bins = 64;
+  ValueReport report;
+  report.op = op;
+  report.position = runner.position();
+  report.rows = valueRows(document, op);
+  double done = 0;
+  const auto total = static_cast<double>(report.rows.size() + 1);
+  for (auto& row : report.rows) {
+    progress.at("statistics of " + document.displayName(row.value), done++ / total);
+    row.state = runner.state(row.value);
+    if (row.state.present && !row.state.number && document.isTensor(row.value)) row.statistics = runner.statistics(row.value);
+  }
+  const auto shown = std::find_if(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) { return row.value == detail; });
+  if (shown == report.rows.end()) return report;
+  report.detail.emplace();
+  report.detail->value = detail;
+  if (!shown->statistics) return report;
+  progress.at("contents of " + document.displayName(detail), done / total);
+  report.detail->statistics = *shown->statistics;
+  report.detail->histogram = runner.histogram(detail, bins);
+  progress.check();
+  report.detail->contents = runner.contents(detail);
+  return report;
+}
+
+}  // namespace retrograd::views

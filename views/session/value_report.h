@@ -1,0 +1,39 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "views/session/engine.h"
+
+namespace retrograd::views {
+
+/// What is known of one operand or output of an op at a position.
+struct ValueRow {
+  ValueId value;
+  bool output = false;
+  std::string label;       ///< name in the schema, "weight"; else "operand 1"
+  ValueState state;
+  std::optional<TensorStatistics> statistics;   ///< of a tensor that is present
+};
+
+/// The elements of one value, for histogram and table.
+struct ValueDetail {
+  ValueId value;
+  TensorData contents;                     ///< a contiguous copy; data is null where the value is not present
+  std::vector<std::int64_t> histogram;
+  TensorStatistics statistics;
+};
+
+/// Answer to DocumentController::requestValues.
+struct ValueReport {
+  BoundSymbolId op;
+  std::size_t position = 0;
+  std::vector<ValueRow> rows;
+  std::optional<ValueDetail> detail;
+};
+
+/// Rows of the op's operands and outputs without touching data; the labels come from the op's schema.
+std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op);
+/// Asks the runner for states and statistics of the op's values and for the elements of `detail`. On the worker.
+ValueReport reportValues(const Runner& runner, const Document& document, BoundSymbolId op, ValueId detail, const Progress& progress);
+
+}  // namespace retrograd::views

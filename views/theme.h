@@ -1,0 +1,56 @@
+#pragma once
+#include <QColor>
+#include <QIcon>
+#include <QObject>
+#include <QPalette>
+
+class QApplication;
+
+namespace retrograd::views {
+
+/// Colours of listings and plots; told apart by lightness too, and never the only sign of anything.
+struct Colors {
+  QColor background, currentLine, gutter, gutterText;
+  QColor text, op, value, literal, comment, header;
+  QColor selected, origin, derived, sibling, valueMark;   ///< backgrounds of lines and values
+  QColor originMark, derivedMark;                         ///< marks beside the lines
+  QColor execution, executionLine, breakpoint, bad, saved;
+  QColor plot, border;
+  QColor error, warning, note;                            ///< backgrounds of the message bar
+};
+
+/// Light and dark palettes of our own over the Fusion style; follows the system unless told otherwise.
+class Theme : public QObject {
+  Q_OBJECT
+
+ public:
+  enum class Choice { system, light, dark };
+
+  explicit Theme(QApplication& application, QObject* parent = nullptr);
+
+  Choice choice() const { return choice_; }
+  void choose(Choice choice);
+  bool dark() const { return dark_; }
+  const Colors& colors() const { return colors_; }
+  /// An icon of resources/icons in the palette's text colour, greyed where disabled.
+  QIcon icon(const QString& name) const;
+  /// The fixed-width font of listings and tables.
+  static QFont codeFont();
+
+ Q_SIGNALS:
+  void changed();
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void apply();
+
+  QApplication& application_;
+  Choice choice_ = Choice::system;
+  bool systemDark_ = false;
+  bool dark_ = false;
+  Colors colors_;
+};
+
+}  // namespace retrograd::views

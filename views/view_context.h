@@ -1,0 +1,18 @@
+#pragma once
+#include "views/session/document_controller.h"
+#include "views/session/jump_history.h"
+#include "views/session/selection.h"
+#include "views/theme.h"
+
+namespace retrograd::views {
+
+/// What every view of a window is given: the shared objects it subscribes to. The main window owns them and outlives the views.
+struct ViewContext {
+  DocumentController* controller = nullptr;
+  Selection* selection = nullptr;
+  ExecutionState* execution = nullptr;
+  JumpHistory* history = nullptr;
+  Theme* theme = nullptr;
+};
+
+}  // namespace retrograd::views
