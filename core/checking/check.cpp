@@ -121,7 +121,9 @@ class ReferenceComparison {
     const auto& computation = analysis_.computation();
     const auto declared = computation.outputs[userOutputs(computation).at(std::stoul(position))].value;
     if (isComplex(actual.meta.dtype) || actual.meta.sizes == expected.sizes || units(actual.meta.sizes) != units(expected.sizes)) return;
-    if (!declared || !analysis_.document->isTensor(declared) || analysis_.document->meta(analysis_.document->value(declared).meta).sizes != actual.meta.sizes) return;
+    if (!declared || !analysis_.document->isTensor(declared) ||
+        analysis_.document->meta(analysis_.document->value(declared).meta).sizes != actual.meta.sizes)
+      return;
     notes_.push_back("out." + position + " has the file's shape, which differs from the reference's by dimensions of size 1");
     actual.meta.sizes = expected.sizes;
     actual.meta.strides = contiguousStrides(expected.sizes);
