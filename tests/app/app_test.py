@@ -112,10 +112,18 @@ class Check(Case):
     def test_without_reference_libtorch_is_the_measure(self):
         self.assertIn("pass", self.good("check", DATA / "mlp" / "model.pt2").stdout)
 
-    def test_a_tolerance_that_cannot_be_met_fails(self):
-        folder = DATA / "cond_hop"
-        result = self.bad("check", folder / "core.pt2", "--reference", folder / "ref.safetensors", "--tolerance", "1e-30", code=1)
+    def test_a_wrong_tensor_fails_and_is_named(self):
+        folder = DATA / "mlp"
+        content = bytearray((folder / "ref.safetensors").read_bytes())
+        size = int.from_bytes(content[:8], "little")
+        begin, end = json.loads(content[8 : 8 + size])["grad.p.l2.weight"]["data_offsets"]
+        content[8 + size + begin : 8 + size + end] = b"\0\0\x80\x3f" * ((end - begin) // 4)  # ones
+        reference = self.path / "wrong.safetensors"
+        reference.write_bytes(content)
+        result = self.bad("check", folder / "model.pt2", "--reference", reference, code=1)
         self.assertIn("fail", result.stdout)
+        self.assertIn("grad.p.l2.weight", result.stdout)
+        self.good("check", folder / "model.pt2", "--reference", reference, "--tolerance", "10")
 
     def test_a_suite_reports_every_case_and_none_ends_the_others(self):
         suite = self.path / "suite"

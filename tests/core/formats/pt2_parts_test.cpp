@@ -59,7 +59,7 @@ TEST(Effects, followFlags) {
   arguments[3] = Argument::ofOperand(1);
   arguments[4] = Argument::ofOperand(2);
   arguments[5] = Argument::ofBool(true);
-  EXPECT_EQ(writtenArguments(norm, arguments), (std::vector<int>{3, 4}));
+  EXPECT_EQ(writtenArguments(norm, arguments), (std::vector<std::size_t>{3, 4}));
   arguments[5] = Argument::ofBool(false);
   EXPECT_TRUE(writtenArguments(norm, arguments).empty());
   auto dropout = test::parseSymbol("aten.dropout.default", "aten::dropout(Tensor input, float p, bool train) -> Tensor");
