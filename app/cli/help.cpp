@@ -43,7 +43,9 @@ int print(const CLI::App& program, const std::string& topic) {
   if (topic == "export") {
     std::fputs(exportTopic, stdout);
   } else if (topic.empty()) {
-    std::fputs(program.help().c_str(), stdout);
+    // App::help() would hand over to the subcommand that was called: this one.
+    const auto text = program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal);
+    std::fputs(text.c_str(), stdout);
     std::fputs("\nTopics of `retrograd help`: export (how to save a model), and each subcommand.\n", stdout);
   } else if (const auto* command = find(program, topic)) {
     std::fputs(command->help().c_str(), stdout);

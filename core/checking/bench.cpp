@@ -4,8 +4,8 @@
 #include <chrono>
 #include <set>
 
-#include "core/debug/session.h"
 #include "core/debug/joint_run.h"
+#include "core/debug/session.h"
 
 namespace retrograd {
 namespace {
@@ -36,10 +36,11 @@ void addSaved(const Analysis& analysis, BenchReport& report) {
   for (std::size_t i = analysis.forward.resultCount; i < outputs.size(); ++i) {
     if (!outputs[i] || !document.isTensor(outputs[i])) continue;
     const auto& value = document.value(outputs[i]);
-    const bool activation = value.kind == ValueKind::activation && !(value.storage && document.storage(value.storage).external);
-    if (!activation || !values.insert(outputs[i]).second) continue;
+    if (value.kind != ValueKind::activation || !values.insert(outputs[i]).second) continue;
     report.savedBytes += document.meta(value.meta).bytes();
-    if (value.storage && storages.insert(value.storage).second) report.savedStorageBytes += document.storage(value.storage).bytes;
+    // Saving a view of a parameter keeps nothing alive that would not live anyway.
+    const bool own = value.storage && !document.storage(value.storage).external;
+    if (own && storages.insert(value.storage).second) report.savedStorageBytes += document.storage(value.storage).bytes;
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace retrograd {
 
-/// Medians in seconds and sizes in bytes. `savedBytes`: activations among what the forward saves, elements times item size (no
-/// parameters, inputs, or views of these); `savedStorageBytes`: the distinct storages they keep alive.
+/// Medians in seconds and sizes in bytes. `savedBytes`: activations among what the forward saves (no parameters or inputs, but
+/// views of these), elements times item size; `savedStorageBytes`: the distinct storages they keep alive, each counted once.
 struct BenchReport {
   double read = 0, trace = 0, joint = 0, jointWarm = 0, split = 0, forward = 0, backward = 0, eagerForward = 0, eagerBackward = 0;
   OpCounts ops;

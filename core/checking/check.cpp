@@ -10,8 +10,8 @@
 
 #include "core/checking/compare.h"
 #include "core/checking/reference.h"
-#include "core/debug/session.h"
 #include "core/debug/joint_run.h"
+#include "core/debug/session.h"
 #include "core/tracing/op_table.h"
 
 namespace retrograd {
@@ -57,7 +57,7 @@ TensorMap keyed(const TensorMap& gradients, const ParameterNames& names) {
   return result;
 }
 
-RunResult runSplit(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
+RunResult runSession(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
   SessionOptions options;
   options.keepHistory = false;
   Session session(analysis, options);
@@ -82,8 +82,7 @@ std::optional<TensorData> outputOf(const Computation& computation, const RunResu
   const auto users = userOutputs(computation);
   const auto i = static_cast<std::size_t>(std::stoul(position));
   if (i >= users.size()) return std::nullopt;
-  const auto at = run.outputs.size() == computation.outputs.size() ? users[i] : i;
-  if (at < run.outputs.size() && run.outputs[at]) return run.outputs[at];
+  if (i < run.outputs.size() && run.outputs[i]) return run.outputs[i];
   return literalOutput(computation.outputs[users[i]].literal);
 }
 
@@ -122,7 +121,9 @@ class ReferenceComparison {
     const auto& computation = analysis_.computation();
     const auto declared = computation.outputs[userOutputs(computation).at(std::stoul(position))].value;
     if (isComplex(actual.meta.dtype) || actual.meta.sizes == expected.sizes || units(actual.meta.sizes) != units(expected.sizes)) return;
-    if (!declared || analysis_.document->meta(analysis_.document->value(declared).meta).sizes != actual.meta.sizes) return;
+    if (!declared || !analysis_.document->isTensor(declared) ||
+        analysis_.document->meta(analysis_.document->value(declared).meta).sizes != actual.meta.sizes)
+      return;
     notes_.push_back("out." + position + " has the file's shape, which differs from the reference's by dimensions of size 1");
     actual.meta.sizes = expected.sizes;
     actual.meta.strides = contiguousStrides(expected.sizes);
@@ -192,24 +193,24 @@ void forEachPair(const Analysis& analysis, const RunResult& a, const RunResult& 
   maps(&Groups::mutations, "mut.", a.mutated, b.mutated);
 }
 
-/// Forward and backward against the joint trace: the same ops on the same values, so the same bits.
-Groups compareWithJoint(const Analysis& analysis, const RunResult& split, const RunResult& joint) {
+/// The same ops on the same values give the same bits, whether run as one trace, as two, or step by step.
+Groups compareBits(const Analysis& analysis, const std::string& prefix, const RunResult& run, const RunResult& joint) {
   Groups groups;
-  forEachPair(analysis, split, joint, [&](Comparison Groups::*group, const std::string& key, const TensorData* x, const TensorData* y) {
+  forEachPair(analysis, run, joint, [&](Comparison Groups::*group, const std::string& key, const TensorData* x, const TensorData* y) {
     if (!x && !y) return;
     if (!x || !y)
-      (groups.*group).fail("split/" + key, x ? "missing in the joint trace's run" : "missing");
+      (groups.*group).fail(prefix + key, x ? "missing in the joint trace's run" : "missing");
     else if (!identical(*x, *y))
-      (groups.*group).fail("split/" + key, "is not bit for bit what the joint trace gives");
+      (groups.*group).fail(prefix + key, "is not bit for bit what the joint trace gives");
   });
   return groups;
 }
 
 /// Against LibTorch's autograd. A gradient one side leaves out must be zero on the other; eager says nothing of what it did not
 /// mutate.
-Groups compareWithEager(const Analysis& analysis, const RunResult& split, const RunResult& eager) {
+Groups compareWithEager(const Analysis& analysis, const RunResult& run, const RunResult& eager) {
   Groups groups;
-  forEachPair(analysis, split, eager, [&](Comparison Groups::*group, const std::string& key, const TensorData* x, const TensorData* y) {
+  forEachPair(analysis, run, eager, [&](Comparison Groups::*group, const std::string& key, const TensorData* x, const TensorData* y) {
     if (!x && !y) return;
     const bool mutation = group == &Groups::mutations;
     if (x && y)
@@ -359,14 +360,16 @@ class Check {
 
   void compareAll(const std::shared_ptr<const Analysis>& analysis) {
     const auto tolerances = tolerancesFor(*analysis, options_);
-    const auto split = runSplit(analysis, progress_);
+    const auto run = runSession(analysis, progress_);
+    const auto joint = runJoint(*analysis);
     progress_.check();
-    judge(report_, compareWithJoint(*analysis, split, runJoint(*analysis)), tolerances);
+    judge(report_, compareBits(*analysis, "split/", runSplit(*analysis), joint), tolerances);
+    judge(report_, compareBits(*analysis, "session/", run, joint), tolerances);
     progress_.check();
-    judge(report_, compareWithEager(*analysis, split, runEager(*analysis)), tolerances);
+    judge(report_, compareWithEager(*analysis, run, runEager(*analysis)), tolerances);
     progress_.check();
     if (!reference_) return;
-    ReferenceComparison comparison(*analysis, split, options_.deterministic, false, "");
+    ReferenceComparison comparison(*analysis, run, options_.deterministic, false, "");
     judge(report_, comparison.compare(reference_->expected), tolerances);
     report_.notes.insert(report_.notes.end(), comparison.notes().begin(), comparison.notes().end());
   }
@@ -374,7 +377,7 @@ class Check {
   void compareInDouble(const Analysis& asWritten) {
     const auto analysis = analyseAs(readModelFile(path_, lookupSymbol, progress_), true);
     if (!analysis->derived()) throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
-    const auto run = runSplit(analysis, progress_);
+    const auto run = runSession(analysis, progress_);
     const auto tolerance = options_.tolerance.value_or(doubleTolerance);
     const auto pinned = pinnedPrecision(asWritten, *analysis);
     const auto groups = ReferenceComparison(*analysis, run, true, pinned.has_value(), "f64/").compare(*reference_->inDouble);

@@ -16,6 +16,9 @@ struct RunResult {
 /// Runs the joint trace in one go, without a session: the yardstick for forward and backward run apart.
 RunResult runJoint(const Analysis& analysis);
 
+/// Runs the forward trace, then the backward trace on what it saved, the cotangents and nothing else.
+RunResult runSplit(const Analysis& analysis);
+
 /// Runs the computation op by op as eager PyTorch does and differentiates it with LibTorch's own autograd engine: the oracle that
 /// shares nothing with the grad transform.
 RunResult runEager(const Analysis& analysis);

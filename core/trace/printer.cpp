@@ -9,6 +9,7 @@
 
 #include "core/trace/call.h"
 #include "core/trace/last_use.h"
+#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
@@ -128,8 +129,7 @@ std::vector<std::string> originComments(const Document& document, BoundSymbolId 
 const SourceFrame* sourceOf(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
   const auto id = bound.source || !bound.origin.op ? bound.source : document.boundSymbol(bound.origin.op).source;
-  const auto& stack = document.source(id);
-  return stack.empty() ? nullptr : &stack.back();
+  return shownFrame(document.source(id));
 }
 
 /// Writes one trace; bodies of higher-order ops become nested functions before the call.

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/trace/source.h"
 #include "tests/core/trace/build.h"
 
 namespace retrograd {
@@ -129,6 +130,15 @@ def forward(x, w):
     del t3
     return (t4, None), (t2,)
 )");
+}
+
+TEST(Printer, theModelsLineIsShownNotPyTorchs) {
+  const SourceStack stack{{"/home/someone/model.py", 31, "forward", "self.l(x)"},
+                          {"/usr/lib/python3/site-packages/torch/nn/modules/linear.py", 134, "forward", ""}};
+  EXPECT_EQ(shownFrame(stack)->line, 31);
+  const SourceStack inside{stack[1]};
+  EXPECT_EQ(shownFrame(inside)->line, 134);
+  EXPECT_EQ(shownFrame({}), nullptr);
 }
 
 TEST(Printer, backwardDeletesItsInputsToo) {
