@@ -5,8 +5,10 @@
 #include <QFile>
 #include <QFontDatabase>
 #include <QPainter>
+#include <QProxyStyle>
 #include <QStyle>
 #include <QStyleFactory>
+#include <QStyleOption>
 #include <QSvgRenderer>
 #include <memory>
 
@@ -20,6 +22,27 @@ bool systemIsDark() {
   const std::unique_ptr<QStyle> fusion(QStyleFactory::create(QStringLiteral("Fusion")));
   return fusion && isDark(fusion->standardPalette());
 }
+
+/// Fusion, with outlines of check boxes and radio buttons that show on dark windows too.
+class Style : public QProxyStyle {
+ public:
+  Style() : QProxyStyle(QStringLiteral("Fusion")) {}
+
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const override {
+    QProxyStyle::drawPrimitive(element, option, painter, widget);
+    if (element != PE_IndicatorCheckBox && element != PE_IndicatorRadioButton) return;
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(option->palette.color(QPalette::PlaceholderText));
+    painter->setBrush(Qt::NoBrush);
+    const auto box = QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5);
+    if (element == PE_IndicatorCheckBox)
+      painter->drawRoundedRect(box, 2, 2);
+    else
+      painter->drawEllipse(box);
+    painter->restore();
+  }
+};
 
 struct Shades {
   QColor window, base, alternate, text, faint, button, highlight, highlightedText, link, tooltip, line;
@@ -91,7 +114,7 @@ QPixmap renderIcon(const QByteArray& source, const QColor& color, int size, qrea
 
 Theme::Theme(QApplication& application, QObject* parent) : QObject(parent), application_(application) {
   systemDark_ = systemIsDark() || isDark(QApplication::palette());
-  QApplication::setStyle(QStringLiteral("Fusion"));
+  QApplication::setStyle(new Style);
   application_.installEventFilter(this);
   apply();
 }

@@ -11,10 +11,12 @@ namespace {
 
 Run setup(CLI::App& app) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
+  auto dark = std::make_shared<bool>(false);
   app.add_option("file", paths->first, "a .pt2 archive")->required();
   app.add_option("picture", paths->second, "PNG file to write")->required();
-  return [paths](const Progress&) {
-    if (!renderWindowToPicture(paths->first, paths->second)) throw Error(ErrorCode::io, "could not draw the window", paths->second);
+  app.add_flag("--dark", *dark, "in the dark theme");
+  return [paths, dark](const Progress&) {
+    if (!renderWindowToPicture(paths->first, paths->second, *dark)) throw Error(ErrorCode::io, "could not draw the window", paths->second);
     fmt::print("{}\n", paths->second);
     return allWell;
   };

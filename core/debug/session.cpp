@@ -168,6 +168,11 @@ struct Session::Impl {
     if (undo.generator.defined()) evaluator.setGenerator(undo.generator);
   }
 
+  /// Names the op that is about to run or to be undone, before it takes its time.
+  void announce(const Progress& progress, std::size_t at, double fraction) const {
+    if (!progress.stopRequested()) progress.at(document.symbol(document.boundSymbol(program[at]).symbol).name, fraction);
+  }
+
   bool madeBadNumber(std::size_t at) const {
     for (auto output : document.outputs(program[at]))
       if (output && evaluator.has(output) && evaluator.value(output).isTensor() && hasBadNumber(evaluator.value(output).toTensor())) return true;
@@ -199,6 +204,7 @@ std::optional<std::size_t> Session::positionOf(BoundSymbolId op) const {
 StopReason Session::step() {
   if (impl_->position >= size()) return StopReason::end;
   impl_->runOne();
+  if (impl_->breakOnBadNumber && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
   return impl_->position == size() ? StopReason::end : StopReason::step;
 }
 
@@ -210,12 +216,17 @@ StopReason Session::stepBack() {
 
 StopReason Session::runTo(std::size_t target, const Progress& progress) {
   const auto begin = impl_->position;
-  const auto way = [&] { return begin == target ? 1.0 : std::abs(double(impl_->position) - double(begin)) / std::abs(double(target) - double(begin)); };
+  const auto way = [&] { return std::abs(double(impl_->position) - double(begin)) / std::abs(double(target) - double(begin)); };
+  target = std::min(target, size());
   while (impl_->position != target) {
     if (progress.stopRequested()) return StopReason::cancelled;
-    if (impl_->position < target && step() == StopReason::end && impl_->position != target) return StopReason::end;
-    else if (impl_->position > target) stepBack();
-    if (impl_->position % 16 == 0 && !progress.stopRequested()) progress.at("running", way());
+    if (impl_->position < target) {
+      impl_->announce(progress, impl_->position, way());
+      impl_->runOne();
+    } else {
+      impl_->announce(progress, impl_->position - 1, way());
+      impl_->undoOne();
+    }
   }
   return StopReason::cursor;
 }
@@ -225,9 +236,8 @@ StopReason Session::continueForward(const Progress& progress) {
   while (impl_->position < size()) {
     if (progress.stopRequested()) return StopReason::cancelled;
     if (impl_->position != begin && impl_->breakpoints.contains(opAt(impl_->position))) return StopReason::breakpoint;
-    step();
-    if (impl_->breakOnBadNumber && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
-    if (impl_->position % 16 == 0 && !progress.stopRequested()) progress.at("running", double(impl_->position) / double(size()));
+    impl_->announce(progress, impl_->position, double(impl_->position) / double(size()));
+    if (step() == StopReason::badNumber) return StopReason::badNumber;
   }
   return StopReason::end;
 }
@@ -235,10 +245,10 @@ StopReason Session::continueForward(const Progress& progress) {
 StopReason Session::continueBackward(const Progress& progress) {
   while (impl_->position > 0) {
     if (progress.stopRequested()) return StopReason::cancelled;
+    impl_->announce(progress, impl_->position - 1, double(impl_->position) / double(size()));
     stepBack();
     if (impl_->breakpoints.contains(opAt(impl_->position))) return StopReason::breakpoint;
     if (impl_->breakOnBadNumber && impl_->position > 0 && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
-    if (impl_->position % 16 == 0 && !progress.stopRequested()) progress.at("running back", double(impl_->position) / double(size()));
   }
   return StopReason::start;
 }

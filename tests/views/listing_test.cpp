@@ -87,7 +87,7 @@ void ListingTest::relatedLinesScrollIntoView() {
   fixture_->click(TraceKind::backward, analysis.backward.ops[1]);
   const auto origin = analysis.links.forwardOf(*analysis.document, analysis.backward.ops[1]);
   QVERIFY(view(TraceKind::forward).isRowVisible(view(TraceKind::forward).rowOf(origin)));
-  QVERIFY(view(TraceKind::joint).isRowVisible(view(TraceKind::joint).rowOf(analysis.backward.ops[1])));
+  QVERIFY(view(TraceKind::joint).isRowVisible(view(TraceKind::joint).rowOf(origin)));
   fixture_->click(TraceKind::forward, analysis.forward.ops[0]);
   auto& backward = view(TraceKind::backward);
   bool derivedShows = false;

@@ -55,7 +55,7 @@ void WindowTest::clickOnBackwardOpLightsUpItsOrigin() {
   auto& forward = f.listing(TraceKind::forward);
   QVERIFY(forward.isRowVisible(forward.rowOf(f.analysis().links.forwardOf(*f.analysis().document, op))));
   auto& joint = f.listing(TraceKind::joint);
-  QVERIFY(joint.isRowVisible(joint.rowOf(op)));
+  QVERIFY(joint.isRowVisible(joint.rowOf(f.analysis().links.forwardOf(*f.analysis().document, op))));
 }
 
 void WindowTest::originKeyJumpsAndComesBack() {

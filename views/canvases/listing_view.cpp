@@ -227,22 +227,33 @@ Relation ListingView::relationOf(int visible) const {
 void ListingView::selectionChanged() {
   viewport()->update();
   const auto op = context_.selection->op();
-  if (!document() || !op) return;
-  if (const auto row = rowOf(op); row >= 0) {
-    if (selecting_) return;
+  if (!document() || !op || selecting_) return;
+  // The listing where the op was chosen shows it already; here its counterpart matters more: the forward origin of a backward
+  // op, the first backward op of a forward op. Where this trace has none, the op itself.
+  const auto own = rowOf(op);
+  const auto counterpart = rowOf(counterpartHere());
+  if (own >= 0) setCursor(own, false);
+  if (counterpart >= 0) {
+    ensureVisible(own, true);
+    ensureVisible(counterpart, own < 0 || std::abs(counterpart - own) >= visibleRows());
+  } else if (own >= 0) {
     reveal(op);
-    return;
   }
-  // The op is not in this trace: show what it comes from, or what comes from it.
-  const auto origin = context_.selection->origin();
-  if (!origin) return;
-  auto row = rowOf(origin);
-  for (auto derived : index().analysis->links.derived(origin)) {
-    if (row >= 0) break;
-    row = rowOf(derived);
-  }
-  if (row < 0 || isRowVisible(row)) return;
-  ensureVisible(row, true);
+}
+
+BoundSymbolId ListingView::counterpartHere() const {
+  const auto& selection = *context_.selection;
+  const auto& document = index().document();
+  const auto origin = selection.origin();
+  const bool fromBackward = isBackwardRole(document.boundSymbol(selection.op()).origin.role);
+  if (!origin) return {};
+  if (origin != selection.op() && index().line(origin) >= 0) return origin;
+  for (auto derived : index().analysis->links.derived(origin))
+    if (isBackwardRole(document.boundSymbol(derived).origin.role) != fromBackward && index().line(derived) >= 0) return derived;
+  // A computation op: what stands for it here.
+  for (auto derived : index().analysis->links.derived(origin))
+    if (selection.op() == origin && index().line(derived) >= 0) return derived;
+  return {};
 }
 
 void ListingView::executionChanged() {

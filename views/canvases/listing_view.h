@@ -75,6 +75,8 @@ class ListingView : public QAbstractScrollArea {
   void documentChanged();
   void selectionChanged();
   void executionChanged();
+  /// The line of this trace that answers to the selected op on the other side; invalid where there is none.
+  BoundSymbolId counterpartHere() const;
   void resetRows();
   void updateMetrics();
   void updateScrollBars();

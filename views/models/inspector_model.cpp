@@ -105,7 +105,7 @@ class InspectorModel::Filler {
     section->add(tr("role"), toQt(name(origin.role)));
     if (origin.op) addOp(section, tr("operation"), origin.op);
     const auto forward = open_.analysis->links.forwardOf(document_, op_);
-    if (forward && forward != op_) addOp(section, tr("forward op"), forward);
+    if (forward && isBackwardRole(origin.role)) addOp(section, tr("forward op"), forward);
     if (origin.op && origin.operand >= 0) section->add(tr("operand"), operandText(origin.op, origin.operand));
     if (origin.op && origin.output >= 0) {
       const auto outputs = document_.outputs(origin.op);

@@ -174,12 +174,13 @@ void DocumentController::walkTo(std::size_t goal) {
   command(tr("Step"), true, goal, [goal, document = document_](Runner& runner, const Progress& progress) {
     auto reason = StopReason::step;
     const auto from = runner.position();
+    const auto& tables = *document->analysis->document;
     while (runner.position() != goal && reason != StopReason::badNumber) {
       const bool ahead = runner.position() < goal;
       const auto op = document->program.opAt(ahead ? runner.position() : runner.position() - 1);
       const auto done = ahead ? runner.position() - from : from - runner.position();
       const auto all = ahead ? goal - from : from - goal;
-      progress.at(document->analysis->document->opName(op), static_cast<double>(done) / static_cast<double>(all));
+      progress.at(tables.symbol(tables.boundSymbol(op).symbol).name, static_cast<double>(done) / static_cast<double>(all));
       reason = ahead ? runner.step() : runner.stepBack();
     }
     return reason;
