@@ -374,6 +374,19 @@ class Check {
     report_.notes.insert(report_.notes.end(), comparison.notes().begin(), comparison.notes().end());
   }
 
+  /// LibTorch's autograd refuses some models that have a well-defined gradient, as those that write to what it has saved.
+  void compareWithLibTorch(const Analysis& analysis, const RunResult& split, const Tolerances& tolerances) {
+    RunResult eager;
+    try {
+      eager = runEager(analysis);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::execution) throw;
+      report_.notes.push_back("not compared with LibTorch's autograd: " + e.message());
+      return;
+    }
+    judge(report_, compareWithEager(analysis, split, eager), tolerances);
+  }
+
   void compareInDouble(const Analysis& asWritten) {
     const auto analysis = analyseAs(readModelFile(path_, lookupSymbol, progress_), true);
     if (!analysis->derived()) throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);

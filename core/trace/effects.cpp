@@ -78,12 +78,15 @@ std::vector<ValueId> tensorOperands(const Document& document, BoundSymbolId op) 
 
 std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const Argument> arguments) {
   std::vector<std::size_t> written;
+  const auto add = [&](std::size_t i) {  // an absent optional has nothing to write to
+    if (i < arguments.size() && arguments[i].kind != Argument::Kind::none && arguments[i].kind != Argument::Kind::missing) written.push_back(i);
+  };
   if (symbol.isMutable)
     for (std::size_t i = 0; i < symbol.arguments.size(); ++i)
-      if (symbol.arguments[i].isWrite) written.push_back(i);
+      if (symbol.arguments[i].isWrite) add(i);
   if (const auto* silent = findSilentWrite(symbol.name); silent && !isFalse(argumentNamed(symbol, arguments, silent->flag)))
     for (auto argument : silent->written)
-      if (const int i = symbol.argumentIndex(argument); i >= 0) written.push_back(static_cast<std::size_t>(i));
+      if (const int i = symbol.argumentIndex(argument); i >= 0) add(static_cast<std::size_t>(i));
   return written;
 }
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import unittest
+import zipfile
 
 import jsonschema
 
@@ -191,6 +192,22 @@ class BadInput(Case):
             for command in ("trace", "check", "run", "bench"):
                 with self.subTest(file=file.name, command=command):
                     self.assertIn(file.name, self.bad(command, file).stderr)
+
+    def test_unknown_ops_are_named_and_the_rest_is_shown(self):
+        file = self.path / "unknown.pt2"
+        with zipfile.ZipFile(DATA / "mlp" / "model.pt2") as old, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as new:
+            for entry in old.infolist():
+                new.writestr(entry.filename, old.read(entry).replace(b"torch.ops.aten.tanh.default", b"torch.ops.aten.tanhh.default"))
+        result = self.bad("trace", file)
+        self.assertIn("aten.tanhh.default", result.stderr)
+        self.assertIn("torch.ops.aten.relu.default", result.stdout)
+        self.assertIn("tanhh", result.stdout)
+        jsonschema.validate(json.loads(self.bad("trace", file, "--format", "json").stdout), schema("trace"))
+        self.assertIn("aten.tanhh.default", self.bad("check", file).stdout)
+        self.assertIn("skip", self.good("check", "--suite", self.path).stdout)
+
+    def test_what_cannot_be_written_is_said(self):
+        self.assertIn("/no/such/folder", self.bad("run", DATA / "mlp" / "model.pt2", "--save", "/no/such/folder/x", code=1).stderr)
 
     def test_missing_files(self):
         absent = self.path / "absent.pt2"
