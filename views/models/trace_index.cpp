@@ -139,8 +139,8 @@ class IndexBuilder {
       if ((i & 0xfff) == 0) progress_.check();
       const auto key = groupKey(document_, lines_[i]);
       std::size_t next = i + 1;
-      while (next < end && groupKey(document_, lines_[next]) == key) ++next;
-      if (!key.operation || next == i + 1) {
+      while (key.operation && next < end && groupKey(document_, lines_[next]) == key) ++next;
+      if (next == i + 1) {
         i = openLine(i);
         continue;
       }
