@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <cmath>
+#include <limits>
 
 #include "core/checking/compare.h"
 #include "tests/support/model_builder.h"
@@ -18,12 +19,16 @@ std::map<int, TensorData> snapshot(const Session& session) {
   for (std::size_t i = 0; i < session.analysis().document->valueCount(); ++i) {
     const ValueId id(static_cast<std::int64_t>(i));
     const auto state = session.state(id);
+    const auto& document = *session.analysis().document;
+    const auto producer = document.value(id).producer;
+    if (producer && document.opName(producer).find("aten.empty") != std::string::npos) continue;  // memory nobody has written yet
     if (state.present && !state.number) values[id.index] = session.contents(id);
   }
   return values;
 }
 
 void expectSame(const std::map<int, TensorData>& a, const std::map<int, TensorData>& b) {
+  for (const auto& [id, tensor] : b) EXPECT_TRUE(a.contains(id)) << "value " << id << " is too many";
   ASSERT_EQ(a.size(), b.size());
   for (const auto& [id, tensor] : a) {
     ASSERT_TRUE(b.contains(id)) << "value " << id;
@@ -44,6 +49,7 @@ void expectReversible(const std::shared_ptr<const Analysis>& analysis, std::int6
   }
   while (session.position() > 0) {
     session.stepBack();
+    SCOPED_TRACE("at position " + std::to_string(session.position()) + " before " + analysis->document->opName(session.opAt(session.position())));
     expectSame(seen[session.position()], snapshot(session));
   }
 }
@@ -113,7 +119,7 @@ TEST(Session, CancelStopsBetweenOps) {
 TEST(Session, ReleasesValuesAfterTheirLastUseAndSaysWhy) {
   const auto analysis = openModel(model("mlp"));
   Session session(analysis);
-  const auto early = analysis->document->outputs(analysis->forward.ops[0])[0];
+  const auto early = analysis->document->outputs(analysis->forward.ops[1])[0];  // the first op only views a parameter
   EXPECT_EQ(session.state(early).reason, "not computed yet");
   EXPECT_THROW(session.contents(early), Error);
   session.runTo(session.size());

@@ -64,7 +64,7 @@ TEST(GradTransform, A4_OpsWithoutDifferentiableOutputAreConstant) {
   const auto a = m.analyse();
   expectRight(a);
   EXPECT_NE(opNames(*a, a->forward).find("gt"), std::string::npos);
-  for (auto op : a->backward.ops) EXPECT_NE(bound(*a, bound(*a, op).origin.op).symbol, bound(*a, a->computation().trace.ops[0]).symbol);
+  for (auto op : a->backward.ops) EXPECT_NE(bound(*a, op).origin.op, a->computation().trace.ops[0]);
 }
 
 TEST(GradTransform, A4_SomeOutputsDifferentiable) {
@@ -115,15 +115,14 @@ TEST(GradTransform, A14_GroupWithoutCotangentIsDropped) {
 
 TEST(GradTransform, A15_D8_UnusedOutputsAreNotComputedWith) {
   ModelBuilder m;
-  const auto x = m.input("x", {4, 2});
-  const auto parts = m.multi("aten.unbind.int", {x, 1}, 2, true, true);
-  const auto wasted = m.op("aten.exp.default", {parts[1]});
-  (void)wasted;
-  m.output(m.op("aten.sin.default", {parts[0]}));
+  const auto x = m.input("x", {3, 3});
+  const auto parts = m.multi("aten.linalg_slogdet.default", {x}, 2);
+  m.op("aten.exp.default", {parts[0]});
+  m.output(parts[1]);
   const auto a = m.analyse();
   expectRight(a);
-  EXPECT_EQ(opNames(*a, a->joint).find("exp"), std::string::npos);  // A27: dead code is gone
-  for (auto op : a->backward.ops) EXPECT_NE(bound(*a, op).origin.role, Role::zero);
+  EXPECT_EQ(opNames(*a, a->joint).find(" exp "), std::string::npos);  // A27: dead code is gone
+  EXPECT_EQ(opNames(*a, a->backward).find("zeros"), std::string::npos) << opNames(*a, a->backward);
 }
 
 TEST(GradTransform, A16_ContributionsAreSummedInReplayOrderEarlierOnTheLeft) {
@@ -322,11 +321,11 @@ TEST(GradTransform, D10_OnlyRecomputedOpsAreMarkedSo) {
 TEST(GradTransform, E_AnUnderivableOpIsNamedWithItsPlace) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), y = m.input("y", {4});
-  m.output(m.op("aten.nextafter.default", {x, y}));
+  m.output(m.op("aten.igamma.default", {x, y}));
   const auto a = m.analyse();
   EXPECT_FALSE(a->derived());
   ASSERT_FALSE(a->problems.empty());
-  EXPECT_NE(a->problems[0].place.find("nextafter"), std::string::npos);
+  EXPECT_NE(a->problems[0].place.find("igamma"), std::string::npos);
 }
 
 TEST(GradTransform, DataDecidedOpsAreTracedWithTheInputsAndSaySo) {
