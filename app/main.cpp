@@ -33,7 +33,7 @@ int guarded(Body&& body) {
     fmt::print(stderr, "retrograd: {}\n", error.what());
     return exitCode(error.code());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "retrograd: {}\n", error.what());
+    fmt::print(stderr, "retrograd: {}\n", messageOf(error));
     return cli::checkFailed;
   }
 }

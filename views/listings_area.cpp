@@ -167,6 +167,7 @@ void ListingsArea::toggled() {
 void ListingsArea::resetLayout() {
   for (auto kind : kinds) toggleAction(kind)->setChecked(kind != TraceKind::computation);
   toggled();
+  setActive(&listing(TraceKind::forward));
   splitter_->setSizes({1000, 1000, 1000, 1000});
 }
 

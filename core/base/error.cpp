@@ -28,4 +28,10 @@ Error Error::at(std::string_view outer) const {
   return {code_, message_, place_.empty() ? std::string(outer) : std::string(outer) + ": " + place_};
 }
 
+std::string messageOf(const std::exception& error) {
+  std::string message = error.what();
+  if (const auto backtrace = message.find("\nException raised from"); backtrace != std::string::npos) message.resize(backtrace);
+  return message;
+}
+
 }  // namespace retrograd

@@ -33,7 +33,7 @@ CheckReport checkCase(const SuiteCase& suiteCase, const SuiteOptions& options) {
   try {
     report = options.check ? options.check(suiteCase) : checkModel(suiteCase.model, suiteCase.options);
   } catch (const std::exception& error) {
-    report = failed(suiteCase, error.what());
+    report = failed(suiteCase, messageOf(error));
   } catch (...) {
     report = failed(suiteCase, "an unknown exception");
   }

@@ -47,7 +47,7 @@ struct EagerRun {
       if (!shared.defined() || shared.sizes() != tensor.sizes()) {
         shared = ownCopy(tensor);
         if (analysis.document->value(id).requiresGrad) shared.requires_grad_(true);
-        leaves.back() = shared;
+        if (shared.requires_grad()) leaves.back() = shared;  // asked now: an in-place write can make a buffer require a gradient
       }
       interpreter.bind(id, shared);
     }
@@ -70,12 +70,12 @@ struct EagerRun {
       cotangents.push_back(borrowTensor(it->second));
     }
     for (const auto& leaf : leaves)
-      if (leaf.defined() && leaf.requires_grad()) wanted.push_back(leaf);
+      if (leaf.defined()) wanted.push_back(leaf);
     std::vector<at::Tensor> gradients(leaves.size());
     if (roots.empty() || wanted.empty()) return gradients;
     const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
     for (std::size_t i = 0, k = 0; i < leaves.size(); ++i)
-      if (leaves[i].defined() && leaves[i].requires_grad()) gradients[i] = found[k++];
+      if (leaves[i].defined()) gradients[i] = found[k++];
     return gradients;
   }
 

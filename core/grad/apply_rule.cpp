@@ -20,8 +20,8 @@ at::Tensor JointBuilder::real(ValueId value) {
 
 /// Derives with real operands: first on hollow tensors that ask for data where they must, then, where the op reads data otherwise or
 /// makes sparse tensors, on the real tensors throughout.
-std::unique_ptr<Rule> JointBuilder::deriveWithData(DeriveRequest request, std::span<const ValueId> tensors) {
-  bool sparse = false;
+std::unique_ptr<Rule> JointBuilder::deriveWithData(DeriveRequest request, std::span<const ValueId> tensors, bool runReal) {
+  bool sparse = runReal;
   for (auto tensor : tensors) {
     request.real.push_back(real(tensor));
     sparse |= document_.meta(document_.value(tensor).meta).layout != Layout::strided;

@@ -1,4 +1,5 @@
 #include <array>
+#include <optional>
 
 #include "core/grad/joint_builder.h"
 #include "core/tracing/convert.h"
@@ -72,24 +73,50 @@ void JointBuilder::replay(Instance& instance) {
   emitVariant(instance, variant, cotangents);
 }
 
+/// Shapes alone first; then with real operands and cotangents where the formula asks for data; then on real tensors throughout,
+/// where it reads data without asking or makes a sparse gradient.
 const BackwardVariant& JointBuilder::variantFor(Instance& instance, const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents) {
+  std::optional<Error> refusal;
   if (!instance.withData) {
     try {
       return backwardVariant(document_, *instance.rule, metas);
     } catch (const NeedsData&) {
-      if (!options_.realValues) throw Error(ErrorCode::needsData, "its derivative reads data, and no inputs are at hand");
+      refusal = Error(ErrorCode::needsData, "its derivative reads data, and no inputs are at hand", document_.symbol(instance.symbol).name);
+    } catch (const Error& e) {
+      refusal = e;
     }
-    // Derive once more with real operands; the locals come out the same, as the op runs the same way.
+    if (!options_.realValues) throw *refusal;
+  }
+  for (const bool runReal : {false, true}) {
+    try {
+      return variantWithData(instance, metas, cotangents, runReal);
+    } catch (const NeedsData& e) {
+      if (runReal) throw Error(ErrorCode::needsData, e.what(), document_.symbol(instance.symbol).name);
+    } catch (const Error& e) {
+      if (!runReal) continue;
+      if (refusal) throw *refusal;
+      throw;
+    }
+  }
+  throw Error(ErrorCode::internal, "unreachable");
+}
+
+const BackwardVariant& JointBuilder::variantWithData(Instance& instance, const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents,
+                                                     bool runReal) {
+  if (!instance.withData || runReal) {
+    // The rule once more with real operands; its locals come out the same, as the op runs the same way.
     const std::string name = document_.symbol(instance.symbol).name;
     const CallPattern calls = document_.pattern(instance.pattern);
-    const std::span<const ValueId> tensors(locals_.data() + instance.localsBegin, static_cast<std::size_t>(instance.rule->operandCount));
+    const std::vector<ValueId> tensors(locals_.begin() + static_cast<std::ptrdiff_t>(instance.localsBegin),
+                                       locals_.begin() + static_cast<std::ptrdiff_t>(instance.localsBegin) + instance.rule->operandCount);
     const auto before = region_.autocast;
     if (instance.autocast > 0) region_.autocast = autocasts_[static_cast<std::size_t>(instance.autocast) - 1];
-    auto rule = deriveWithData(requestFor(name, calls, tensors, true), tensors);
+    auto rule = deriveWithData(requestFor(name, calls, tensors, true), tensors, runReal);
     region_.autocast = before;
     if (rule->locals.size() != instance.rule->locals.size()) throw Error(ErrorCode::internal, "it traces differently with data", name);
     instance.rule = cache_.keep(std::move(rule));
-    result_.dataDependent.push_back(name + " (backward)");
+    if (!instance.withData) result_.dataDependent.push_back(name + " (backward)");
+    instance.withData = true;
   }
   std::vector<at::Tensor> values;
   for (auto cotangent : cotangents) values.push_back(cotangent ? real(cotangent) : at::Tensor());

@@ -75,7 +75,9 @@ class JointBuilder {
   /// `withData` tells that data decided the rule.
   Rule* ruleFor(SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, bool gradMode, bool& withData);
   DeriveRequest requestFor(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors, bool gradMode) const;
-  std::unique_ptr<Rule> deriveWithData(DeriveRequest request, std::span<const ValueId> tensors);
+  /// `runReal`: on real tensors throughout, which sparse tensors and kernels that read data ask for.
+  std::unique_ptr<Rule> deriveWithData(DeriveRequest request, std::span<const ValueId> tensors, bool runReal = false);
+  const BackwardVariant& variantWithData(Instance& instance, const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents, bool runReal);
   std::int32_t autocastIndex();
   SymbolId internOp(const std::string& name);
   ValueId output(const Instance& instance, std::size_t flatOutput) const;

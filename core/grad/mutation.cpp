@@ -10,8 +10,9 @@
 namespace retrograd {
 namespace {
 
-/// "aten.transpose_.default" -> "aten.transpose.default"
+/// "aten.squeeze_.dim" -> "aten.squeeze.dim"
 std::string functionalName(const std::string& name) {
+  if (name == "aten.transpose_.default") return "aten.transpose.int";
   const auto dot = name.rfind('.');
   return dot != std::string::npos && dot > 0 && name[dot - 1] == '_' ? name.substr(0, dot - 1) + name.substr(dot) : std::string();
 }
@@ -43,15 +44,21 @@ Binding& JointBuilder::resolve(ValueId computationValue) {
 void JointBuilder::adoptAliases(Binding& binding) {
   if (!tracksAliases_ || !document_.isTensor(binding.value)) return;
   const auto storage = document_.value(binding.value).storage;
+  const auto group = groupOfStorage_.find(storage.index);
+  // The walk ends at the group's root; a root that was written through views may itself be made by a view op.
+  const auto known = group == groupOfStorage_.end() ? ValueId() : groups_[static_cast<std::size_t>(group->second)].current;
   binding.path.clear();
   auto root = binding.value;
-  for (auto it = viewOf_.find(root.index); it != viewOf_.end(); it = viewOf_.find(root.index)) {
+  for (auto it = viewOf_.find(root.index); root != known && it != viewOf_.end(); it = viewOf_.find(root.index)) {
     binding.path.insert(binding.path.begin(), it->second);
     root = document_.operands(it->second.first)[0];
   }
-  const auto [it, isNew] = groupOfStorage_.try_emplace(storage.index, static_cast<std::int32_t>(groups_.size()));
-  if (isNew) groups_.push_back({root, 0, -1, {}});
-  binding.group = it->second;
+  if (group == groupOfStorage_.end()) {
+    binding.group = groupOfStorage_[storage.index] = static_cast<std::int32_t>(groups_.size());
+    groups_.push_back({root, 0, -1, {}});
+  } else {
+    binding.group = group->second;
+  }
   binding.version = groups_[static_cast<std::size_t>(binding.group)].version;
 }
 

@@ -159,9 +159,10 @@ at::Tensor borrowTensor(const TensorData& data) {
 
 TensorData copyOut(const at::Tensor& tensor) {
   auto plain = tensor.detach();
-  if (plain.layout() != at::kStrided) plain = plain.to_dense();
+  const bool strided = plain.layout() == at::kStrided;
+  if (!strided) plain = plain.to_dense();
   plain = plain.resolve_conj().resolve_neg().to(at::kCPU).contiguous();
-  auto keep = std::make_shared<at::Tensor>(plain.is_same(tensor) || plain.is_alias_of(tensor) ? plain.clone() : plain);
+  auto keep = std::make_shared<at::Tensor>(strided && plain.is_alias_of(tensor) ? plain.clone() : plain);
   TensorData data;
   data.meta = metaOf(*keep);
   data.meta.offset = 0;

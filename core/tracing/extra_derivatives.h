@@ -3,7 +3,7 @@
 namespace retrograd {
 
 /// Derivatives that LibTorch lacks and exported graphs need: `aten.copy`, which functionalised graphs are full of, and
-/// `rrelu_with_noise_functional`. Registered once, on first use; calling it again does nothing.
+/// `rrelu_with_noise_functional`, `embedding_renorm`. Registered once, on first use; calling it again does nothing.
 void registerExtraDerivatives();
 
 }  // namespace retrograd

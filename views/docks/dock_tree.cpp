@@ -28,8 +28,11 @@ QSize RowDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelInde
   constexpr int air = 4;
   auto size = QStyledItemDelegate::sizeHint(option, index);
   size.setHeight(option.fontMetrics.height() + air);
-  if (!tree_->wordWrap() || index.column() != index.model()->columnCount() - 1) return size;
-  const int width = std::max(40, tree_->columnWidth(index.column()) - 8);
+  if (!tree_->wordWrap()) return size;
+  int indent = 0;
+  if (index.column() == 0)
+    for (auto level = index; level.isValid(); level = level.parent()) indent += tree_->indentation();
+  const int width = std::max(40, tree_->columnWidth(index.column()) - indent - 8);
   const auto text = option.fontMetrics.boundingRect(QRect(0, 0, width, 10000), Qt::TextWordWrap | Qt::AlignLeft, index.data().toString());
   size.setHeight(std::max(size.height(), text.height() + air));
   return size;

@@ -9,7 +9,7 @@ namespace retrograd::views {
 /// What the trees of the docks have in common: name for screen readers, whole rows, no frame.
 void prepareTree(QTreeView& tree, const QString& name, bool uniform);
 
-/// Gives rows some air and, in trees that wrap words, the last column the height its text needs, where Qt would cut it off.
+/// Gives rows some air and, in trees that wrap words, the height their text needs, where Qt would cut it off.
 class RowDelegate : public QStyledItemDelegate {
  public:
   explicit RowDelegate(QTreeView* tree);

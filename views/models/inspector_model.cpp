@@ -80,7 +80,7 @@ class InspectorModel::Filler {
     if (bound_.effects & effect::opaque) effects << tr("opaque");
     if (bound_.effects & effect::view) effects << tr("view");
     if (bound_.effects & effect::needsData) effects << tr("depends on data");
-    if (!bound_.gradMode) effects << tr("without gradient");
+    if (!bound_.gradMode && bound_.origin.role == Role::none) effects << tr("without gradient");
     if (!effects.isEmpty()) section->add(tr("effects"), effects.join(QStringLiteral(", ")));
   }
 
@@ -126,12 +126,17 @@ class InspectorModel::Filler {
   }
 
   QString operandText(BoundSymbolId operation, int operand) const {
+    const auto rows = valueRows(document_, operation);
+    const auto* row = tensorOperand(rows, operand);
+    return row ? QStringLiteral("%1: %2").arg(QString::fromStdString(row->label), describe(row->value)) : QString::number(operand);
+  }
+
+  /// The operation's operand of this number, counting tensors only, as Origin::operand does.
+  const ValueRow* tensorOperand(const std::vector<ValueRow>& rows, int operand) const {
     int seen = -1;
-    for (const auto& row : valueRows(document_, operation)) {
-      if (row.output || !document_.isTensor(row.value)) continue;
-      if (++seen == operand) return QStringLiteral("%1: %2").arg(QString::fromStdString(row.label), describe(row.value));
-    }
-    return QString::number(operand);
+    for (const auto& row : rows)
+      if (!row.output && document_.isTensor(row.value) && ++seen == operand) return &row;
+    return nullptr;
   }
 
   void derivedSection() {
@@ -147,11 +152,13 @@ class InspectorModel::Filler {
     const auto operation = OriginLinks::origin(document_, op_);
     if (!operation) return;
     Node* section = nullptr;
+    const auto operands = valueRows(document_, operation);
     for (auto op : open_.analysis->links.derived(operation)) {
       const auto& origin = document_.boundSymbol(op).origin;
       if (!isBackwardRole(origin.role)) continue;
       if (!section) section = root_->add(tr("Rule"), tr("backward of %1").arg(shortOpName(document_, operation)));
-      addOp(section, origin.operand >= 0 ? tr("operand %1").arg(origin.operand) : toQt(name(origin.role)), op);
+      const auto* row = origin.operand >= 0 ? tensorOperand(operands, origin.operand) : nullptr;
+      addOp(section, row ? QString::fromStdString(row->label) : toQt(name(origin.role)), op);
     }
   }
 

@@ -10,6 +10,18 @@ namespace retrograd::views {
 /// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it.
 struct DocumentController::Slot {
   std::unique_ptr<Runner> runner;
+  std::uint64_t stops = 0;   ///< how often a command ended early: by a bad number, an error or the user
+};
+
+/// What came of a command.
+struct DocumentController::Outcome {
+  std::uint64_t number = 0;
+  std::size_t position = 0;
+  StopReason reason = StopReason::step;
+  std::int64_t live = 0, peak = 0;
+  QString error;
+
+  bool stopped() const { return reason == StopReason::badNumber || reason == StopReason::error || reason == StopReason::cancelled; }
 };
 
 /// What an open brings back.
@@ -110,6 +122,8 @@ void DocumentController::publish(const std::shared_ptr<Opened>& opened, bool kee
   opened->document->generation = ++generation_;
   document_ = opened->document;
   goal_ = 0;
+  stops_ = 0;
+  settled_ = commandNumber_;
   Execution execution;
   execution.available = opened->document->noRunReason.isEmpty();
   execution.unavailableReason = opened->document->noRunReason;
@@ -230,48 +244,60 @@ void DocumentController::command(const QString& title, bool walking, std::size_t
   Worker::Job job;
   job.tag = runTag;
   job.title = title;
-  job.work = [this, slot = slot_, generation = generation_, command = std::move(command)](const Progress& progress) -> Worker::Deliver {
-    auto& runner = *slot->runner;
-    auto reason = StopReason::step;
-    QString error;
+  job.work = [this, slot = slot_, generation = generation_, number = ++commandNumber_, stops = stops_,
+              command = std::move(command)](const Progress& progress) -> Worker::Deliver {
+    // Asked for before it was known here that an earlier command stopped early: it was meant from elsewhere.
+    if (slot->stops != stops) return {};
+    Outcome outcome;
+    outcome.number = number;
     try {
-      reason = command(runner, progress);
+      outcome.reason = command(*slot->runner, progress);
     } catch (const Error& e) {
-      reason = e.code() == ErrorCode::cancelled ? StopReason::cancelled : StopReason::error;
-      if (reason == StopReason::error) error = QString::fromStdString(e.what());
+      outcome.reason = e.code() == ErrorCode::cancelled ? StopReason::cancelled : StopReason::error;
+      if (outcome.reason == StopReason::error) outcome.error = QString::fromStdString(e.what());
     }
-    const auto position = runner.position();
-    const auto live = runner.liveBytes(), peak = runner.peakBytes();
-    return [=, this] {
-      if (generation == generation_) commandDone(position, reason, live, peak, error);
+    if (outcome.stopped()) ++slot->stops;
+    outcome.position = slot->runner->position();
+    outcome.live = slot->runner->liveBytes();
+    outcome.peak = slot->runner->peakBytes();
+    return [this, generation, outcome] {
+      if (generation == generation_) commandDone(outcome);
     };
   };
-  job.failed = [this, generation = generation_](const Error& error) {
-    if (generation != generation_ || worker_->busy(this, runTag)) return;
-    const auto& now = execution_->now();
-    const bool stopped = error.code() == ErrorCode::cancelled;
-    commandDone(now.position, stopped ? StopReason::cancelled : StopReason::error, now.liveBytes, now.peakBytes,
-                stopped ? QString() : QString::fromStdString(error.what()));
+  job.failed = [this, generation = generation_, number = commandNumber_](const Error&) {
+    if (generation == generation_) commandDropped(number);
   };
   worker_->post(this, std::move(job));
 }
 
-void DocumentController::commandDone(std::size_t position, StopReason reason, std::int64_t live, std::int64_t peak, const QString& error) {
-  const bool stopped = reason == StopReason::badNumber || reason == StopReason::error || reason == StopReason::cancelled;
-  if (stopped) worker_->cancel(this, runTag);  // further steps were meant from where this one would have led
+void DocumentController::commandDone(const Outcome& outcome) {
+  // Commands run in order, and one that was replaced is not heard of: what came of one settles those before it. One that stopped
+  // early settles those after it too, as they will not run.
+  settled_ = std::max(settled_, outcome.stopped() ? commandNumber_ : outcome.number);
+  stops_ += outcome.stopped();
   auto execution = execution_->now();
-  execution.running = !stopped && worker_->busy(this, runTag);
-  if (!execution.running) goal_ = position;
-  execution.position = position;
-  execution.current = document_->program.opAt(position);
-  execution.reason = reason;
-  execution.liveBytes = live;
-  execution.peakBytes = peak;
-  execution.error = error;
-  execution.failed = error.isEmpty() ? BoundSymbolId() : execution.current;
-  if (reason == StopReason::badNumber && position > 0) execution.bad.insert(document_->program.opAt(position - 1));
+  execution.running = !outcome.stopped() && (settled_ < commandNumber_ || worker_->busy(this, runTag));
+  if (!execution.running) goal_ = outcome.position;
+  execution.position = outcome.position;
+  execution.current = document_->program.opAt(outcome.position);
+  execution.reason = outcome.reason;
+  execution.liveBytes = outcome.live;
+  execution.peakBytes = outcome.peak;
+  execution.error = outcome.error;
+  execution.failed = outcome.error.isEmpty() ? BoundSymbolId() : execution.current;
+  if (outcome.reason == StopReason::badNumber && outcome.position > 0) execution.bad.insert(document_->program.opAt(outcome.position - 1));
   execution_->set(execution);
-  if (!error.isEmpty()) Q_EMIT runFailed(error);
+  if (!outcome.error.isEmpty()) Q_EMIT runFailed(outcome.error);
+}
+
+void DocumentController::commandDropped(std::uint64_t number) {
+  settled_ = std::max(settled_, number);
+  if (settled_ < commandNumber_ || worker_->busy(this, runTag)) return;
+  auto execution = execution_->now();
+  execution.running = false;
+  execution.reason = StopReason::cancelled;
+  goal_ = execution.position;
+  execution_->set(execution);
 }
 
 bool DocumentController::toggleBreakpoint(BoundSymbolId op, QString* problem) {

@@ -86,13 +86,15 @@ class DocumentController : public QObject {
  private:
   struct Opened;
   struct Slot;
+  struct Outcome;
   using Command = std::function<StopReason(Runner&, const Progress&)>;
 
   void startOpen(const OpenRequest& request, bool keepMarks);
   void publish(const std::shared_ptr<Opened>& opened, bool keepMarks);
   void walkTo(std::size_t goal);
   void command(const QString& title, bool walking, std::size_t goal, Command command);
-  void commandDone(std::size_t position, StopReason reason, std::int64_t live, std::int64_t peak, const QString& error);
+  void commandDone(const Outcome& outcome);
+  void commandDropped(std::uint64_t number);
   void pushBreakpoints();
   void onRunner(const QString& tag, std::function<void(Runner&)> change);
   /// Destroys a runner on the worker.
@@ -107,6 +109,9 @@ class DocumentController : public QObject {
   std::uint64_t openNumber_ = 0;    ///< of the newest open; answers of older ones are dropped
   bool opening_ = false;
   bool breakpointsMatch_ = true;
+  std::uint64_t commandNumber_ = 0; ///< of the newest command
+  std::uint64_t settled_ = 0;       ///< newest command of which it is known what came of it
+  std::uint64_t stops_ = 0;         ///< Slot::stops as far as they were heard of
   std::size_t goal_ = 0;            ///< where the steps asked for so far lead to
 };
 

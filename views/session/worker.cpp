@@ -117,7 +117,7 @@ void Worker::runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const s
   } catch (const Error& e) {
     error = std::make_shared<const Error>(e);
   } catch (const std::exception& e) {
-    error = std::make_shared<const Error>(ErrorCode::internal, e.what());
+    error = std::make_shared<const Error>(ErrorCode::internal, messageOf(e));
   }
   {
     std::lock_guard lock(queue->mutex);
