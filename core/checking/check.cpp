@@ -366,7 +366,7 @@ class Check {
     judge(report_, compareBits(*analysis, "split/", runSplit(*analysis), joint), tolerances);
     judge(report_, compareBits(*analysis, "session/", run, joint), tolerances);
     progress_.check();
-    judge(report_, compareWithEager(*analysis, run, runEager(*analysis)), tolerances);
+    compareWithLibTorch(*analysis, run, tolerances);
     progress_.check();
     if (!reference_) return;
     ReferenceComparison comparison(*analysis, run, options_.deterministic, false, "");
