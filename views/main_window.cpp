@@ -165,8 +165,10 @@ void MainWindow::documentChanged() {
   watch_.watch(path);
   setWindowTitle(document ? tr("%1 - Retrograd").arg(QFileInfo(path).fileName()) : tr("Retrograd"));
   setWindowFilePath(path);
+  auto& active = listings_->active();  // hiding the welcome page gives the focus to the first listing instead
   welcome_->setVisible(!document);
   listings_->setVisible(document != nullptr);
+  if (document && !sameFile) active.setFocus();
   if (!document) return inputsLabel_->clear();
   if (!sameFile) recent_->add(path);
   if (kept) listings_->goTo(kept);
