@@ -186,10 +186,14 @@ class IndexBuilder {
 
 const Trace& traceOf(const Analysis& analysis, TraceKind kind) {
   switch (kind) {
-    case TraceKind::joint: return analysis.joint;
-    case TraceKind::forward: return analysis.forward;
-    case TraceKind::backward: return analysis.backward;
-    case TraceKind::computation: break;
+    case TraceKind::joint:
+      return analysis.joint;
+    case TraceKind::forward:
+      return analysis.forward;
+    case TraceKind::backward:
+      return analysis.backward;
+    case TraceKind::computation:
+      break;
   }
   return analysis.computation().trace;
 }
