@@ -13,7 +13,8 @@ bool onlyViews(const Document& document, BoundSymbolId op) {
     if (!output) continue;
     const auto storage = document.value(output).storage;
     const auto operands = document.operands(op);
-    if (!storage || std::none_of(operands.begin(), operands.end(), [&](ValueId o) { return o && document.value(o).storage == storage; })) return false;
+    if (!storage || std::none_of(operands.begin(), operands.end(), [&](ValueId o) { return o && document.value(o).storage == storage; }))
+      return false;
     any = true;
   }
   return any;
@@ -84,7 +85,8 @@ void Dataflow::findMakersAndReaders() {
       return index < 0 ? nullptr : &written_[static_cast<std::size_t>(index)];
     };
     for (auto output : document_.outputs(joint_.ops[i]))
-      if (auto* entry = entryOf(output); entry && (entry->writtenByBackward || position <= entry->writers.back())) addOnce(entry->makers, position);
+      if (auto* entry = entryOf(output); entry && (entry->writtenByBackward || position <= entry->writers.back()))
+        addOnce(entry->makers, position);
     for (auto operand : document_.operands(joint_.ops[i])) {
       auto* entry = entryOf(operand);
       if (!entry) continue;

@@ -13,7 +13,7 @@ class Dataflow {
   /// A storage that some op of the joint writes to, with the forward ops that have to do with it, in order.
   struct WrittenStorage {
     StorageId storage;
-    std::vector<std::int32_t> makers;   ///< ops with an output in it, up to the last write: without them its content is not had again
+    std::vector<std::int32_t> makers;  ///< ops with an output in it, up to the last write: without them its content is not had again
     std::vector<std::int32_t> writers;
     std::vector<std::int32_t> readers;  ///< ops with an operand in it that do not write it
     bool external = false;              ///< input, parameter, buffer: what is written stays

@@ -51,7 +51,8 @@ class Marker {
   void mark(const std::string& what) {
     if (what == "all") return void(markWhere([](BoundSymbolId) { return true; }));
     if (what.starts_with('#')) return markOp(what.substr(1));
-    const bool any = !what.empty() && markWhere([&](BoundSymbolId op) { return isInModule(document_.text(document_.boundSymbol(op).module), what); });
+    const bool any =
+        !what.empty() && markWhere([&](BoundSymbolId op) { return isInModule(document_.text(document_.boundSymbol(op).module), what); });
     if (any) return;
     std::set<std::string> modules;
     for (std::size_t i = 0; i < joint_.forwardCount; ++i) {
@@ -99,10 +100,13 @@ class Marker {
     for (std::size_t i = 0; i < joint_.forwardCount; ++i) {
       const auto from = document_.boundSymbol(joint_.ops[i]).origin.op;
       if (!from) continue;
-      if (isId) names.insert(std::to_string(from.index));
-      else if (const auto text = document_.text(document_.boundSymbol(from).name); !text.empty()) names.emplace(text);
+      if (isId)
+        names.insert(std::to_string(from.index));
+      else if (const auto text = document_.text(document_.boundSymbol(from).name); !text.empty())
+        names.emplace(text);
     }
-    throw Error(ErrorCode::badUse, "no op of the forward comes from an op of this name or id" + nearOnes(name, names), "recompute #" + name);
+    throw Error(ErrorCode::badUse, "no op of the forward comes from an op of this name or id" + nearOnes(name, names),
+                "recompute #" + name);
   }
 
   const Document& document_;

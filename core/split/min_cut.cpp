@@ -20,12 +20,17 @@ struct Cut {
   std::int64_t bytes = 0, cost = 0;
 };
 
-/// The forward as a flow network. An op is a node, a memory (a storage, or a value that has none) is two, with its bytes between them. A node
-/// on the sink's side is recomputed; a memory whose two nodes lie apart is saved.
+/// The forward as a flow network. An op is a node, a memory (a storage, or a value that has none) is two, with its bytes between them. A
+/// node on the sink's side is recomputed; a memory whose two nodes lie apart is saved.
 class CutGraph {
  public:
   CutGraph(const Document& document, const Trace& joint, const Dataflow& dataflow, const std::vector<char>& required)
-      : document_(document), joint_(joint), dataflow_(dataflow), required_(required), network_(2), memoryOf_(document.storageCount() + document.valueCount(), -1) {
+      : document_(document),
+        joint_(joint),
+        dataflow_(dataflow),
+        required_(required),
+        network_(2),
+        memoryOf_(document.storageCount() + document.valueCount(), -1) {
     opNode_.assign(joint.forwardCount, -1);
     findForced();
     for (std::size_t i = 0; i < joint.forwardCount; ++i)
@@ -71,8 +76,8 @@ class CutGraph {
   struct Memory {
     std::int32_t in, out, edge;
     std::int64_t bytes;
-    bool forced;     // all ops that make it must be recomputed
-    ValueId value;   // some value in it
+    bool forced;    // all ops that make it must be recomputed
+    ValueId value;  // some value in it
   };
   struct Op {
     std::int32_t node, edge, position;
@@ -83,7 +88,9 @@ class CutGraph {
   static bool isSaved(const Memory& memory, const std::vector<char>& inBackward) {
     return !inBackward[static_cast<std::size_t>(memory.in)] && inBackward[static_cast<std::size_t>(memory.out)];
   }
-  bool isRequired(std::int32_t position) const { return required_[static_cast<std::size_t>(joint_.ops[static_cast<std::size_t>(position)].index)]; }
+  bool isRequired(std::int32_t position) const {
+    return required_[static_cast<std::size_t>(joint_.ops[static_cast<std::size_t>(position)].index)];
+  }
 
   std::size_t memoryKey(ValueId value) const {
     const auto storage = document_.value(value).storage;
@@ -125,7 +132,11 @@ class CutGraph {
     if (isRequired(position)) return false;
     constexpr auto never = effect::writes | effect::random | effect::opaque | effect::needsData;
     const auto& bound = document_.boundSymbol(op);
-    return (bound.effects & never) != 0 || !writtenOperands(document_, op).empty() || isHeavy(familyOf(document_.symbol(bound.symbol).name));
+    for (auto output : document_.outputs(op))
+      if (const auto* writes = output ? dataflow_.writes(document_.value(output).storage) : nullptr; writes && writes->writtenByBackward)
+        return true;
+    return (bound.effects & never) != 0 || !writtenOperands(document_, op).empty() ||
+           isHeavy(familyOf(document_.symbol(bound.symbol).name));
   }
 
   void addOp(std::int32_t position) {
@@ -183,7 +194,7 @@ class CutGraph {
   std::vector<char> forced_;            // likewise
   std::vector<Memory> memories_;
   std::vector<Op> ops_;
-  std::vector<std::int32_t> opNode_;    // by position
+  std::vector<std::int32_t> opNode_;  // by position
 };
 
 std::vector<char> CutGraph::findViewsToRemake(const Cut& cut, const std::vector<char>& marks) const {
@@ -213,7 +224,9 @@ std::vector<char> CutGraph::findViewsToRemake(const Cut& cut, const std::vector<
 
 std::vector<char> CutGraph::marks(const Cut& cut) const {
   std::vector<char> marks(document_.boundSymbolCount(), 0);
-  const auto markOf = [&](std::int32_t position) -> char& { return marks[static_cast<std::size_t>(joint_.ops[static_cast<std::size_t>(position)].index)]; };
+  const auto markOf = [&](std::int32_t position) -> char& {
+    return marks[static_cast<std::size_t>(joint_.ops[static_cast<std::size_t>(position)].index)];
+  };
   for (const auto& op : ops_) markOf(op.position) = cut.inBackward[static_cast<std::size_t>(op.node)];
   const auto remake = findViewsToRemake(cut, marks);
   for (std::size_t i = 0; i < joint_.forwardCount; ++i) {
@@ -226,7 +239,8 @@ std::vector<char> CutGraph::marks(const Cut& cut) const {
       if (storage && document_.storage(storage).external) continue;  // a view of an input costs nothing
       const auto memory = memoryOf_[memoryKey(output)];
       if (memory < 0) continue;
-      all &= cut.inBackward[static_cast<std::size_t>(memories_[static_cast<std::size_t>(memory)].in)] || remake[static_cast<std::size_t>(memory)];
+      all &= cut.inBackward[static_cast<std::size_t>(memories_[static_cast<std::size_t>(memory)].in)] ||
+             remake[static_cast<std::size_t>(memory)];
     }
     markOf(position) = all;
   }
@@ -240,12 +254,14 @@ Cut CutGraph::refine(const Cut& less, const Cut& more, std::int64_t budget) cons
   std::vector<std::int32_t> part(nodes);
   std::iota(part.begin(), part.end(), 0);
   const auto find = [&](std::int32_t n) {
-    while (part[static_cast<std::size_t>(n)] != n) n = part[static_cast<std::size_t>(n)] = part[static_cast<std::size_t>(part[static_cast<std::size_t>(n)])];
+    while (part[static_cast<std::size_t>(n)] != n)
+      n = part[static_cast<std::size_t>(n)] = part[static_cast<std::size_t>(part[static_cast<std::size_t>(n)])];
     return n;
   };
   for (std::int32_t e = 0; e < 2 * network_.edgeCount(); e += 2) {
     const auto a = network_.from(e), b = network_.to(e);
-    if (differs[static_cast<std::size_t>(a)] && differs[static_cast<std::size_t>(b)]) part[static_cast<std::size_t>(std::max(find(a), find(b)))] = std::min(find(a), find(b));
+    if (differs[static_cast<std::size_t>(a)] && differs[static_cast<std::size_t>(b)])
+      part[static_cast<std::size_t>(std::max(find(a), find(b)))] = std::min(find(a), find(b));
   }
   struct Part {
     std::int32_t root;
@@ -287,14 +303,17 @@ Cut CutGraph::refine(const Cut& less, const Cut& more, std::int64_t budget) cons
 /// Narrows the lower hull of bytes against cost down to the edge that the budget lies on.
 Cut cheapestWithin(CutGraph& graph, Cut least, std::int64_t budget) {
   if (budget < least.bytes)
-    throw Error(ErrorCode::badUse, "no partition saves as little: the smallest possible budget is " + std::to_string(least.bytes) + " bytes",
+    throw Error(ErrorCode::badUse,
+                "no partition saves as little: the smallest possible budget is " + std::to_string(least.bytes) + " bytes",
                 "budget " + std::to_string(budget));
   auto most = graph.solve(1, graph.totalBytes() + 1);
   if (most.bytes <= budget) return most;
   while (least.cost > most.cost) {
     const auto byteWeight = least.cost - most.cost, costWeight = most.bytes - least.bytes;
     auto middle = graph.solve(byteWeight, costWeight);
-    const auto weigh = [&](const Cut& cut) { return static_cast<Capacity>(byteWeight) * cut.bytes + static_cast<Capacity>(costWeight) * cut.cost; };
+    const auto weigh = [&](const Cut& cut) {
+      return static_cast<Capacity>(byteWeight) * cut.bytes + static_cast<Capacity>(costWeight) * cut.cost;
+    };
     if (weigh(middle) == weigh(least)) break;
     (middle.bytes <= budget ? least : most) = std::move(middle);
   }

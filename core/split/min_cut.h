@@ -10,13 +10,13 @@ namespace retrograd {
 
 /// Which forward ops to run again in the backward, and what that costs.
 struct SavingChoice {
-  std::vector<char> recomputeOp;      ///< by bound symbol: marks for recompute()
-  std::int64_t savedBytes = 0;        ///< of the storages saved, each counted once; inputs and parameters are free
-  std::int64_t cost = 0;              ///< of the ops that run again, as opCost() has it; views are free
+  std::vector<char> recomputeOp;  ///< by bound symbol: marks for recompute()
+  std::int64_t savedBytes = 0;    ///< of the storages saved, each counted once; inputs and parameters are free
+  std::int64_t cost = 0;          ///< of the ops that run again, as opCost() has it; views are free
 };
 
-/// Chooses what to save for backward by bytes: a minimum cut of the forward half of the joint, between what is at hand (inputs, parameters, and
-/// results of ops that are not to run twice: heavy families, draws, writes, opaque ones, those that read data) and what the backward
+/// Chooses what to save for backward by bytes: a minimum cut of the forward half of the joint, between what is at hand (inputs, parameters,
+/// and results of ops that are not to run twice: heavy families, draws, writes, opaque ones, those that read data) and what the backward
 /// reads. A storage is cut for its bytes; views are made again from their base. Of all choices that save the fewest bytes, the cheapest.
 /// `required`: ops whose results are recomputed whatever it saves, by bound symbol; they must be recomputable.
 /// With a budget, the cheapest choice found that saves no more than `budget` bytes: choices for growing budgets are nested, so more

@@ -71,7 +71,7 @@ constexpr std::array<FamilyName, 52> familyNames{{
 
 /// Ops with an exponential, a root or the like per element.
 constexpr std::array<std::string_view, 14> costlyFunctions{"exp", "log", "softmax", "gelu", "silu", "tanh", "sigmoid",
-                                                           "erf", "sin", "cos", "pow", "norm", "mish", "softplus"};
+                                                           "erf", "sin", "cos",     "pow",  "norm", "mish", "softplus"};
 
 /// "conv_" means "conv_transpose2d" and the like; "mm" is "mm" and not "mmul": a text without a trailing '_' must be the whole name
 /// or the start of it up to an underscore.
@@ -123,7 +123,9 @@ std::int64_t opCost(const Document& document, BoundSymbolId op) {
   const auto family = familyOf(name);
   const bool costly = std::any_of(costlyFunctions.begin(), costlyFunctions.end(),
                                   [&](std::string_view text) { return name.find(text) != std::string_view::npos; });
-  const auto operations = isHeavy(family) ? 2 * elements * innerLength(document, op, family) : costly ? costlyFunctionOperations * elements : elements;
+  const auto operations = isHeavy(family) ? 2 * elements * innerLength(document, op, family)
+                          : costly        ? costlyFunctionOperations * elements
+                                          : elements;
   return std::max<std::int64_t>(1, bytes + operations / operationsPerByte);
 }
 

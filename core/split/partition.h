@@ -16,7 +16,8 @@ struct PartitionOptions {
     minCut        ///< what is fewest bytes is saved; matrix products, convolutions, attention and the like are never run twice
   };
   Kind kind = defaultKind;
-  std::optional<std::int64_t> budget;  ///< most bytes to save, storages counted once; chooses as minCut does, but recomputes no more than it must
+  std::optional<std::int64_t>
+      budget;  ///< most bytes to save, storages counted once; chooses as minCut does, but recomputes no more than it must
   /// What to recompute beside the file's own checkpoint regions: "all", a module path (what is below it comes along), or "#" and a
   /// computation op's node name or id.
   std::vector<std::string> recompute;

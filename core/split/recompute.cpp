@@ -51,7 +51,9 @@ class Restriction {
   void takeStorage(const Dataflow::WrittenStorage& entry) {
     for (auto maker : entry.makers)
       if (!dataflow_.isView(maker)) take(maker);
-    const auto last = entry.writtenByBackward ? static_cast<std::int32_t>(joint_.ops.size()) : entry.writers.empty() ? -1 : entry.writers.back();
+    const auto last = entry.writtenByBackward ? static_cast<std::int32_t>(joint_.ops.size())
+                      : entry.writers.empty() ? -1
+                                              : entry.writers.back();
     for (auto reader : entry.readers)
       if (reader < last && !dataflow_.isView(reader)) take(reader);
   }
@@ -217,7 +219,8 @@ class Recomputation {
     std::unordered_map<std::int32_t, StorageId> storages;  // of the operands: where each lies now
     for (auto operand : before) {
       operands.push_back(renamed(operand));
-      if (operand && document_.value(operand).storage) storages.emplace(document_.value(operand).storage.index, document_.value(operands.back()).storage);
+      if (operand && document_.value(operand).storage)
+        storages.emplace(document_.value(operand).storage.index, document_.value(operands.back()).storage);
     }
     const auto outputSpan = std::as_const(document_).outputs(op);
     std::vector<ValueId> fresh;
@@ -264,18 +267,19 @@ class Recomputation {
     for (auto position : blocked_) {
       const auto op = joint_.ops[static_cast<std::size_t>(position)];
       if (taken_[static_cast<std::size_t>(op.index)])
-        problems.push_back({Problem::Severity::note, "cannot be recomputed, because of what it writes or reads in place: its result is saved",
-                            document_.opName(op), op.index});
+        problems.push_back({Problem::Severity::note,
+                            "cannot be recomputed, because of what it writes or reads in place: its result is saved", document_.opName(op),
+                            op.index});
     }
   }
 
   Document& document_;
   const Trace& joint_;
   Dataflow dataflow_;
-  std::vector<char> marks_, taken_;       // by bound symbol
-  std::vector<State> state_;              // by position in the forward
-  std::vector<std::int32_t> blocked_;     // positions of needed ops that are not recomputed
-  std::vector<ValueId> renamed_;          // by value: what the backward reads instead
+  std::vector<char> marks_, taken_;    // by bound symbol
+  std::vector<State> state_;           // by position in the forward
+  std::vector<std::int32_t> blocked_;  // positions of needed ops that are not recomputed
+  std::vector<ValueId> renamed_;       // by value: what the backward reads instead
   std::vector<BoundSymbolId> ops_;
 };
 

@@ -48,7 +48,8 @@ TEST(OpCost, KnowsTheHeavyFamilies) {
   EXPECT_EQ(familyOf("aten.mkldnn_rnn_layer.default"), OpFamily::recurrent);
   EXPECT_EQ(familyOf("aten.linalg_inv_ex.default"), OpFamily::solver);
   EXPECT_EQ(familyOf("aten.sort.stable"), OpFamily::sorting);
-  for (auto light : {"aten.mul.Tensor", "aten.native_layer_norm.default", "aten.gelu.default", "aten.linspace.default", "aten.commutative.default"})
+  for (auto light :
+       {"aten.mul.Tensor", "aten.native_layer_norm.default", "aten.gelu.default", "aten.linspace.default", "aten.commutative.default"})
     EXPECT_EQ(familyOf(light), OpFamily::other) << light;
 }
 
@@ -82,7 +83,8 @@ TEST(MinCut, C2_SavesTheFewestBytesByShape) {
 
 TEST(MinCut, C2_NeverRecomputesAMatrixProduct) {
   Elementwise m;
-  for (const auto& line : m.backwardOf(partition(m.document, m.trace, minCut()).joint)) EXPECT_EQ(line.find("mm("), std::string::npos) << line;
+  for (const auto& line : m.backwardOf(partition(m.document, m.trace, minCut()).joint))
+    EXPECT_EQ(line.find("mm("), std::string::npos) << line;
 }
 
 TEST(MinCut, C2_ANarrowValueIsCutInsteadOfAWideOne) {
@@ -129,7 +131,8 @@ TEST(MinCut, AStorageIsSavedOnceAndItsViewsAreMadeAgainWhereTheyHoldMore) {
   const auto g = m.gradient("aten.mul.Tensor", {m.cotangent({8}), half}, "g");
   m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {g, all}, "g2"));
   const auto result = partition(m.document, m.trace, minCut());
-  EXPECT_EQ(m.backwardOf(result.joint), (Lines{"bw_half = narrow(h)", "g = mul(cotangent, bw_half)", "bw_all = view(h)", "g2 = mul(g, bw_all)"}));
+  EXPECT_EQ(m.backwardOf(result.joint),
+            (Lines{"bw_half = narrow(h)", "g = mul(cotangent, bw_half)", "bw_all = view(h)", "g2 = mul(g, bw_all)"}));
   EXPECT_EQ(savedBytes(m.document, result.joint).values, 32);
 }
 
