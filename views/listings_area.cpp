@@ -18,10 +18,14 @@ constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::
 
 QString titleText(TraceKind kind) {
   switch (kind) {
-    case TraceKind::computation: return QObject::tr("Computation");
-    case TraceKind::joint: return QObject::tr("Joint");
-    case TraceKind::forward: return QObject::tr("Forward");
-    case TraceKind::backward: return QObject::tr("Backward");
+    case TraceKind::computation:
+      return QObject::tr("Computation");
+    case TraceKind::joint:
+      return QObject::tr("Joint");
+    case TraceKind::forward:
+      return QObject::tr("Forward");
+    case TraceKind::backward:
+      return QObject::tr("Backward");
   }
   return {};
 }
@@ -145,7 +149,9 @@ void ListingsArea::findNext(bool forward) {
 }
 
 void ListingsArea::findDone(bool found, bool wrapped) {
-  findState_->setText(!found ? tr("Not found in %1").arg(titleText(active_->kind())) : wrapped ? tr("Found, from the other end") : QString());
+  findState_->setText(!found    ? tr("Not found in %1").arg(titleText(active_->kind()))
+                      : wrapped ? tr("Found, from the other end")
+                                : QString());
 }
 
 void ListingsArea::toggled() {
@@ -157,7 +163,9 @@ void ListingsArea::toggled() {
     const bool last = on && shown == 1;
     pane.toggle->setEnabled(!last);
     const auto key = pane.toggle->shortcut().toString(QKeySequence::NativeText);
-    pane.toggle->setToolTip(last ? tr("The last listing stays") : key.isEmpty() ? pane.toggle->text() : QStringLiteral("%1 (%2)").arg(pane.toggle->text(), key));
+    pane.toggle->setToolTip(last            ? tr("The last listing stays")
+                            : key.isEmpty() ? pane.toggle->text()
+                                            : QStringLiteral("%1 (%2)").arg(pane.toggle->text(), key));
   }
   if (active_ && !isShown(active_->kind()))
     for (auto& pane : panes_)
@@ -177,10 +185,10 @@ void ListingsArea::updateTitles() {
     auto& pane = panes_[static_cast<std::size_t>(kind)];
     const auto ops = document ? static_cast<qlonglong>(document->trace(kind).lines.size()) : 0;
     auto text = document ? tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops) : titleText(kind);
-    if (document && kind == TraceKind::forward && document->saved.count)
-      text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
+    if (document && kind == TraceKind::forward && document->saved.count) text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
     pane.title->setText(text);
-    pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count) : text);
+    pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count)
+                                                                  : text);
   }
   setActive(active_);
 }

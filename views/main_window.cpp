@@ -124,16 +124,17 @@ void MainWindow::connectRun() {
 
 void MainWindow::connectState() {
   connect(controller_, &DocumentController::documentChanged, this, &MainWindow::documentChanged);
-  connect(controller_, &DocumentController::openFailed, this, [this](const QString& message) {
-    messages_->show(MessageBar::Kind::error, message);
-  });
-  connect(controller_, &DocumentController::runFailed, this, [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
+  connect(controller_, &DocumentController::openFailed, this,
+          [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
+  connect(controller_, &DocumentController::runFailed, this,
+          [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
   connect(&execution_, &ExecutionState::changed, this, &MainWindow::executionChanged);
-  connect(controller_, &DocumentController::openingChanged, this, [this] {
-    // The key is taken while the old document is still there.
-    if (!controller_->opening()) return;
+  connect(controller_, &DocumentController::documentAboutToChange, this, [this] {
     selectedKey_.clear();
-    if (const auto& document = controller_->document(); document && selection_.op()) selectedKey_ = {keyOf(*document->analysis, selection_.op())};
+    if (const auto& document = controller_->document(); document && selection_.op())
+      selectedKey_ = {keyOf(*document->analysis, selection_.op())};
+    history_.clear();
+    selection_.reset(nullptr);
   });
   connect(&watch_, &FileWatch::fileChanged, this, [this] {
     statusBar()->showMessage(tr("The file has changed: reading it anew"), 5000);
@@ -160,7 +161,6 @@ void MainWindow::documentChanged() {
   BoundSymbolId kept;
   if (sameFile && !selectedKey_.empty()) kept = findKeys(*document->analysis, selectedKey_).front();
   openPath_ = path;
-  history_.clear();
   selection_.reset(document ? document->analysis : nullptr);
   watch_.watch(path);
   setWindowTitle(document ? tr("%1 - Retrograd").arg(QFileInfo(path).fileName()) : tr("Retrograd"));
@@ -199,11 +199,20 @@ void MainWindow::executionChanged() {
                          .arg(bytesText(now.liveBytes), bytesText(now.peakBytes)));
   if (now.running) return;
   switch (now.reason) {
-    case StopReason::breakpoint: statusBar()->showMessage(tr("Stopped at a breakpoint"), 8000); break;
-    case StopReason::badNumber: statusBar()->showMessage(tr("Stopped: the op before made NaN or Inf"), 15000); break;
-    case StopReason::cancelled: statusBar()->showMessage(tr("Stopped"), 8000); break;
-    case StopReason::end: statusBar()->showMessage(tr("At the end of the backward"), 8000); break;
-    default: break;
+    case StopReason::breakpoint:
+      statusBar()->showMessage(tr("Stopped at a breakpoint"), 8000);
+      break;
+    case StopReason::badNumber:
+      statusBar()->showMessage(tr("Stopped: the op before made NaN or Inf"), 15000);
+      break;
+    case StopReason::cancelled:
+      statusBar()->showMessage(tr("Stopped"), 8000);
+      break;
+    case StopReason::end:
+      statusBar()->showMessage(tr("At the end of the backward"), 8000);
+      break;
+    default:
+      break;
   }
 }
 
@@ -234,8 +243,10 @@ void MainWindow::goToOrigin(BoundSymbolId op) {
     }
   }
   if (!target) {
-    statusBar()->showMessage(isBackwardRole(tables.boundSymbol(op).origin.role) ? tr("This op comes from no op: its value is an input of the graph")
-                                                                                 : tr("No backward op comes from this op"), 8000);
+    statusBar()->showMessage(isBackwardRole(tables.boundSymbol(op).origin.role)
+                                 ? tr("This op comes from no op: its value is an input of the graph")
+                                 : tr("No backward op comes from this op"),
+                             8000);
     return;
   }
   history_.originJumped(op, target);

@@ -87,7 +87,7 @@ class MainWindow : public QMainWindow {
   FileWatch watch_;
   QList<QDockWidget*> docks_;
   QByteArray defaultLayout_;
-  std::vector<OpKey> selectedKey_;   ///< of the selected op, to find it after a reload
+  std::vector<OpKey> selectedKey_;  ///< of the selected op, to find it after a reload
   QString openPath_;
 };
 

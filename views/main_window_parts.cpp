@@ -70,7 +70,9 @@ void MainWindow::makeMenus() {
   auto* view = withTips(menuBar()->addMenu(tr("&View")));
   for (auto kind : kinds) {
     auto* toggle = listings_->toggleAction(kind);
-    toggle->setShortcut(kind == TraceKind::computation ? QKeySequence(Qt::Key_C) : QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(kind) - 1)));
+    toggle->setShortcut(kind == TraceKind::computation
+                            ? QKeySequence(Qt::Key_C)
+                            : QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(kind) - 1)));
     addAction(toggle);
     view->addAction(toggle);
   }
@@ -189,8 +191,8 @@ void MainWindow::showKeys() {
   };
   for (const auto* action : actions_->all())
     if (!action->shortcut().isEmpty())
-      add(action->shortcut().toString(QKeySequence::NativeText), QString(action->text()).remove(QLatin1Char('&')).remove(QStringLiteral("...")),
-          action->property("what").toString());
+      add(action->shortcut().toString(QKeySequence::NativeText),
+          QString(action->text()).remove(QLatin1Char('&')).remove(QStringLiteral("...")), action->property("what").toString());
   for (auto kind : kinds)
     add(listings_->toggleAction(kind)->shortcut().toString(QKeySequence::NativeText), titleText(kind), tr("Shows or hides this listing"));
   add(tr("Arrows, Page Up/Down, Home, End"), tr("Move"), tr("Moves the line in a listing; with Shift: selects lines to copy"));
@@ -209,10 +211,11 @@ void MainWindow::showKeys() {
 }
 
 void MainWindow::showAbout() {
-  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Retrograd"),
-                              tr("<b>Retrograd</b><p>A desktop debugger for autograd: open a saved model trace, see its backward beside its forward, every "
-                                 "backward op linked to the forward op it came from, and run both op by op.</p>"),
-                              QMessageBox::Close, this);
+  auto* box = new QMessageBox(
+      QMessageBox::NoIcon, tr("About Retrograd"),
+      tr("<b>Retrograd</b><p>A desktop debugger for autograd: open a saved model trace, see its backward beside its forward, every "
+         "backward op linked to the forward op it came from, and run both op by op.</p>"),
+      QMessageBox::Close, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->setIconPixmap(shared_.theme->icon(QStringLiteral("app")).pixmap(48, 48));
   box->open();

@@ -75,25 +75,63 @@ QPalette darkPalette() {
 // Hues after Okabe and Ito: blue against orange stays apart for every kind of colour blindness.
 Colors lightColors() {
   Colors c;
-  c.background = 0xffffff; c.currentLine = 0xeef1f5; c.gutter = 0xf3f4f6; c.gutterText = 0x8a919b;
-  c.text = 0x1f2328; c.op = 0x0b4f9e; c.value = 0x1f2328; c.literal = 0x8a4b00; c.comment = 0x6a737d; c.header = 0x1f2328;
-  c.selected = 0xc9defa; c.origin = 0xffe3b8; c.derived = 0xd3efe4; c.sibling = 0xf0f2f5; c.valueMark = 0xf6e36b;
-  c.originMark = 0xb35c00; c.derivedMark = 0x00734f;
-  c.execution = 0xb88700; c.executionLine = 0xe0b000; c.breakpoint = 0xc4281b; c.bad = 0xa4307c; c.saved = 0x2a7ab8;
-  c.plot = 0x2a6fbf; c.border = 0xc6cbd2;
-  c.error = 0xfbdcd8; c.warning = 0xfdeccb; c.note = 0xdcebfb;
+  c.background = 0xffffff;
+  c.gutter = 0xf3f4f6;
+  c.gutterText = 0x8a919b;
+  c.text = 0x1f2328;
+  c.op = 0x0b4f9e;
+  c.value = 0x1f2328;
+  c.literal = 0x8a4b00;
+  c.comment = 0x6a737d;
+  c.header = 0x1f2328;
+  c.selected = 0xc9defa;
+  c.origin = 0xffe3b8;
+  c.derived = 0xd3efe4;
+  c.sibling = 0xf0f2f5;
+  c.valueMark = 0xf6e36b;
+  c.originMark = 0xb35c00;
+  c.derivedMark = 0x00734f;
+  c.execution = 0xb88700;
+  c.executionLine = 0xe0b000;
+  c.breakpoint = 0xc4281b;
+  c.bad = 0xa4307c;
+  c.saved = 0x2a7ab8;
+  c.plot = 0x2a6fbf;
+  c.border = 0xc6cbd2;
+  c.error = 0xfbdcd8;
+  c.warning = 0xfdeccb;
+  c.note = 0xdcebfb;
   return c;
 }
 
 Colors darkColors() {
   Colors c;
-  c.background = 0x1b1d21; c.currentLine = 0x25292e; c.gutter = 0x212428; c.gutterText = 0x767d87;
-  c.text = 0xdde1e6; c.op = 0x7ab8ff; c.value = 0xdde1e6; c.literal = 0xe8a75c; c.comment = 0x8b949e; c.header = 0xf0f3f6;
-  c.selected = 0x23456f; c.origin = 0x5a3c10; c.derived = 0x124a3a; c.sibling = 0x272b31; c.valueMark = 0x6b5f10;
-  c.originMark = 0xf0a040; c.derivedMark = 0x35c598;
-  c.execution = 0xf0c53a; c.executionLine = 0xc29a1c; c.breakpoint = 0xf0605a; c.bad = 0xe079bd; c.saved = 0x5fb3f0;
-  c.plot = 0x5a9cf0; c.border = 0x3c4149;
-  c.error = 0x5c2723; c.warning = 0x56401a; c.note = 0x203d60;
+  c.background = 0x1b1d21;
+  c.gutter = 0x212428;
+  c.gutterText = 0x767d87;
+  c.text = 0xdde1e6;
+  c.op = 0x7ab8ff;
+  c.value = 0xdde1e6;
+  c.literal = 0xe8a75c;
+  c.comment = 0x8b949e;
+  c.header = 0xf0f3f6;
+  c.selected = 0x23456f;
+  c.origin = 0x5a3c10;
+  c.derived = 0x124a3a;
+  c.sibling = 0x272b31;
+  c.valueMark = 0x6b5f10;
+  c.originMark = 0xf0a040;
+  c.derivedMark = 0x35c598;
+  c.execution = 0xf0c53a;
+  c.executionLine = 0xc29a1c;
+  c.breakpoint = 0xf0605a;
+  c.bad = 0xe079bd;
+  c.saved = 0x5fb3f0;
+  c.plot = 0x5a9cf0;
+  c.border = 0x3c4149;
+  c.error = 0x5c2723;
+  c.warning = 0x56401a;
+  c.note = 0x203d60;
   return c;
 }
 

@@ -10,13 +10,13 @@ namespace retrograd::views {
 
 /// Colours of listings and plots; told apart by lightness too, and never the only sign of anything.
 struct Colors {
-  QColor background, currentLine, gutter, gutterText;
+  QColor background, gutter, gutterText;
   QColor text, op, value, literal, comment, header;
-  QColor selected, origin, derived, sibling, valueMark;   ///< backgrounds of lines and values
-  QColor originMark, derivedMark;                         ///< marks beside the lines
+  QColor selected, origin, derived, sibling, valueMark;  ///< backgrounds of lines and values
+  QColor originMark, derivedMark;                        ///< marks beside the lines
   QColor execution, executionLine, breakpoint, bad, saved;
   QColor plot, border;
-  QColor error, warning, note;                            ///< backgrounds of the message bar
+  QColor error, warning, note;  ///< backgrounds of the message bar
 };
 
 /// Light and dark palettes of our own over the Fusion style; follows the system unless told otherwise.

@@ -11,9 +11,10 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, QWidget* parent) : 
   auto font = title->font();
   font.setPointSizeF(font.pointSizeF() * 1.7);
   title->setFont(font);
-  auto* text = new QLabel(tr("Retrograd reads archives of torch.export (.pt2), derives the backward, links each backward op to the forward op it comes "
-                             "from, and runs both op by op. Drop a file here, or press Ctrl+O."),
-                          this);
+  auto* text = new QLabel(
+      tr("Retrograd reads archives of torch.export (.pt2), derives the backward, links each backward op to the forward op it comes "
+         "from, and runs both op by op. Drop a file here, or press Ctrl+O."),
+      this);
   text->setWordWrap(true);
   auto* button = new QPushButton(tr("Open a File..."), this);
   connect(button, &QPushButton::clicked, open, &QAction::trigger);
@@ -47,7 +48,8 @@ void WelcomePage::fill() {
   list_->addWidget(new QLabel(tr("Opened lately"), this));
   for (const auto& path : recent_->paths().mid(0, 6)) {
     const QFileInfo info(path);
-    auto* button = new QPushButton(QStringLiteral("%1/%2").arg(info.dir().dirName(), info.fileName()).replace(QLatin1Char('&'), QStringLiteral("&&")), this);
+    auto* button = new QPushButton(
+        QStringLiteral("%1/%2").arg(info.dir().dirName(), info.fileName()).replace(QLatin1Char('&'), QStringLiteral("&&")), this);
     button->setFlat(true);
     button->setToolTip(path);
     button->setAccessibleName(tr("Open %1").arg(path));

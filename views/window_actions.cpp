@@ -43,7 +43,8 @@ QAction* WindowActions::add(const char* name, const QString& text, const QString
 
 void WindowActions::addFileActions() {
   open = add("open", tr("&Open..."), tr("Opens a torch.export archive (.pt2) in this window"), QKeySequence::Open, "open");
-  openWindow = add("open-window", tr("Open in &New Window..."), tr("Opens a file beside this one"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
+  openWindow =
+      add("open-window", tr("Open in &New Window..."), tr("Opens a file beside this one"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
   reload = add("reload", tr("&Reload"), tr("Reads the file anew; breakpoints are kept"), QKeySequence(Qt::CTRL | Qt::Key_R), "reload");
   inputs = add("inputs", tr("&Inputs..."), tr("Chooses or draws the inputs to run with"), QKeySequence(Qt::CTRL | Qt::Key_I));
   close = add("close", tr("&Close"), tr("Closes the file"), QKeySequence(Qt::CTRL | Qt::Key_W));
@@ -55,8 +56,10 @@ void WindowActions::addViewActions() {
   shortNames = add("short-names", tr("Short &Op Names"), tr("aten.mm for torch.ops.aten.mm.default; copies stay long"), {});
   shortNames->setCheckable(true);
   shortNames->setChecked(true);
-  foldAll = add("fold-all", tr("&Fold All"), tr("Folds every group of the active listing"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Minus));
-  unfoldAll = add("unfold-all", tr("&Unfold All"), tr("Unfolds every group of the active listing"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Plus));
+  foldAll =
+      add("fold-all", tr("&Fold All"), tr("Folds every group of the active listing"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Minus));
+  unfoldAll = add("unfold-all", tr("&Unfold All"), tr("Unfolds every group of the active listing"),
+                  QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Plus));
   resetLayout = add("reset-layout", tr("&Reset Layout"), tr("Puts listings and docks back in their places"), {});
   grouping = new QActionGroup(this);
   addChoice(grouping, "group-operation", tr("By &Operation"), static_cast<int>(Grouping::operation), true);
@@ -77,29 +80,37 @@ void WindowActions::addChoice(QActionGroup* group, const char* name, const QStri
 }
 
 void WindowActions::addGoActions() {
-  origin = add("origin", tr("&Origin and Back"), tr("From a backward op to its forward op, from a forward op to its first backward op; again: back"),
-               QKeySequence(Qt::Key_G), "origin");
+  origin = add("origin", tr("&Origin and Back"),
+               tr("From a backward op to its forward op, from a forward op to its first backward op; again: back"), QKeySequence(Qt::Key_G),
+               "origin");
   back = add("back", tr("&Back"), tr("To where the last jump came from"), QKeySequence(Qt::ALT | Qt::Key_Left), "back");
   forward = add("forward", tr("&Forward"), tr("To where the last jump went"), QKeySequence(Qt::ALT | Qt::Key_Right), "forward");
   toExecution = add("to-execution", tr("Op that Runs &Next"), tr("Shows where execution stands"), QKeySequence(Qt::CTRL | Qt::Key_E));
   find = add("find", tr("&Find..."), tr("Finds text in the active listing"), QKeySequence::Find);
   findNext = add("find-next", tr("Find &Next"), tr("Finds the next line with the text"), QKeySequence(Qt::Key_F3));
-  findPrevious = add("find-previous", tr("Find &Previous"), tr("Finds the line before with the text"), QKeySequence(Qt::SHIFT | Qt::Key_F3));
+  findPrevious =
+      add("find-previous", tr("Find &Previous"), tr("Finds the line before with the text"), QKeySequence(Qt::SHIFT | Qt::Key_F3));
 }
 
 void WindowActions::addRunActions() {
   const auto back = Qt::CTRL | Qt::SHIFT;
   resume = add("continue", tr("&Continue"), tr("Runs to the next breakpoint or the end"), QKeySequence(Qt::Key_F5), "continue");
-  resumeBack = add("continue-back", tr("Continue Bac&k"), tr("Runs back to the breakpoint before or the start"), QKeySequence(back | Qt::Key_F5), "continue-back");
+  resumeBack = add("continue-back", tr("Continue Bac&k"), tr("Runs back to the breakpoint before or the start"),
+                   QKeySequence(back | Qt::Key_F5), "continue-back");
   stop = add("stop", tr("&Stop"), tr("Stops what runs, between two ops"), QKeySequence(Qt::SHIFT | Qt::Key_F5), "stop");
-  stepOver = add("step-over", tr("Step &Over"), tr("Runs the ops of one operation of the computation"), QKeySequence(Qt::Key_F10), "step-over");
-  stepOverBack = add("step-over-back", tr("Step Over Back"), tr("Undoes the ops of one operation"), QKeySequence(back | Qt::Key_F10), "step-over-back");
+  stepOver =
+      add("step-over", tr("Step &Over"), tr("Runs the ops of one operation of the computation"), QKeySequence(Qt::Key_F10), "step-over");
+  stepOverBack = add("step-over-back", tr("Step Over Back"), tr("Undoes the ops of one operation"), QKeySequence(back | Qt::Key_F10),
+                     "step-over-back");
   stepInto = add("step-into", tr("Step &Into"), tr("Runs one op"), QKeySequence(Qt::Key_F11), "step-into");
   stepIntoBack = add("step-into-back", tr("Step Into Back"), tr("Undoes one op"), QKeySequence(back | Qt::Key_F11), "step-into-back");
-  toCursor = add("to-cursor", tr("Run to C&ursor"), tr("Runs forwards or back to the selected op"), QKeySequence(Qt::CTRL | Qt::Key_F10), "run-to-cursor");
+  toCursor = add("to-cursor", tr("Run to C&ursor"), tr("Runs forwards or back to the selected op"), QKeySequence(Qt::CTRL | Qt::Key_F10),
+                 "run-to-cursor");
   restart = add("restart", tr("&Restart"), tr("Back to the start of the forward"), QKeySequence(Qt::CTRL | Qt::Key_F5), "restart");
-  breakpoint = add("breakpoint", tr("Toggle &Breakpoint"), tr("Stops before the selected op, or no longer"), QKeySequence(Qt::Key_F9), "breakpoint");
-  breakOnBad = add("break-on-bad", tr("Break on &NaN"), tr("Stops after an op that first makes NaN or Inf"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), "break-bad");
+  breakpoint =
+      add("breakpoint", tr("Toggle &Breakpoint"), tr("Stops before the selected op, or no longer"), QKeySequence(Qt::Key_F9), "breakpoint");
+  breakOnBad = add("break-on-bad", tr("Break on &NaN"), tr("Stops after an op that first makes NaN or Inf"),
+                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), "break-bad");
   breakOnBad->setCheckable(true);
 }
 
@@ -152,7 +163,9 @@ void WindowActions::updateRun() {
   const auto& now = context_.execution->now();
   const auto selected = context_.selection->op();
   const auto unavailable = !document ? tr("No file is open") : now.available ? QString() : now.unavailableReason;
-  const auto busy = !unavailable.isEmpty() ? unavailable : now.running && !now.walking ? tr("It runs: stop it first (Shift+F5)") : QString();
+  const auto busy = !unavailable.isEmpty()        ? unavailable
+                    : now.running && !now.walking ? tr("It runs: stop it first (Shift+F5)")
+                                                  : QString();
   const auto ahead = busy.isEmpty() && !now.running && now.position >= now.size ? tr("At the end: step back or restart") : busy;
   const auto behind = busy.isEmpty() && !now.running && now.position == 0 ? tr("At the start: nothing has run yet") : busy;
   for (auto* action : {resume, stepOver, stepInto}) allow(action, ahead);
@@ -160,7 +173,10 @@ void WindowActions::updateRun() {
   for (auto* action : {resume, resumeBack, restart, toCursor})
     if (busy.isEmpty() && now.running) allow(action, tr("It steps: wait or stop it (Shift+F5)"));
   const auto target = document ? document->program.executed(selected) : BoundSymbolId();
-  const auto noTarget = !unavailable.isEmpty() ? unavailable : !selected ? tr("No op is selected") : target ? QString() : tr("The selected op is not among those that run");
+  const auto noTarget = !unavailable.isEmpty() ? unavailable
+                        : !selected            ? tr("No op is selected")
+                        : target               ? QString()
+                                               : tr("The selected op is not among those that run");
   allow(breakpoint, noTarget);
   if (!now.running || !busy.isEmpty()) allow(toCursor, !busy.isEmpty() ? busy : noTarget);
   allow(stop, now.running || context_.controller->opening() ? QString() : tr("Nothing runs"));

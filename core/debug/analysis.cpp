@@ -63,7 +63,10 @@ class Deriver {
   JointResult joint(RuleCache& cache) {
     std::unique_ptr<Concretiser> concretiser;
     struct Lazy final : RealValues {  // most models never ask: then no weight is touched
+      explicit Lazy(std::map<ValueId, std::size_t>& outputs) : outputOfCotangent(outputs) {}
+      std::map<ValueId, std::size_t>& outputOfCotangent;
       std::function<Concretiser&()> make;
+      void addCotangent(ValueId id, std::size_t output) override { outputOfCotangent[id] = output; }
       at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId id) override { return make().value(document, emitted, id); }
       void addConstant(ValueId id, const TensorData& data) override {
         constants.emplace_back(id, data);
@@ -71,7 +74,7 @@ class Deriver {
       }
       std::vector<std::pair<ValueId, TensorData>> constants;
       bool made = false;
-    } lazy;
+    } lazy(outputOfCotangent_);
     lazy.make = [&]() -> Concretiser& {
       if (!concretiser) {
         concretiser = std::make_unique<Concretiser>(document_, analysis_.seed, inputBindings(analysis_), [this](ValueId id) { return drawCotangent(id); });
@@ -100,9 +103,7 @@ class Deriver {
   /// Cotangents whose data a formula reads must exist before the joint does: chosen one by one as they are asked for.
   at::Tensor drawCotangent(ValueId id) {
     std::map<std::string, TensorMeta> metas;
-    const std::string name(document_.text(document_.value(id).name));
-    const auto output = static_cast<std::size_t>(std::stoul(name.substr(name.rfind('_') + 1)));
-    const auto position = userOutputPosition(analysis_.computation(), output);
+    const auto position = userOutputPosition(analysis_.computation(), outputOfCotangent_.at(id));
     Analysis scratch;
     metas[position] = document_.meta(document_.value(id).meta);
     chooseCotangents(scratch, options_, metas);
@@ -114,6 +115,7 @@ class Deriver {
   const AnalysisOptions& options_;
   const Progress& progress_;
   TransformOptions transform_;
+  std::map<ValueId, std::size_t> outputOfCotangent_;
 };
 
 void record(Trace& trace, std::string pass, std::string parent, double seconds, const std::vector<PassRecord>& before) {
@@ -206,7 +208,9 @@ std::shared_ptr<const Analysis> openModel(const std::string& path, const Analysi
   auto file = readModelFile(path, lookupSymbol, progress);
   const auto seconds = since(start);
   auto analysis = std::const_pointer_cast<Analysis>(analyse(std::move(file), options, progress));
-  analysis->times.read = seconds;
+  const auto& history = analysis->computation().trace.history;
+  analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
+  analysis->times.read = seconds - analysis->times.trace;
   return analysis;
 }
 

@@ -57,6 +57,7 @@ class Concretiser final : public RealValues {
   Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
               std::function<at::Tensor(ValueId)> cotangent);
   at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) override;
+  void addCotangent(ValueId, std::size_t) override {}  // `cotangent` knows
   void addConstant(ValueId id, const TensorData& data) override;
 
  private:

@@ -1,6 +1,7 @@
 #include "core/formats/pt2.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/base/error.h"
 #include "core/formats/json_tree.h"
@@ -93,8 +94,10 @@ ModelFile readPt2(const std::shared_ptr<const Archive>& archive, const SymbolLoo
   const auto weights = pt2::readWeights(archive, model, progress);
   try {
     progress.at("Parse graph", 0);
+    const auto start = std::chrono::steady_clock::now();
     const JsonTree tree(archive->read(record).text());
     readProgram(tree.root(), weights, lookup, progress, file);
+    file.computation.trace.history.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   } catch (const Error& e) {
     throw e.code() == ErrorCode::cancelled ? e : e.at(record);
   }

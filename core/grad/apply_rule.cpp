@@ -122,7 +122,7 @@ ValueId JointBuilder::makeValue(const RuleLocal& local, std::vector<StorageId>& 
       known.storage = value.storage;
       id = preferred;
     } else {
-      value.name = known.name;
+      if (known.name) value.name = document_.internUnique(std::string(document_.text(known.name)));
     }
   }
   if (!id) id = document_.addValue(value);

@@ -43,9 +43,10 @@ void JointBuilder::seedCotangents() {
     value.kind = ValueKind::cotangent;
     value.meta = document_.internMeta(meta);
     value.storage = document_.addStorage(meta.bytes(), {}, true);
-    value.name = document_.intern("cotangent_" + std::to_string(i));
+    value.name = document_.internUnique("cotangent_" + std::to_string(i));
     cotangents_.back() = document_.addValue(value);
     document_.storage(value.storage).first = cotangents_.back();
+    if (options_.realValues) options_.realValues->addCotangent(cotangents_.back(), i);
     accumulate(output, cotangents_.back());
   }
 }

@@ -218,6 +218,7 @@ void JointBuilder::copyBack() {
     value.requiresGrad = false;
     value.kind = ValueKind::activation;
     ++value.version;
+    if (value.name) value.name = document_.internUnique(std::string(document_.text(value.name)));
     const auto after = document_.addValue(value);
     emit(internOp("aten.copy_.default"), document_.internPattern(copy), effect::writes, std::array{input, group.current}, std::array{after},
          forwardOrigin(group.lastWriter));

@@ -22,6 +22,8 @@ class RealValues {
   virtual ~RealValues() = default;
   /// The value after all of `emitted` ran; the same list, only longer, comes with each call.
   virtual at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) = 0;
+  /// `id` is the cotangent of the computation's output at this position.
+  virtual void addCotangent(ValueId id, std::size_t output) = 0;
   /// A literal tensor of a formula came to be.
   virtual void addConstant(ValueId id, const TensorData& data) = 0;
 };

@@ -59,14 +59,6 @@ int Symbol::argumentIndex(std::string_view argumentName) const {
   return -1;
 }
 
-StringId Document::intern(std::string_view text) {
-  if (auto it = stringIndex_.find(text); it != stringIndex_.end()) return it->second;
-  strings_.emplace_back(text);
-  const StringId id(static_cast<std::int64_t>(strings_.size()) - 1);
-  stringIndex_.emplace(strings_.back(), id);  // a deque never moves its strings: the key stays valid
-  return id;
-}
-
 MetaId Document::internMeta(const TensorMeta& meta) { return internIn(metas_, metaIndex_, meta, hashOf(meta)); }
 PatternId Document::internPattern(const CallPattern& pattern) { return internIn(patterns_, patternIndex_, pattern, retrograd::hashOf(pattern)); }
 SourceStackId Document::internSource(const SourceStack& stack) { return internIn(sources_, sourceIndex_, stack, hashOf(stack)); }
@@ -139,14 +131,16 @@ SubgraphId Document::addSubgraph(Subgraph subgraph) {
 std::string Document::displayName(ValueId id) const {
   if (!id) return "None";
   const auto& v = value(id);
-  return v.name ? std::string(text(v.name)) : "t" + std::to_string(id.index);
+  if (v.name) return std::string(text(v.name));
+  std::string name = "t" + std::to_string(id.index);
+  while (strings_.contains(name)) name += '_';
+  return name;
 }
 
 std::size_t Document::tableBytes() const {
   std::size_t bytes = storages_.capacity() * sizeof(Storage) + values_.capacity() * sizeof(Value) +
                       boundSymbols_.capacity() * sizeof(BoundSymbol) + arena_.capacity() * sizeof(ValueId);
-  for (const auto& s : strings_) bytes += sizeof(s) + s.capacity();
-  bytes += metas_.size() * 128 + patterns_.size() * 256 + symbols_.size() * 1024 + sources_.size() * 256;
+  bytes += strings_.bytes() + metas_.size() * 128 + patterns_.size() * 256 + symbols_.size() * 1024 + sources_.size() * 256;
   return bytes;
 }
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -10,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/ids.h"
+#include "core/base/string_table.h"
 #include "core/base/tensor_meta.h"
 #include "core/trace/argument.h"
 #include "core/trace/symbol.h"
@@ -102,8 +102,8 @@ struct Subgraph {
 /// shared_ptr<const Document> it never changes, so any thread may read it.
 class Document {
  public:
-  StringId intern(std::string_view);
-  std::string_view text(StringId id) const { return id ? std::string_view(strings_[id.index]) : std::string_view(); }
+  StringId intern(std::string_view text) { return strings_.intern(text); }
+  std::string_view text(StringId id) const { return strings_.text(id); }
 
   MetaId internMeta(const TensorMeta&);
   const TensorMeta& meta(MetaId id) const { return metas_[id.index]; }
@@ -147,7 +147,9 @@ class Document {
   std::size_t storageCount() const { return storages_.size(); }
   std::size_t boundSymbolCount() const { return boundSymbols_.size(); }
 
-  /// Display name: the file's, else t<id>.
+  /// `base`, or where that names something already, `base_1`, `base_2`, ...: names never clash (A30).
+  StringId internUnique(const std::string& base) { return strings_.internUnique(base); }
+  /// Display name: the file's, else t<id>; never a name the file gave to something else.
   std::string displayName(ValueId id) const;
   /// "torch.ops.aten.linear.default"
   std::string opName(BoundSymbolId id) const { return symbol(boundSymbol(id).symbol).qualifiedName(); }
@@ -155,8 +157,7 @@ class Document {
   std::size_t tableBytes() const;
 
  private:
-  std::deque<std::string> strings_;
-  std::unordered_map<std::string_view, StringId> stringIndex_;
+  StringTable strings_;
   std::vector<TensorMeta> metas_;
   std::unordered_map<std::size_t, std::vector<MetaId>> metaIndex_;
   std::vector<Symbol> symbols_;

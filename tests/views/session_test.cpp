@@ -59,7 +59,9 @@ void SessionTest::cancelStopsARunningJob() {
   QObject owner;
   std::atomic<bool> running = false;
   bool cancelled = false;
-  Worker::Job endless{QStringLiteral("open"), {}, false,
+  Worker::Job endless{QStringLiteral("open"),
+                      {},
+                      false,
                       [&](const Progress& progress) -> Worker::Deliver {
                         running = true;
                         for (;;) progress.check();
@@ -93,7 +95,10 @@ void SessionTest::errorsReachTheOwner() {
   Worker worker;
   QObject owner;
   QString message;
-  worker.post(&owner, {QStringLiteral("a"), {}, false, [](const Progress&) -> Worker::Deliver { throw std::runtime_error("odd"); },
+  worker.post(&owner, {QStringLiteral("a"),
+                       {},
+                       false,
+                       [](const Progress&) -> Worker::Deliver { throw std::runtime_error("odd"); },
                        [&](const Error& error) { message = QString::fromStdString(error.what()); }});
   QVERIFY(QTest::qWaitFor([&] { return !message.isEmpty(); }, 5000));
   QCOMPARE(message, QStringLiteral("odd"));

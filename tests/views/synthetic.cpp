@@ -1,7 +1,6 @@
 #include "tests/views/synthetic.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <thread>
@@ -27,7 +26,8 @@ class Builder {
   }
 
   /// An op with one output; operands are all its arguments, then `literals`.
-  BoundSymbolId op(const std::string& symbol, std::vector<ValueId> operands, ValueId output, BoundSymbol bound = {}, std::vector<Argument> literals = {}) {
+  BoundSymbolId op(const std::string& symbol, std::vector<ValueId> operands, ValueId output, BoundSymbol bound = {},
+                   std::vector<Argument> literals = {}) {
     Symbol s;
     s.name = symbol;
     s.known = true;
@@ -89,7 +89,8 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   BoundSymbol bound;
   bound.module = layer.module;
   bound.name = document.intern(number ? "linear_" + index : "linear");
-  bound.source = document.internSource({{"train.py", 12, "forward", "return self.layers(x)"}, {"model.py", 31 + number, "forward", "x = relu(self.linear(x))"}});
+  bound.source = document.internSource(
+      {{"train.py", 12, "forward", "return self.layers(x)"}, {"model.py", 31 + number, "forward", "x = relu(self.linear(x))"}});
   const auto linearOut = build.tensor(number ? "linear_" + index : "linear", {8, 10}, ValueKind::activation);
   layer.linear = build.op("aten.linear.default", {input, layer.weight, bias}, linearOut, bound);
   bound.module = document.intern("layers." + index);
@@ -104,8 +105,8 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   const auto fromLinear = derivedFrom(layer.linear, Role::forward, layer.module);
   analysis.forward.ops.push_back(build.op("aten.t.default", {layer.weight}, layer.weightT, fromLinear));
   analysis.forward.ops.push_back(build.op("aten.addmm.default", {bias, input, layer.weightT}, layer.hidden, fromLinear));
-  analysis.forward.ops.push_back(
-      build.op("aten.relu.default", {layer.hidden}, layer.output, derivedFrom(layer.relu, Role::forward, document.intern("layers." + index))));
+  analysis.forward.ops.push_back(build.op("aten.relu.default", {layer.hidden}, layer.output,
+                                          derivedFrom(layer.relu, Role::forward, document.intern("layers." + index))));
   return layer;
 }
 
@@ -125,8 +126,8 @@ ValueId addBackward(Builder& build, Document& document, Analysis& analysis, cons
   add(build.op("aten.t.default", {masked}, transposed, derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
   add(build.op("aten.mm.default", {transposed, layer.input}, build.result({10, 10}, ValueKind::gradient),
                derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
-  add(build.op("aten.sum.dim_IntList", {masked}, build.result({10}, ValueKind::gradient), derivedFrom(layer.linear, Role::gradient, layer.module, 2),
-               {Argument::ofList({Argument::ofInt(0)})}));
+  add(build.op("aten.sum.dim_IntList", {masked}, build.result({10}, ValueKind::gradient),
+               derivedFrom(layer.linear, Role::gradient, layer.module, 2), {Argument::ofList({Argument::ofInt(0)})}));
   return toInput;
 }
 
@@ -167,7 +168,8 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   analysis->file.document = document;
   analysis->document = document;
   analysis->inputSource = {"x: drawn from seed 0"};
-  analysis->problems = {{Problem::Severity::warning, "the mode of the model is not in the file", "linear", made.empty() ? -1 : made[0].linear.index}};
+  analysis->problems = {
+      {Problem::Severity::warning, "the mode of the model is not in the file", "linear", made.empty() ? -1 : made[0].linear.index}};
   return analysis;
 }
 
@@ -196,7 +198,8 @@ StopReason FakeRunner::runTo(std::size_t position, const Progress& progress) {
 
 StopReason FakeRunner::continueForward(const Progress& progress) {
   while (position_ < size()) {
-    progress.check();
+    progress.at(analysis_->document->opName(opAt(position_)), static_cast<double>(position_) / static_cast<double>(size()));
+    std::this_thread::sleep_for(opTime);
     if (step() == StopReason::badNumber) return StopReason::badNumber;
     if (position_ < size() && breakpoints_.contains(opAt(position_))) return StopReason::breakpoint;
   }
@@ -228,8 +231,10 @@ ValueState FakeRunner::state(ValueId value) const {
   const auto& forward = analysis_->forward.ops;
   const auto& backward = analysis_->backward.ops;
   const auto inForward = std::find(forward.begin(), forward.end(), entry.producer);
-  const auto made = inForward != forward.end() ? static_cast<std::size_t>(inForward - forward.begin())
-                                               : forward.size() + static_cast<std::size_t>(std::find(backward.begin(), backward.end(), entry.producer) - backward.begin());
+  const auto made =
+      inForward != forward.end()
+          ? static_cast<std::size_t>(inForward - forward.begin())
+          : forward.size() + static_cast<std::size_t>(std::find(backward.begin(), backward.end(), entry.producer) - backward.begin());
   state.present = made < position_;
   if (!state.present) state.reason = "not computed yet";
   return state;
@@ -240,7 +245,8 @@ TensorData FakeRunner::contents(ValueId value) const {
   TensorData data;
   data.meta = analysis_->document->meta(analysis_->document->value(value).meta);
   auto numbers = std::make_shared<std::vector<float>>(static_cast<std::size_t>(data.meta.elements()));
-  for (std::size_t i = 0; i < numbers->size(); ++i) (*numbers)[i] = std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(value.index)) * 0.37F) * 1.7F;
+  for (std::size_t i = 0; i < numbers->size(); ++i)
+    (*numbers)[i] = std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(value.index)) * 0.37F) * 1.7F;
   data.data = reinterpret_cast<const std::byte*>(numbers->data());
   data.bytes = numbers->size() * sizeof(float);
   data.owner = numbers;
@@ -294,6 +300,7 @@ std::shared_ptr<const Analysis> FakeEngine::open(const OpenRequest& request, con
 std::unique_ptr<Runner> FakeEngine::run(std::shared_ptr<const Analysis> analysis) {
   auto runner = std::make_unique<FakeRunner>(std::move(analysis));
   runner->badAt = badAt;
+  runner->opTime = opTime;
   return runner;
 }
 

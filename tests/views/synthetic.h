@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <memory>
 
 #include "views/session/engine.h"
@@ -31,6 +32,8 @@ class FakeRunner : public Runner {
 
   /// Position after which a NaN appears; -1: none.
   std::int64_t badAt = -1;
+  /// How long one op of continueForward() takes.
+  std::chrono::milliseconds opTime{0};
 
  private:
   std::size_t size() const { return analysis_->forward.ops.size() + analysis_->backward.ops.size(); }
@@ -49,6 +52,7 @@ class FakeEngine : public Engine {
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override;
 
   std::int64_t badAt = -1;
+  std::chrono::milliseconds opTime{0};
 };
 
 }  // namespace retrograd::views

@@ -24,6 +24,7 @@ class WindowTest : public QObject {
   void stepsOverTheBorderAndBack();
   void breakpointsStopAContinue();
   void stopsAtABadNumber();
+  void runningOpIsNamedAndCanBeStopped();
   void blockedReaderLeavesTheWindowAlive();
   void failedOpenKeepsTheDocument();
   void changedFileIsReadAnewWithItsBreakpoints();
@@ -73,7 +74,8 @@ void WindowTest::originKeyJumpsAndComesBack() {
   // From a forward op that was not jumped to, the key leads to its first backward op.
   f.click(TraceKind::forward, f.analysis().forward.ops[2]);
   f.press(Qt::Key_G);
-  QCOMPARE(f.analysis().document->boundSymbol(f.selection().op()).origin.op, f.analysis().document->boundSymbol(f.analysis().forward.ops[2]).origin.op);
+  QCOMPARE(f.analysis().document->boundSymbol(f.selection().op()).origin.op,
+           f.analysis().document->boundSymbol(f.analysis().forward.ops[2]).origin.op);
   QCOMPARE(roleOf(f.analysis(), f.selection().op()), Role::gradient);
 }
 
@@ -158,6 +160,28 @@ void WindowTest::stopsAtABadNumber() {
   QCOMPARE(f.execution().reason, StopReason::badNumber);
   QCOMPARE(f.execution().position, std::size_t(5));
   QVERIFY(f.execution().bad.contains(f.analysis().forward.ops[4]));
+}
+
+void WindowTest::runningOpIsNamedAndCanBeStopped() {
+  auto engine = std::make_shared<FakeEngine>();
+  engine->opTime = std::chrono::milliseconds(20);
+  WindowFixture f(engine);
+  QVERIFY(f.open(QStringLiteral("synthetic100")));
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F5);
+  QVERIFY(
+      QTest::qWaitFor([&] { return f.window().busy().isVisible() && f.window().busy().text().contains(QStringLiteral("aten.")); }, 5000));
+  QVERIFY(!f.window().actions().stepOver->isEnabled());
+  QVERIFY(f.window().actions().stepOver->toolTip().contains(QStringLiteral("stop it first")));
+  f.press(Qt::Key_F5, Qt::ShiftModifier);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().reason, StopReason::cancelled);
+  QVERIFY(f.execution().position > 0 && f.execution().position < 100);
+  // It goes on from there.
+  const auto stopped = f.execution().position;
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, stopped + 1);
 }
 
 void WindowTest::blockedReaderLeavesTheWindowAlive() {
@@ -272,7 +296,8 @@ void WindowTest::everyWidgetHasAName() {
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   for (auto* widget : f.window().findChildren<QWidget*>()) {
     if (widget->focusPolicy() == Qt::NoFocus || !widget->isVisible() || widget->objectName().startsWith(QStringLiteral("qt_"))) continue;
-    if (qobject_cast<QAbstractScrollArea*>(widget->parentWidget()) || widget->inherits("QTabBar") || widget->inherits("QHeaderView")) continue;
+    if (qobject_cast<QAbstractScrollArea*>(widget->parentWidget()) || widget->inherits("QTabBar") || widget->inherits("QHeaderView"))
+      continue;
     auto* interface = QAccessible::queryAccessibleInterface(widget);
     QVERIFY2(interface && !interface->text(QAccessible::Name).isEmpty(),
              qPrintable(QStringLiteral("%1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName())));

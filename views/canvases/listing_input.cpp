@@ -21,29 +21,40 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
   if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier)) return QAbstractScrollArea::keyPressEvent(event);
   const bool control = event->modifiers() & Qt::ControlModifier;
   switch (event->key()) {
-    case Qt::Key_Up: return moveCursor(cursor_ - 1, extend);
-    case Qt::Key_Down: return moveCursor(cursor_ + 1, extend);
-    case Qt::Key_PageUp: return moveCursor(cursor_ - visibleRows() + 1, extend);
-    case Qt::Key_PageDown: return moveCursor(cursor_ + visibleRows() - 1, extend);
-    case Qt::Key_Home: return moveCursor(0, extend);
-    case Qt::Key_End: return moveCursor(rows_.count() - 1, extend);
-    case Qt::Key_Plus: return foldAtCursor(false);
-    case Qt::Key_Minus: return foldAtCursor(true);
+    case Qt::Key_Up:
+      return moveCursor(cursor_ - 1, extend);
+    case Qt::Key_Down:
+      return moveCursor(cursor_ + 1, extend);
+    case Qt::Key_PageUp:
+      return moveCursor(cursor_ - visibleRows() + 1, extend);
+    case Qt::Key_PageDown:
+      return moveCursor(cursor_ + visibleRows() - 1, extend);
+    case Qt::Key_Home:
+      return moveCursor(0, extend);
+    case Qt::Key_End:
+      return moveCursor(rows_.count() - 1, extend);
+    case Qt::Key_Plus:
+      return foldAtCursor(false);
+    case Qt::Key_Minus:
+      return foldAtCursor(true);
     case Qt::Key_Left:
       if (control) break;
       return foldAtCursor(true);
     case Qt::Key_Right:
       if (control) break;
       return foldAtCursor(false);
-    case Qt::Key_Asterisk: return setAllFolded(false);
-    case Qt::Key_Slash: return setAllFolded(true);
+    case Qt::Key_Asterisk:
+      return setAllFolded(false);
+    case Qt::Key_Slash:
+      return setAllFolded(true);
     case Qt::Key_Return:
     case Qt::Key_Enter: {
       if (isHeader(cursor_)) return toggleFold(cursor_);
       if (const auto op = opAt(cursor_)) Q_EMIT jumpRequested(op);
       return;
     }
-    default: break;
+    default:
+      break;
   }
   QAbstractScrollArea::keyPressEvent(event);
 }
@@ -107,7 +118,9 @@ void ListingView::contextMenuEvent(QContextMenuEvent* event) {
   menu.addAction(tr("Copy\tCtrl+C"), this, [this] { QApplication::clipboard()->setText(copyText()); });
   menu.addAction(tr("Fold All\t/"), this, [this] { setAllFolded(true); });
   menu.addAction(tr("Unfold All\t*"), this, [this] { setAllFolded(false); });
-  const auto at = event->reason() == QContextMenuEvent::Mouse ? event->globalPos() : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0));
+  const auto at = event->reason() == QContextMenuEvent::Mouse
+                      ? event->globalPos()
+                      : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0));
   menu.exec(at);
 }
 
@@ -136,7 +149,8 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     if (now.failed == op) marks << tr("Failed: %1").arg(now.error);
     if (now.bad.contains(op)) marks << tr("Made NaN or Inf");
     for (auto value : document.outputs(op))
-      if (this->document()->saved.contains(value)) marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
+      if (this->document()->saved.contains(value))
+        marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
     return marks.isEmpty() ? tr("Click to set a breakpoint") : marks.join(QLatin1Char('\n'));
   }
   if (const auto value = valueAt(point, visible)) {
@@ -161,7 +175,8 @@ bool ListingView::viewportEvent(QEvent* event) {
     if (text.isEmpty())
       QToolTip::hideText();
     else
-      QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()), viewport());
+      QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()),
+                         viewport());
     return true;
   }
   return QAbstractScrollArea::viewportEvent(event);

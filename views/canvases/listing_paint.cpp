@@ -10,20 +10,31 @@ namespace {
 
 QColor colorOf(const Colors& colors, TokenKind kind) {
   switch (kind) {
-    case TokenKind::op: return colors.op;
-    case TokenKind::value: return colors.value;
-    case TokenKind::literal: return colors.literal;
-    case TokenKind::comment: return colors.comment;
-    case TokenKind::header: return colors.header;
-    case TokenKind::plain: break;
+    case TokenKind::op:
+      return colors.op;
+    case TokenKind::value:
+      return colors.value;
+    case TokenKind::literal:
+      return colors.literal;
+    case TokenKind::comment:
+      return colors.comment;
+    case TokenKind::header:
+      return colors.header;
+    case TokenKind::plain:
+      break;
   }
   return colors.text;
 }
 
 void drawArrow(QPainter& painter, const QRectF& box, const QColor& fill, const QColor& line) {
   const qreal x = box.left(), y = box.center().y(), w = box.width(), h = box.height();
-  const QPolygonF arrow{{{x, y - h * 0.18}, {x + w * 0.5, y - h * 0.18}, {x + w * 0.5, y - h * 0.42}, {x + w, y},
-                         {x + w * 0.5, y + h * 0.42}, {x + w * 0.5, y + h * 0.18}, {x, y + h * 0.18}}};
+  const QPolygonF arrow{{{x, y - h * 0.18},
+                         {x + w * 0.5, y - h * 0.18},
+                         {x + w * 0.5, y - h * 0.42},
+                         {x + w, y},
+                         {x + w * 0.5, y + h * 0.42},
+                         {x + w * 0.5, y + h * 0.18},
+                         {x, y + h * 0.18}}};
   painter.setPen(QPen(line, 1));
   painter.setBrush(fill);
   painter.drawPolygon(arrow);
@@ -66,7 +77,7 @@ void ListingView::paintEvent(QPaintEvent*) {
   const auto& colors = context_.theme->colors();
   painter.fillRect(viewport()->rect(), colors.background);
   painter.fillRect(QRect(0, 0, gutterWidth(), viewport()->height()), colors.gutter);
-  if (!document() || document()->generation != generation_) return;
+  if (!document()) return;
   painter.setFont(viewport()->font());
   if (rows_.count() == 0) {
     painter.setPen(colors.gutterText);
@@ -99,11 +110,20 @@ void ListingView::paintBackground(QPainter& painter, int visible, const QRect& r
   const auto& colors = context_.theme->colors();
   const auto text = rect.adjusted(gutterWidth(), 0, 0, 0);
   switch (relation) {
-    case Relation::selected: painter.fillRect(text, colors.selected); break;
-    case Relation::origin: painter.fillRect(text, colors.origin); break;
-    case Relation::derived: painter.fillRect(text, colors.derived); break;
-    case Relation::sibling: painter.fillRect(text, colors.sibling); break;
-    case Relation::none: break;
+    case Relation::selected:
+      painter.fillRect(text, colors.selected);
+      break;
+    case Relation::origin:
+      painter.fillRect(text, colors.origin);
+      break;
+    case Relation::derived:
+      painter.fillRect(text, colors.derived);
+      break;
+    case Relation::sibling:
+      painter.fillRect(text, colors.sibling);
+      break;
+    case Relation::none:
+      break;
   }
   const bool marked = visible >= std::min(cursor_, anchor_) && visible <= std::max(cursor_, anchor_) && anchor_ != cursor_;
   if (marked) painter.fillRect(text, colors.selected);
@@ -125,7 +145,9 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto& now = context_.execution->now();
   const auto op = opAt(visible);
   const qreal size = rowHeight_, step = gutterWidth() / 3.0;
-  const auto cell = [&](int column) { return QRectF(rect.left() + column * step + (step - size) / 2, rect.top(), size, size).adjusted(3, 3, -3, -3); };
+  const auto cell = [&](int column) {
+    return QRectF(rect.left() + column * step + (step - size) / 2, rect.top(), size, size).adjusted(3, 3, -3, -3);
+  };
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   const auto row = rows_.rowAt(visible);
@@ -144,7 +166,8 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
     drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
   } else if (op) {
     const auto outputs = index().document().outputs(op);
-    if (kind_ != TraceKind::backward && std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
+    if (kind_ != TraceKind::backward &&
+        std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
       drawSaved(painter, cell(1), colors.saved);
   }
   if (relation == Relation::origin) drawDiamond(painter, cell(2), colors.originMark, true);
@@ -179,8 +202,7 @@ void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) c
     const int width = columnAt(token.length);
     if (x > viewport()->width()) break;
     if (x + width < gutterWidth()) continue;
-    if (marked && token.value == marked)
-      painter.fillRect(QRect(x - 1, rect.top() + 1, width + 2, rowHeight_ - 2), colors.valueMark);
+    if (marked && token.value == marked) painter.fillRect(QRect(x - 1, rect.top() + 1, width + 2, rowHeight_ - 2), colors.valueMark);
     auto font = painter.font();
     font.setBold(token.kind == TokenKind::header);
     painter.setFont(font);

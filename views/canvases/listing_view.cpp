@@ -11,17 +11,22 @@ namespace {
 
 QString titleOf(TraceKind kind) {
   switch (kind) {
-    case TraceKind::computation: return QObject::tr("Computation listing");
-    case TraceKind::joint: return QObject::tr("Joint listing");
-    case TraceKind::forward: return QObject::tr("Forward listing");
-    case TraceKind::backward: return QObject::tr("Backward listing");
+    case TraceKind::computation:
+      return QObject::tr("Computation listing");
+    case TraceKind::joint:
+      return QObject::tr("Joint listing");
+    case TraceKind::forward:
+      return QObject::tr("Forward listing");
+    case TraceKind::backward:
+      return QObject::tr("Backward listing");
   }
   return {};
 }
 
 }  // namespace
 
-ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent) : QAbstractScrollArea(parent), context_(context), kind_(kind) {
+ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
+    : QAbstractScrollArea(parent), context_(context), kind_(kind) {
   setObjectName(QStringLiteral("listing-") + toQt(name(kind)));
   setAccessibleName(titleOf(kind));
   setFocusPolicy(Qt::StrongFocus);
@@ -43,7 +48,7 @@ ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent) :
 
 void ListingView::documentChanged() {
   cancelFind();
-  generation_ = document() ? document()->generation : 0;
+  document_ = context_.controller->document();
   cursor_ = anchor_ = -1;
   shownExecution_ = {};
   resetRows();
@@ -301,8 +306,8 @@ QString ListingView::copyText() const {
 
 void ListingView::find(const QString& text, bool forward) {
   cancelFind();
-  const int count = outline().rows();
-  if (text.isEmpty() || !document() || count == 0) return Q_EMIT findDone(text.isEmpty(), false);
+  const int count = document() ? outline().rows() : 0;
+  if (text.isEmpty() || count == 0) return Q_EMIT findDone(text.isEmpty(), false);
   const int at = cursor_ >= 0 ? rows_.rowAt(cursor_) : 0;
   search_ = {text, forward, (at + (forward ? 1 : count - 1)) % count, count, false, 0};
   search_.timer = startTimer(0);

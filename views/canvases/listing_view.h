@@ -32,7 +32,7 @@ class ListingView : public QAbstractScrollArea {
   /// The text of a visible row as painted.
   QString textAt(int visible) const;
   bool isHeader(int visible) const;
-  QRect rowRect(int visible) const;   ///< in viewport coordinates
+  QRect rowRect(int visible) const;  ///< in viewport coordinates
   bool isRowVisible(int visible) const;
 
   void setGrouping(Grouping grouping);
@@ -68,8 +68,7 @@ class ListingView : public QAbstractScrollArea {
   void timerEvent(QTimerEvent* event) override;
 
  private:
-
-  const OpenDocument* document() const { return context_.controller->document().get(); }
+  const OpenDocument* document() const { return document_.get(); }
   const TraceIndex& index() const { return document()->trace(kind_); }
   const Outline& outline() const { return index().outline(grouping_); }
   void documentChanged();
@@ -109,15 +108,15 @@ class ListingView : public QAbstractScrollArea {
   TraceKind kind_;
   Grouping grouping_ = Grouping::operation;
   bool shortNames_ = true;
+  std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
-  std::uint64_t generation_ = 0;
   int cursor_ = -1, anchor_ = -1;
   int rowHeight_ = 16, ascent_ = 12;
   qreal charWidth_ = 8;
-  mutable int widestText_ = 0;     ///< characters of the longest line seen so far
-  mutable QCache<int, LineText> texts_{2000};   ///< by outline row
+  mutable int widestText_ = 0;                 ///< characters of the longest line seen so far
+  mutable QCache<int, LineText> texts_{2000};  ///< by outline row
   BoundSymbolId shownExecution_;
-  bool selecting_ = false;         ///< the selection changes because of this view: do not scroll it
+  bool selecting_ = false;  ///< the selection changes because of this view: do not scroll it
 
   struct Search {
     QString text;

@@ -7,7 +7,8 @@
 
 namespace retrograd::views {
 
-BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent) : QTreeView(parent), context_(context), model_(new BreakpointsModel(this)) {
+BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
+    : QTreeView(parent), context_(context), model_(new BreakpointsModel(this)) {
   setObjectName(QStringLiteral("breakpoints"));
   setModel(model_);
   prepareTree(*this, tr("Breakpoints"), true);
@@ -22,12 +23,7 @@ BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent) : QTreeVi
   });
 }
 
-void BreakpointsDock::refresh() {
-  // A new document is announced before the breakpoints found again in it: ids of the old one are not looked up in it.
-  const auto& document = context_.controller->document();
-  const bool same = document && context_.controller->breakpointsMatch();
-  model_->set(document, same ? context_.execution->breakpoints() : std::set<BoundSymbolId>());
-}
+void BreakpointsDock::refresh() { model_->set(context_.controller->document(), context_.execution->breakpoints()); }
 
 void BreakpointsDock::keyPressEvent(QKeyEvent* event) {
   if (event->key() != Qt::Key_Delete) return QTreeView::keyPressEvent(event);

@@ -24,6 +24,11 @@ RowDelegate::RowDelegate(QTreeView* tree) : QStyledItemDelegate(tree), tree_(tre
   });
 }
 
+void RowDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
+  QStyledItemDelegate::initStyleOption(option, index);
+  if (option->displayAlignment & Qt::AlignTop) option->rect.adjust(0, 2, 0, 0);
+}
+
 QSize RowDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
   constexpr int air = 4;
   auto size = QStyledItemDelegate::sizeHint(option, index);

@@ -15,6 +15,9 @@ class RowDelegate : public QStyledItemDelegate {
   explicit RowDelegate(QTreeView* tree);
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
 
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
+
  private:
   QTreeView* tree_;
 };

@@ -6,7 +6,8 @@
 
 namespace retrograd::views {
 
-InspectorDock::InspectorDock(ViewContext context, QWidget* parent) : QTreeView(parent), context_(context), model_(new InspectorModel(this)) {
+InspectorDock::InspectorDock(ViewContext context, QWidget* parent)
+    : QTreeView(parent), context_(context), model_(new InspectorModel(this)) {
   setObjectName(QStringLiteral("inspector"));
   setModel(model_);
   prepareTree(*this, tr("Inspector of the selected op"), false);

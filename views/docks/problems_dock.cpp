@@ -16,7 +16,8 @@ ProblemsDock::ProblemsDock(ViewContext context, QWidget* parent) : QTreeView(par
   header()->setStretchLastSection(true);
   header()->resizeSection(0, 80);
   header()->resizeSection(1, 200);
-  connect(context_.controller, &DocumentController::documentChanged, this, [this] { model_->setDocument(context_.controller->document()); });
+  connect(context_.controller, &DocumentController::documentChanged, this,
+          [this] { model_->setDocument(context_.controller->document()); });
   connect(context_.execution, &ExecutionState::changed, this, [this] {
     const auto& now = context_.execution->now();
     model_->setRunProblem(now.error, now.failed);

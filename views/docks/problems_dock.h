@@ -17,7 +17,6 @@ class ProblemsDock : public QTreeView {
   void jumpRequested(retrograd::BoundSymbolId op);
 
  private:
-
   ViewContext context_;
   ProblemsModel* model_;
 };

@@ -110,7 +110,9 @@ void ValuesDock::selectionChanged() {
   // The value that was clicked, else the first output, which the op is there for.
   int row = selection.value() ? model_->rowOf(selection.value()) : -1;
   if (row < 0)
-    for (int i = model_->rowCount() - 1; i >= 0 && model_->data(model_->index(i, 0), Qt::DisplayRole).toString().startsWith(tr("out  ")); --i) row = i;
+    for (int i = model_->rowCount() - 1; i >= 0 && model_->data(model_->index(i, 0), Qt::DisplayRole).toString().startsWith(tr("out  "));
+         --i)
+      row = i;
   if (row < 0 && model_->rowCount() > 0) row = 0;
   if (row >= 0) table_->setCurrentIndex(model_->index(row, 0));
   for (int column = 0; column < ValuesModel::columns; ++column) table_->resizeColumnToContents(column);
@@ -146,7 +148,8 @@ void ValuesDock::showDetail(const ValueReport& report) {
   const auto name = QString::fromStdString(document.displayName(detail.value));
   if (!detail.contents.data) {
     for (const auto& row : report.rows)
-      if (row.value == detail.value && !row.state.present) return clearDetail(QStringLiteral("%1: %2").arg(name, QString::fromStdString(row.state.reason)));
+      if (row.value == detail.value && !row.state.present)
+        return clearDetail(QStringLiteral("%1: %2").arg(name, QString::fromStdString(row.state.reason)));
     return clearDetail(QStringLiteral("%1 is a number").arg(name));
   }
   const auto& meta = detail.contents.meta;

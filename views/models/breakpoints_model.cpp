@@ -35,9 +35,12 @@ QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {
   const auto position = positions_[static_cast<std::size_t>(index.row())];
   const auto forward = document_->program.forwardSize();
   switch (index.column()) {
-    case 0: return position < forward ? tr("forward %1").arg(position) : tr("backward %1").arg(position - forward);
-    case 1: return lineOf(document, op, nullptr, true, false).text;
-    default: return toQt(document.text(document.boundSymbol(op).module));
+    case 0:
+      return position < forward ? tr("forward %1").arg(position) : tr("backward %1").arg(position - forward);
+    case 1:
+      return lineOf(document, op, nullptr, true, false).text;
+    default:
+      return toQt(document.text(document.boundSymbol(op).module));
   }
 }
 

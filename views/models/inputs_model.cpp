@@ -44,15 +44,20 @@ QVariant InputsModel::data(const QModelIndex& index, int role) const {
   const auto& row = rows_[static_cast<std::size_t>(index.row())];
   if (index.column() == gradient) {
     if (role == Qt::CheckStateRole) return row.checked ? Qt::Checked : Qt::Unchecked;
-    if (role == Qt::ToolTipRole) return row.differentiable ? tr("Checked: the backward gives its gradient") : tr("Only floating and complex tensors have gradients");
+    if (role == Qt::ToolTipRole)
+      return row.differentiable ? tr("Checked: the backward gives its gradient") : tr("Only floating and complex tensors have gradients");
     return {};
   }
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   switch (index.column()) {
-    case inputName: return row.name;
-    case dtype: return row.dtype;
-    case shape: return row.shape;
-    default: return row.source;
+    case inputName:
+      return row.name;
+    case dtype:
+      return row.dtype;
+    case shape:
+      return row.shape;
+    default:
+      return row.source;
   }
 }
 

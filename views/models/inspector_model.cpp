@@ -68,11 +68,13 @@ class InspectorModel::Filler {
     section->op = op_;
     if (bound_.name) section->add(tr("name"), toQt(document_.text(bound_.name)));
     if (bound_.module) section->add(tr("module"), toQt(document_.text(bound_.module)));
-    if (!symbol.schema.empty()) section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
+    if (!symbol.schema.empty())
+      section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
     if (const auto position = open_.program.positionOf(op_)) {
       const auto forward = open_.program.forwardSize();
-      section->add(tr("runs"), *position < forward ? tr("forward, op %1 of %2").arg(*position + 1).arg(forward)
-                                                   : tr("backward, op %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
+      section->add(tr("runs"), *position < forward
+                                   ? tr("forward, op %1 of %2").arg(*position + 1).arg(forward)
+                                   : tr("backward, op %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
     }
     QStringList effects;
     if (bound_.effects & effect::writes) effects << tr("writes in place");
@@ -100,7 +102,9 @@ class InspectorModel::Filler {
   void originSection() {
     const auto& origin = bound_.origin;
     if (origin.role == Role::none) return derivedSection();
-    auto* section = root_->add(tr("Origin"), origin.op ? operationName(document_, origin.op) : origin.value ? nameOf(origin.value) : tr("none"));
+    auto* section = root_->add(tr("Origin"), origin.op      ? operationName(document_, origin.op)
+                                             : origin.value ? nameOf(origin.value)
+                                                            : tr("none"));
     section->op = origin.op;
     section->add(tr("role"), toQt(name(origin.role)));
     if (origin.op) addOp(section, tr("operation"), origin.op);
@@ -205,7 +209,10 @@ class InspectorModel::Filler {
     auto* section = root_->add(tr("Source"), place(inner));
     for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
       auto* node = section->add(place(*frame), QString::fromStdString(frame->code.empty() ? frame->function : frame->code));
-      node->tip = QStringLiteral("%1:%2, %3\n%4").arg(QString::fromStdString(frame->file)).arg(frame->line).arg(QString::fromStdString(frame->function), QString::fromStdString(frame->code));
+      node->tip = QStringLiteral("%1:%2, %3\n%4")
+                      .arg(QString::fromStdString(frame->file))
+                      .arg(frame->line)
+                      .arg(QString::fromStdString(frame->function), QString::fromStdString(frame->code));
     }
   }
 
@@ -251,19 +258,26 @@ QVariant InspectorModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   const auto* node = nodeOf(index);
   switch (role) {
-    case Qt::DisplayRole: return index.column() == 0 ? node->label : node->text;
-    case Qt::TextAlignmentRole: return QVariant(Qt::AlignLeft | Qt::AlignTop);
-    case Qt::ToolTipRole: return node->tip.isEmpty() ? node->text : node->tip;
-    case Qt::AccessibleTextRole: return node->label + QStringLiteral(": ") + node->text;
+    case Qt::DisplayRole:
+      return index.column() == 0 ? node->label : node->text;
+    case Qt::TextAlignmentRole:
+      return QVariant(Qt::AlignLeft | Qt::AlignTop);
+    case Qt::ToolTipRole:
+      return node->tip.isEmpty() ? node->text : node->tip;
+    case Qt::AccessibleTextRole:
+      return node->label + QStringLiteral(": ") + node->text;
     case Qt::FontRole: {
       if (node->parent != root_.get() || index.column() != 0) return {};
       QFont font;
       font.setBold(true);
       return font;
     }
-    case opRole: return node->op.index;
-    case valueRole: return node->value.index;
-    default: return {};
+    case opRole:
+      return node->op.index;
+    case valueRole:
+      return node->value.index;
+    default:
+      return {};
   }
 }
 

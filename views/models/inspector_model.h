@@ -9,8 +9,8 @@ namespace retrograd::views {
 
 /// Roles of the item models here, besides Qt's.
 enum ItemRole {
-  opRole = Qt::UserRole + 1,   ///< int: BoundSymbolId a row stands for or leads to; -1 none
-  valueRole,                   ///< int: ValueId
+  opRole = Qt::UserRole + 1,  ///< int: BoundSymbolId a row stands for or leads to; -1 none
+  valueRole,                  ///< int: ValueId
 };
 
 /// All that is known of one op without running it, as a tree of sections with two columns: what, and how it is.

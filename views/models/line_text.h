@@ -13,7 +13,7 @@ struct Token {
   int begin = 0;
   int length = 0;
   TokenKind kind = TokenKind::plain;
-  ValueId value;   ///< of a value's name
+  ValueId value;  ///< of a value's name
 };
 
 /// A row of a listing as it is painted; tokens cover the text in order without overlap.

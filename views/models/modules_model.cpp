@@ -103,10 +103,14 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
   switch (role) {
     case Qt::DisplayRole:
       return index.column() == 0 ? QVariant(node->name) : index.column() == 1 ? QVariant(node->forward) : QVariant(node->backward);
-    case Qt::TextAlignmentRole: return QVariant(index.column() ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
-    case Qt::ToolTipRole: return tr("%1: %2 forward ops, %3 backward ops").arg(node->path).arg(node->forward).arg(node->backward);
-    case opRole: return node->first.index;
-    default: return {};
+    case Qt::TextAlignmentRole:
+      return QVariant(index.column() ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+    case Qt::ToolTipRole:
+      return tr("%1: %2 forward ops, %3 backward ops").arg(node->path).arg(node->forward).arg(node->backward);
+    case opRole:
+      return node->first.index;
+    default:
+      return {};
   }
 }
 

@@ -139,8 +139,8 @@ class IndexBuilder {
       if ((i & 0xfff) == 0) progress_.check();
       const auto key = groupKey(document_, lines_[i]);
       std::size_t next = i + 1;
-      while (next < end && groupKey(document_, lines_[next]) == key) ++next;
-      if (!key.operation || next == i + 1) {
+      while (key.operation && next < end && groupKey(document_, lines_[next]) == key) ++next;
+      if (next == i + 1) {
         i = openLine(i);
         continue;
       }
@@ -186,10 +186,14 @@ class IndexBuilder {
 
 const Trace& traceOf(const Analysis& analysis, TraceKind kind) {
   switch (kind) {
-    case TraceKind::joint: return analysis.joint;
-    case TraceKind::forward: return analysis.forward;
-    case TraceKind::backward: return analysis.backward;
-    case TraceKind::computation: break;
+    case TraceKind::joint:
+      return analysis.joint;
+    case TraceKind::forward:
+      return analysis.forward;
+    case TraceKind::backward:
+      return analysis.backward;
+    case TraceKind::computation:
+      break;
   }
   return analysis.computation().trace;
 }

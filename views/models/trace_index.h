@@ -12,19 +12,19 @@ enum class Grouping : std::uint8_t { operation, module, none };
 
 /// A header row: a run of ops that belong together.
 struct OutlineHeader {
-  BoundSymbolId operation;   ///< computation op whose ops stand below; none for a module
-  StringId module;           ///< for a module header: path of its first op, of which it stands for the first `moduleParts` parts
+  BoundSymbolId operation;  ///< computation op whose ops stand below; none for a module
+  StringId module;          ///< for a module header: path of its first op, of which it stands for the first `moduleParts` parts
   std::int32_t moduleParts = 0;
   std::int32_t subgraph = -1;  ///< body of a higher-order op; -1 for others
-  std::int32_t ops = 0;      ///< ops below, at any depth
-  bool backward = false;     ///< the ops below come from the operation and run in the backward
+  std::int32_t ops = 0;        ///< ops below, at any depth
+  bool backward = false;       ///< the ops below come from the operation and run in the backward
 };
 
 /// Rows of a listing as a tree in preorder, in integer vectors: 1,000,000 rows are made in milliseconds.
 struct Outline {
-  std::vector<std::int32_t> item;       ///< >= 0: line of the trace; < 0: ~index into headers
-  std::vector<std::int32_t> end;        ///< one past the last row below this one
-  std::vector<std::int32_t> parent;     ///< row; -1 at the top
+  std::vector<std::int32_t> item;    ///< >= 0: line of the trace; < 0: ~index into headers
+  std::vector<std::int32_t> end;     ///< one past the last row below this one
+  std::vector<std::int32_t> parent;  ///< row; -1 at the top
   std::vector<std::uint8_t> depth;
   std::vector<std::int32_t> rowOfLine;
   std::vector<OutlineHeader> headers;
@@ -39,9 +39,9 @@ struct Outline {
 struct TraceIndex {
   std::shared_ptr<const Analysis> analysis;
   TraceKind kind = TraceKind::computation;
-  std::vector<BoundSymbolId> lines;       ///< the ops; for the computation with the bodies of higher-order ops
-  std::vector<std::int32_t> lineOf;       ///< by bound symbol; -1: not in this trace
-  std::array<Outline, 3> outlines;        ///< by Grouping
+  std::vector<BoundSymbolId> lines;  ///< the ops; for the computation with the bodies of higher-order ops
+  std::vector<std::int32_t> lineOf;  ///< by bound symbol; -1: not in this trace
+  std::array<Outline, 3> outlines;   ///< by Grouping
 
   const Document& document() const { return *analysis->document; }
   const Trace& trace() const;
@@ -58,7 +58,7 @@ std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> ana
 /// Values that the forward saves for the backward, by ValueId, and who asks for them.
 struct SavedValues {
   std::vector<bool> saved;
-  std::int64_t bytes = 0;   ///< of distinct storages
+  std::int64_t bytes = 0;  ///< of distinct storages
   std::size_t count = 0;
 
   bool contains(ValueId value) const {

@@ -19,7 +19,7 @@ class ValuesModel : public QAbstractTableModel {
   void expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op);
   void setReport(std::shared_ptr<const ValueReport> report);
   ValueId valueAt(int row) const;
-  int rowOf(ValueId value) const;   ///< -1 when it is not here
+  int rowOf(ValueId value) const;  ///< -1 when it is not here
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;

@@ -10,7 +10,7 @@ namespace retrograd::views {
 /// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it.
 struct DocumentController::Slot {
   std::unique_ptr<Runner> runner;
-  std::uint64_t stops = 0;   ///< how often a command ended early: by a bad number, an error or the user
+  std::uint64_t stops = 0;  ///< how often a command ended early: by a bad number, an error or the user
 };
 
 /// What came of a command.
@@ -54,7 +54,8 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
 
 }  // namespace
 
-DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine, ExecutionState* execution, QObject* parent)
+DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine, ExecutionState* execution,
+                                       QObject* parent)
     : QObject(parent), worker_(std::move(worker)), engine_(std::move(engine)), execution_(execution) {}
 
 DocumentController::~DocumentController() {
@@ -117,28 +118,35 @@ void DocumentController::publish(const std::shared_ptr<Opened>& opened, bool kee
     for (auto op : findKeys(*opened->document->analysis, keys))
       if (opened->document->program.executed(op)) breakpoints.insert(op);
   }
-  discard(std::exchange(slot_, nullptr));
+  leaveDocument();
   slot_ = opened->slot;
-  opened->document->generation = ++generation_;
+  opened->document->generation = generation_;
   document_ = opened->document;
   goal_ = 0;
   stops_ = 0;
   settled_ = commandNumber_;
-  Execution execution;
+  auto execution = execution_->now();
   execution.available = opened->document->noRunReason.isEmpty();
   execution.unavailableReason = opened->document->noRunReason;
   execution.size = document_->program.size();
   execution.forwardSize = document_->program.forwardSize();
   execution.current = document_->program.opAt(0);
-  execution.breakOnBadNumber = execution_->now().breakOnBadNumber;
-  // The document comes first: who hears of new breakpoints looks them up in it.
-  breakpointsMatch_ = false;
   Q_EMIT documentChanged();
-  breakpointsMatch_ = true;
   execution_->setBreakpoints(std::move(breakpoints));
   execution_->set(execution);
   pushBreakpoints();
   if (execution.breakOnBadNumber) setBreakOnBadNumber(true);
+}
+
+void DocumentController::leaveDocument() {
+  // Ids are of one document: everyone lets go of them before another one comes.
+  Q_EMIT documentAboutToChange();
+  execution_->setBreakpoints({});
+  Execution execution;
+  execution.breakOnBadNumber = execution_->now().breakOnBadNumber;
+  execution_->set(execution);
+  discard(std::exchange(slot_, nullptr));
+  ++generation_;
 }
 
 void DocumentController::cancelOpen() {
@@ -152,14 +160,9 @@ void DocumentController::cancelOpen() {
 void DocumentController::close() {
   cancelOpen();
   worker_->cancelAll(this);
-  discard(std::exchange(slot_, nullptr));
-  ++generation_;
+  leaveDocument();
   document_.reset();
-  execution_->setBreakpoints({});
-  Execution execution;
-  execution.breakOnBadNumber = execution_->now().breakOnBadNumber;
   Q_EMIT documentChanged();
-  execution_->set(execution);
 }
 
 void DocumentController::discard(std::shared_ptr<Slot> slot) {
@@ -202,7 +205,8 @@ void DocumentController::walkTo(std::size_t goal) {
 }
 
 void DocumentController::continueForward() {
-  command(tr("Run"), false, execution_->now().size, [](Runner& runner, const Progress& progress) { return runner.continueForward(progress); });
+  command(tr("Run"), false, execution_->now().size,
+          [](Runner& runner, const Progress& progress) { return runner.continueForward(progress); });
 }
 
 void DocumentController::continueBackward() {
@@ -345,8 +349,8 @@ void DocumentController::requestValues(BoundSymbolId op, ValueId detail) {
   job.tag = valuesTag;
   job.title = tr("Values");
   job.replaceRunning = true;
-  job.work = [this, slot = slot_, generation = generation_, document = document_->analysis->document, op, detail](
-                 const Progress& progress) -> Worker::Deliver {
+  job.work = [this, slot = slot_, generation = generation_, document = document_->analysis->document, op,
+              detail](const Progress& progress) -> Worker::Deliver {
     auto report = std::make_shared<ValueReport>();
     if (slot->runner) {
       *report = reportValues(*slot->runner, *document, op, detail, progress);

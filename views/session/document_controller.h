@@ -18,10 +18,10 @@ namespace retrograd::views {
 struct OpenDocument {
   OpenRequest request;
   std::shared_ptr<const Analysis> analysis;
-  std::array<std::shared_ptr<const TraceIndex>, 4> traces;   ///< by TraceKind
+  std::array<std::shared_ptr<const TraceIndex>, 4> traces;  ///< by TraceKind
   SavedValues saved;
   Program program;
-  QString noRunReason;   ///< why it cannot be run; empty when it can
+  QString noRunReason;  ///< why it cannot be run; empty when it can
   std::uint64_t generation = 0;
 
   const TraceIndex& trace(TraceKind kind) const { return *traces[static_cast<std::size_t>(kind)]; }
@@ -41,8 +41,6 @@ class DocumentController : public QObject {
   const std::shared_ptr<const OpenDocument>& document() const { return document_; }
   Worker& worker() { return *worker_; }
   bool opening() const { return opening_; }
-  /// Whether ExecutionState's breakpoints are of this document: false between a document's coming and its breakpoints'.
-  bool breakpointsMatch() const { return breakpointsMatch_; }
 
   /// Opens in place of what is open, which stays until the new one is there and for good if that fails.
   void open(const OpenRequest& request);
@@ -75,6 +73,8 @@ class DocumentController : public QObject {
   void cancelValues();
 
  Q_SIGNALS:
+  /// The open document is about to go: ids of its ops and values are good for the last time.
+  void documentAboutToChange();
   /// A document was opened, reloaded or closed.
   void documentChanged();
   void openingChanged();
@@ -95,6 +95,7 @@ class DocumentController : public QObject {
   void command(const QString& title, bool walking, std::size_t goal, Command command);
   void commandDone(const Outcome& outcome);
   void commandDropped(std::uint64_t number);
+  void leaveDocument();
   void pushBreakpoints();
   void onRunner(const QString& tag, std::function<void(Runner&)> change);
   /// Destroys a runner on the worker.
@@ -104,15 +105,14 @@ class DocumentController : public QObject {
   std::shared_ptr<Engine> engine_;
   ExecutionState* execution_;
   std::shared_ptr<const OpenDocument> document_;
-  std::shared_ptr<Slot> slot_;      ///< holds the runner; followed on the worker only
+  std::shared_ptr<Slot> slot_;  ///< holds the runner; followed on the worker only
   std::uint64_t generation_ = 0;
-  std::uint64_t openNumber_ = 0;    ///< of the newest open; answers of older ones are dropped
+  std::uint64_t openNumber_ = 0;  ///< of the newest open; answers of older ones are dropped
   bool opening_ = false;
-  bool breakpointsMatch_ = true;
-  std::uint64_t commandNumber_ = 0; ///< of the newest command
-  std::uint64_t settled_ = 0;       ///< newest command of which it is known what came of it
-  std::uint64_t stops_ = 0;         ///< Slot::stops as far as they were heard of
-  std::size_t goal_ = 0;            ///< where the steps asked for so far lead to
+  std::uint64_t commandNumber_ = 0;  ///< of the newest command
+  std::uint64_t settled_ = 0;        ///< newest command of which it is known what came of it
+  std::uint64_t stops_ = 0;          ///< Slot::stops as far as they were heard of
+  std::size_t goal_ = 0;             ///< where the steps asked for so far lead to
 };
 
 }  // namespace retrograd::views

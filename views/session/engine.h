@@ -15,7 +15,7 @@ enum class InputSource { sample, drawn, file };
 struct OpenRequest {
   std::string path;
   InputSource source = InputSource::sample;
-  std::string inputFile;   ///< safetensors with one tensor an input, for InputSource::file
+  std::string inputFile;  ///< safetensors with one tensor an input, for InputSource::file
   std::uint64_t seed = 0;
   std::optional<std::vector<std::string>> gradInputs;  ///< as AnalysisOptions::gradInputs
 };

@@ -20,7 +20,8 @@ std::vector<BoundSymbolId> candidates(const Analysis& analysis, BoundSymbolId op
   std::vector<BoundSymbolId> found;
   const auto consider = [&](BoundSymbolId op) {
     const auto& origin = document.boundSymbol(op).origin;
-    if (origin.op == operation && origin.role == key.role && origin.operand == key.operand && origin.output == key.output) found.push_back(op);
+    if (origin.op == operation && origin.role == key.role && origin.operand == key.operand && origin.output == key.output)
+      found.push_back(op);
   };
   if (operation) {
     for (auto op : analysis.links.derived(operation)) consider(op);
@@ -60,14 +61,16 @@ std::vector<BoundSymbolId> findKeys(const Analysis& analysis, const std::vector<
     const bool named = key.operationOrdinal >= 0 && (!key.operation.empty() || key.role == Role::none);
     if (named) {
       const auto operations = operationsNamed(analysis, key.operation);
-      if (static_cast<std::size_t>(key.operationOrdinal) < operations.size()) operation = operations[static_cast<std::size_t>(key.operationOrdinal)];
+      if (static_cast<std::size_t>(key.operationOrdinal) < operations.size())
+        operation = operations[static_cast<std::size_t>(key.operationOrdinal)];
     }
     if (key.role == Role::none || (named && !operation)) {
       found.push_back(operation);
       continue;
     }
     const auto ops = candidates(analysis, operation, key);
-    found.push_back(key.ordinal >= 0 && static_cast<std::size_t>(key.ordinal) < ops.size() ? ops[static_cast<std::size_t>(key.ordinal)] : BoundSymbolId());
+    found.push_back(key.ordinal >= 0 && static_cast<std::size_t>(key.ordinal) < ops.size() ? ops[static_cast<std::size_t>(key.ordinal)]
+                                                                                           : BoundSymbolId());
   }
   return found;
 }

@@ -10,15 +10,15 @@ namespace retrograd::views {
 struct ValueRow {
   ValueId value;
   bool output = false;
-  std::string label;       ///< name in the schema, "weight"; else "operand 1"
+  std::string label;  ///< name in the schema, "weight"; else "operand 1"
   ValueState state;
-  std::optional<TensorStatistics> statistics;   ///< of a tensor that is present
+  std::optional<TensorStatistics> statistics;  ///< of a tensor that is present
 };
 
 /// The elements of one value, for histogram and table.
 struct ValueDetail {
   ValueId value;
-  TensorData contents;                     ///< a contiguous copy; data is null where the value is not present
+  TensorData contents;  ///< a contiguous copy; data is null where the value is not present
   std::vector<std::int64_t> histogram;
   TensorStatistics statistics;
 };

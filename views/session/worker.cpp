@@ -12,7 +12,7 @@ struct Worker::Entry {
   QObject* ownerKey = nullptr;  ///< compared only, never followed
   Job job;
   std::stop_source stop;
-  std::string stage;            ///< guarded by the queue's mutex, as the next three
+  std::string stage;  ///< guarded by the queue's mutex, as the next three
   double fraction = 0;
   bool reportPending = false;
   QElapsedTimer lastReport;
@@ -85,7 +85,8 @@ std::vector<std::shared_ptr<Worker::Entry>> Worker::dropWhere(const Filter& matc
 void Worker::cancelWhere(const Filter& matches) {
   const auto error = std::make_shared<const Error>(ErrorCode::cancelled, "cancelled before it began");
   for (const auto& entry : dropWhere(matches, matches))
-    QMetaObject::invokeMethod(this, [this, entry, error] { deliver(entry, {}, error); }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        this, [this, entry, error] { deliver(entry, {}, error); }, Qt::QueuedConnection);
 }
 
 void Worker::loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Worker* self) {
@@ -105,7 +106,8 @@ void Worker::loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Wor
 
 void Worker::runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry) {
   // The Worker joins this thread before it goes, so `self` outlives every call here.
-  QMetaObject::invokeMethod(self, [self, entry] { Q_EMIT self->started(entry->ownerKey, entry->job.tag, entry->job.title); }, Qt::QueuedConnection);
+  QMetaObject::invokeMethod(
+      self, [self, entry] { Q_EMIT self->started(entry->ownerKey, entry->job.tag, entry->job.title); }, Qt::QueuedConnection);
   Deliver result;
   std::shared_ptr<const Error> error;
   try {
@@ -123,7 +125,8 @@ void Worker::runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const s
     std::lock_guard lock(queue->mutex);
     queue->running.reset();
   }
-  QMetaObject::invokeMethod(self, [self, entry, result, error] { self->deliver(entry, result, error); }, Qt::QueuedConnection);
+  QMetaObject::invokeMethod(
+      self, [self, entry, result, error] { self->deliver(entry, result, error); }, Qt::QueuedConnection);
 }
 
 void Worker::deliver(const std::shared_ptr<Entry>& entry, const Deliver& result, const std::shared_ptr<const Error>& error) {
@@ -136,8 +139,8 @@ void Worker::deliver(const std::shared_ptr<Entry>& entry, const Deliver& result,
   }
 }
 
-void Worker::reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry,
-                            std::string_view stage, double fraction) {
+void Worker::reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry, std::string_view stage,
+                            double fraction) {
   constexpr qint64 millisecondsBetweenReports = 33;
   {
     std::lock_guard lock(queue->mutex);

@@ -17,8 +17,8 @@ namespace retrograd::views {
 /// The one thread that owns LibTorch: reading, tracing and execution happen there and only there.
 ///
 /// Jobs wait in a queue under a tag. A newer job drops an older one of its tag that has not begun, of which nothing more is heard;
-/// with `replaceRunning` it also asks a running one of its tag to stop. What a job returns is called on the owner's thread, unless the job was cancelled or the
-/// owner is gone. All public functions are for the thread that made the Worker; none of them waits.
+/// with `replaceRunning` it also asks a running one of its tag to stop. What a job returns is called on the owner's thread, unless the job
+/// was cancelled or the owner is gone. All public functions are for the thread that made the Worker; none of them waits.
 class Worker : public QObject {
   Q_OBJECT
 
@@ -31,8 +31,8 @@ class Worker : public QObject {
   using Failed = std::function<void(const Error&)>;
 
   struct Job {
-    QString tag;                 ///< empty: neither drops nor is dropped
-    QString title;               ///< for people: "Opening model.pt2"
+    QString tag;    ///< empty: neither drops nor is dropped
+    QString title;  ///< for people: "Opening model.pt2"
     bool replaceRunning = false;
     Work work;
     Failed failed;
@@ -67,8 +67,8 @@ class Worker : public QObject {
   static void loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Worker* self);
   static void runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry);
   void deliver(const std::shared_ptr<Entry>& entry, const Deliver& result, const std::shared_ptr<const Error>& error);
-  static void reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry,
-                             std::string_view stage, double fraction);
+  static void reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry, std::string_view stage,
+                             double fraction);
 
   std::shared_ptr<Queue> queue_;
   std::jthread thread_;
