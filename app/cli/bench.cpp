@@ -20,8 +20,8 @@ struct BenchArguments {
 void print(const BenchReport& report) {
   fmt::print("{:<16} {:>12}\n", "step", "ms (median)");
   for (const auto& [step, seconds] : report.seconds()) fmt::print("{:<16} {:>12.3f}\n", step, seconds * 1e3);
-  fmt::print("ops              computation {}, joint {}, forward {}, backward {}\n", report.ops.computation, report.ops.joint,
-             report.ops.forward, report.ops.backward);
+  fmt::print("ops              computation {}, joint {}, forward {}, backward {}, recomputed {}\n", report.ops.computation, report.ops.joint,
+             report.ops.forward, report.ops.backward, report.recomputedOps);
   fmt::print("saved            {} bytes in {} bytes of storage\npeak             {} bytes\n", report.savedBytes, report.savedStorageBytes,
              report.peakBytes);
 }

@@ -75,6 +75,7 @@ int checkAll(const CheckArguments& arguments, const Progress& progress) {
     one.options.tolerance = arguments.check.tolerance;
     one.options.seed = arguments.check.seed;
     one.options.gradInputs = arguments.check.gradInputs;
+    one.options.partition = arguments.check.partition;
   }
   const bool lines = arguments.format == "text";
   return conclude(arguments, checkSuite(cases, arguments.run, lines ? printLine : std::function<void(const CheckReport&)>(), progress));
@@ -92,6 +93,7 @@ Run setup(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--grad-inputs", arguments->check.gradInputs, "user inputs to differentiate, comma separated")->delimiter(',');
   app.add_option("--seed", arguments->check.seed, "seed of what is drawn, in place of the reference's");
+  addPartition(app, arguments->check.partition);
   app.add_option("--threads", arguments->run.threads, "threads of LibTorch")->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", arguments->run.caseSeconds, "seconds a case of a suite may take")
       ->check(CLI::PositiveNumber)

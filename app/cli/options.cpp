@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "core/checking/reference.h"
 #include "core/checking/threads.h"
@@ -11,7 +12,19 @@
 
 namespace retrograd::cli {
 
+void addPartition(CLI::App& app, PartitionOptions& partition) {
+  static const std::map<std::string, PartitionOptions::Kind> kinds{{"default", PartitionOptions::defaultKind}, {"min-cut", PartitionOptions::minCut}};
+  app.add_option_function<std::string>(
+         "--partition", [&partition](const std::string& kind) { partition.kind = kinds.at(kind); },
+         "what to save for backward: what the formulas ask for (default), or the fewest bytes (min-cut)")
+      ->check(CLI::IsMember({"default", "min-cut"}));
+  app.add_option("--budget", partition.budget, "bytes that may be saved for backward; recomputes as little as that takes")->check(CLI::NonNegativeNumber);
+  app.add_option("--recompute", partition.recompute, "recompute in the backward: all, a module's path, or #OP (name or id); repeatable")
+      ->allow_extra_args(false);
+}
+
 void InputOptions::addTo(CLI::App& app) {
+  addPartition(app, partition);
   app.add_option("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
   app.add_option("--grad-inputs", gradInputs,
                  "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
@@ -26,6 +39,7 @@ AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
   if (!inputs.empty()) options = optionsFor(readReference(inputs), file);
   if (seed != 0 || inputs.empty()) options.seed = seed;
   options.exactCotangents = false;
+  options.partition = partition;
   if (gradInputs) {
     options.gradInputs = *gradInputs;
     std::erase(*options.gradInputs, "none");

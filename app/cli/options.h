@@ -9,12 +9,16 @@
 
 namespace retrograd::cli {
 
+/// "--partition default|min-cut", "--budget BYTES", "--recompute all|MODULE|#OP": what is saved for backward.
+void addPartition(CLI::App& app, PartitionOptions& partition);
+
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
   std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
   std::optional<std::vector<std::string>> gradInputs;
   std::uint64_t seed = 0;
   int threads = 0;
+  PartitionOptions partition;
 
   void addTo(CLI::App& app);
   /// Applies `threads` and gives what to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.

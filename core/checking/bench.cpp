@@ -18,7 +18,7 @@ double median(std::vector<double> samples) {
 }
 
 struct Samples {
-  std::vector<double> read, trace, forward, backward, eagerForward, eagerBackward;
+  std::vector<double> read, trace, forward, backward, recompute, eagerForward, eagerBackward;
 };
 
 template <class Body>
@@ -50,6 +50,10 @@ void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, 
   Session session(analysis, options);
   samples.forward.push_back(timed([&] { session.runTo(session.forwardSize(), progress); }));
   samples.backward.push_back(timed([&] { session.runTo(session.size(), progress); }));
+  double again = 0;
+  for (std::size_t i = 0; i < session.size(); ++i)
+    if (analysis->document->boundSymbol(session.opAt(i)).recomputed) again += session.measures()[i].seconds;
+  samples.recompute.push_back(again);
   report.peakBytes = std::max(report.peakBytes, session.peakBytes());
   progress.check();
   const auto eager = timeEager(*analysis);
@@ -83,6 +87,8 @@ BenchReport bench(const std::string& path, const AnalysisOptions& options, int r
   report.split = median(derivation.split);
   report.forward = median(samples.forward);
   report.backward = median(samples.backward);
+  report.recompute = median(samples.recompute);
+  for (auto op : analysis->joint.ops) report.recomputedOps += analysis->document->boundSymbol(op).recomputed;
   report.eagerForward = median(samples.eagerForward);
   report.eagerBackward = median(samples.eagerBackward);
   return report;
@@ -96,6 +102,7 @@ std::vector<std::pair<std::string, double>> BenchReport::seconds() const {
           {"split", split},
           {"forward", forward},
           {"backward", backward},
+          {"recompute", recompute},
           {"eager_forward", eagerForward},
           {"eager_backward", eagerBackward}};
 }
@@ -108,7 +115,8 @@ nlohmann::ordered_json toJson(const BenchReport& report) {
            {{"computation", report.ops.computation},
             {"joint", report.ops.joint},
             {"forward", report.ops.forward},
-            {"backward", report.ops.backward}}},
+            {"backward", report.ops.backward},
+            {"recomputed", report.recomputedOps}}},
           {"saved_bytes", report.savedBytes},
           {"saved_storage_bytes", report.savedStorageBytes},
           {"peak_bytes", report.peakBytes}};

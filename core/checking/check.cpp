@@ -348,6 +348,7 @@ class Check {
     if (options_.seed) options.seed = *options_.seed;
     if (options_.gradInputs) options.gradInputs = options_.gradInputs;
     options.inDouble = inDouble;
+    options.partition = options_.partition;
     return analyse(std::move(file), options, progress_);
   }
 

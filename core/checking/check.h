@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/split/partition.h"
 
 namespace retrograd {
 
@@ -20,6 +21,7 @@ struct CheckOptions {
   bool deterministic = true;                       ///< false: against the reference only what does not depend on the draw
   std::optional<std::uint64_t> seed;               ///< in place of the reference's
   std::optional<std::vector<std::string>> gradInputs;
+  PartitionOptions partition;
 };
 
 struct OpCounts {

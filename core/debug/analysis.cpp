@@ -135,7 +135,9 @@ void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& 
   progress.at("splitting", 0.9);
   start = Clock::now();
   const auto inputCount = analysis.computation().inputs.size();
-  analysis.joint = elideCopies(document, eliminateDeadCode(document, result.joint));
+  auto partitioned = partition(document, elideCopies(document, eliminateDeadCode(document, result.joint)), options.partition);
+  analysis.joint = std::move(partitioned.joint);
+  analysis.problems.insert(analysis.problems.end(), partitioned.problems.begin(), partitioned.problems.end());
   auto [forward, backward] = splitJoint(document, analysis.joint, inputCount);
   analysis.times.split = since(start);
   record(forward, "Split", "joint", analysis.times.split, analysis.joint.history);
@@ -179,6 +181,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
   auto analysis = std::make_shared<Analysis>();
   analysis->file = std::move(file);
   analysis->seed = options.seed;
+  analysis->partition = options.partition;
   analysis->problems = analysis->file.problems;
   if (options.inDouble) castToDouble(analysis->file);
   const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
@@ -221,7 +224,8 @@ DerivationTimes timeDerivation(const Analysis& analysis, int repeats) {
     const auto result = Deriver(analysis, document, options, {}).joint(cache);
     joint.push_back(since(start));
     start = Clock::now();
-    const auto parts = splitJoint(document, elideCopies(document, eliminateDeadCode(document, result.joint)), inputCount);
+    const auto lean = elideCopies(document, eliminateDeadCode(document, result.joint));
+    const auto parts = splitJoint(document, partition(document, lean, analysis.partition).joint, inputCount);
     split.push_back(since(start));
   };
   // A cache belongs to one document; a copy of the document it was filled on knows all its ids.

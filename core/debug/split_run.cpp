@@ -12,6 +12,7 @@ RunResult runSplit(const Analysis& analysis) {
   // The backward gets what its signature names and nothing else, and goes on with the forward's generator.
   Evaluator backward(*analysis.document, analysis.seed);
   backward.setGenerator(forward.generator());
+  backward.takeDraws(forward);
   for (auto id : analysis.backward.inputs)
     if (id && forward.has(id)) backward.bind(id, forward.value(id));
   for (auto& [id, value] : cotangentBindings(analysis)) backward.bind(id, value);

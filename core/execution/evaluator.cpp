@@ -23,7 +23,10 @@ at::Tensor copyStrided(const at::Tensor& tensor) {
 
 }  // namespace
 
-Evaluator::Evaluator(const Document& document, std::uint64_t seed) : document_(document), generator_(seededState(seed)) {}
+Evaluator::Evaluator(const Document& document, std::uint64_t seed) : document_(document), generator_(seededState(seed)) {
+  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i)
+    if (const auto original = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i))).replays) drawnFrom_.try_emplace(original);
+}
 
 void Evaluator::seed(std::uint64_t seed) { generator_ = seededState(seed); }
 
@@ -89,16 +92,30 @@ void Evaluator::run(BoundSymbolId op) {
 void Evaluator::call(BoundSymbolId op, torch::jit::Stack& stack) {
   const auto& bound = document_.boundSymbol(op);
   // Some kernels read the grad mode (mkldnn_rnn_layer keeps its workspace only then); below autograd nothing is recorded.
-  at::AutoGradMode gradMode(bound.origin.role == Role::forward && bound.gradMode);
+  const bool asForward = bound.origin.role == Role::forward || bound.origin.role == Role::recompute;
+  at::AutoGradMode gradMode(asForward && bound.gradMode);
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   const auto& handle = prepared(bound).op();
   if (!draws(op)) {
     handle.callBoxed(stack);
     return;
   }
+  draw(op, [&] { handle.callBoxed(stack); });
+}
+
+/// A draw goes on from the session's generator; a replay starts where its original did and leaves the session's generator alone.
+void Evaluator::draw(BoundSymbolId op, const std::function<void()>& body) {
   KeepGenerator keep;
+  if (const auto original = document_.boundSymbol(op).replays) {
+    const auto state = drawnFrom_.find(original);
+    if (state == drawnFrom_.end() || !state->second.defined())
+      throw Error(ErrorCode::internal, "the draw it repeats, of op #" + std::to_string(original.index) + ", has not run");
+    setGeneratorState(state->second);
+    return body();
+  }
+  if (const auto replayed = drawnFrom_.find(op); replayed != drawnFrom_.end()) replayed->second = generator_;
   setGeneratorState(generator_);
-  handle.callBoxed(stack);
+  body();
   generator_ = generatorState();
 }
 

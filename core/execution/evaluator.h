@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/ivalue.h>
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -28,6 +29,10 @@ class Evaluator {
   void run(BoundSymbolId op);
   bool draws(BoundSymbolId op) const;
 
+  /// The generator states that replays of draws start from, kept before each draw that some op of the document replays; what runs
+  /// the backward apart from the forward takes them over.
+  void takeDraws(const Evaluator& from) { drawnFrom_ = from.drawnFrom_; }
+
   at::Tensor generator() const { return generator_; }
   void setGenerator(const at::Tensor& state) { generator_ = state; }
   void seed(std::uint64_t seed);
@@ -36,11 +41,13 @@ class Evaluator {
   const PreparedCall& prepared(const BoundSymbol& bound);
   void copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack);
   void call(BoundSymbolId op, torch::jit::Stack& stack);
+  void draw(BoundSymbolId op, const std::function<void()>& body);
 
   const Document& document_;
   std::vector<c10::IValue> values_;
   std::unordered_map<std::uint64_t, std::unique_ptr<PreparedCall>> prepared_;
   at::Tensor generator_;
+  std::unordered_map<BoundSymbolId, at::Tensor> drawnFrom_;  // draws that are replayed; undefined until they ran
 };
 
 /// Real values for the grad transform: runs the joint as it grows.

@@ -121,6 +121,7 @@ class JointBuilder {
   std::vector<Binding> bindingsOf(BoundSymbolId op, const Argument& list);
   Binding select(BoundSymbolId op, const Binding& stacked, std::int64_t index);
   Binding stack(BoundSymbolId op, const std::vector<Binding>& slices);
+  Binding shallowCopy(BoundSymbolId op, const Binding& result);
   void bindResults(BoundSymbolId op, const std::vector<Binding>& results);
   bool truth(const Binding& predicate);
 

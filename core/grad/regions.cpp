@@ -108,9 +108,21 @@ void JointBuilder::applyHigherOrder(BoundSymbolId op) {
     for (auto& binding : bindingsOf(op, argument)) arguments.push_back(std::move(binding));
   }
   if (arguments.size() > graph.inputs.size()) arguments.resize(graph.inputs.size());  // trailing keyword arguments
-  const auto results = inlineSubgraph(graph, arguments);
+  auto results = inlineSubgraph(graph, arguments);
   region_ = saved;
+  if (kind.starts_with("tag_activation_checkpoint"))
+    for (auto& result : results) result = shallowCopy(op, result);
   bindResults(op, results);
+}
+
+/// A checkpoint's result under a value of its own (A23, A24): who reads it outside of the region has it saved, the region's own
+/// backward has it recomputed.
+Binding JointBuilder::shallowCopy(BoundSymbolId op, const Binding& result) {
+  if (!result.value || !document_.isTensor(result.value)) return result;
+  Binding copy;
+  copy.value = call(op, "aten.alias.default", {{Argument::ofOperand(0)}, {}, 1, {}}, {result.value});
+  adoptAliases(copy);
+  return copy;
 }
 
 void JointBuilder::runCond(BoundSymbolId op, const std::vector<Argument>& before, const std::vector<SubgraphId>& graphs, const std::vector<Argument>& after) {

@@ -76,6 +76,7 @@ struct BoundSymbol {
   std::uint8_t effects = 0;
   bool gradMode = true;   ///< computation: false inside a no_grad region
   bool recomputed = false;
+  BoundSymbolId replays;  ///< recomputed random ops: the original, from whose generator state it draws once more; none otherwise
 };
 
 struct SourceFrame {

@@ -110,6 +110,7 @@ class DocumentWriter {
     json["source"] = source(bound.source);
     if (bound.name) json["name"] = document_.text(bound.name);
     if (bound.recomputed) json["recomputed"] = true;
+    if (bound.replays) json["replays"] = bound.replays.index;
     ops.push_back(std::move(json));
     for (const auto& a : pattern.arguments) addBodies(ops, a);
   }

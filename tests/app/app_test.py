@@ -54,6 +54,28 @@ class Trace(Case):
                     jsonschema.validate(document, schema("trace"))
                     self.check_references(document)
 
+    def test_recomputation_fits_the_schema_and_names_its_originals(self):
+        model = DATA / "dropout_train" / "model.pt2"
+        for options in (["--recompute", "all"], ["--partition", "min-cut"], ["--partition", "min-cut", "--recompute", "#relu"]):
+            with self.subTest(options=options):
+                document = json.loads(self.good("trace", model, "--format", "json", *options).stdout)
+                jsonschema.validate(document, schema("trace"))
+                self.check_references(document)
+                again = [op for op in document["traces"]["backward"]["ops"] if op.get("recomputed")]
+                self.assertTrue(again)
+                for op in again:
+                    self.assertEqual(op["origin"]["role"], "recompute")
+                forward = {op["id"] for op in document["traces"]["forward"]["ops"]}
+                for op in again:
+                    self.assertIn(op.get("replays", next(iter(forward))), forward)
+
+    def test_refuses_what_cannot_be_recomputed_or_fitted(self):
+        model = DATA / "mlp" / "model.pt2"
+        self.assertIn("near ones are", self.bad("trace", model, "--recompute", "#liner").stderr)
+        self.assertIn("near ones are", self.bad("run", model, "--recompute", "no.such.module").stderr)
+        self.assertIn("smallest possible budget is", self.bad("bench", model, "--budget", "0").stderr)
+        self.bad("check", model, "--partition", "best")
+
     def check_references(self, document):
         values, traces = document["values"], document["traces"]
         self.assertEqual(set(traces), {"computation", "joint", "forward", "backward"})

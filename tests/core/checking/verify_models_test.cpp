@@ -40,6 +40,19 @@ TEST_P(Models, everyTraceVerifiesAndPrints) {
   EXPECT_EQ(json["traces"]["joint"]["ops"].size(), analysis->joint.ops.size());
 }
 
+TEST_P(Models, everyTraceVerifiesWithRecomputation) {
+  const PartitionOptions all{PartitionOptions::defaultKind, {}, {"all"}}, cut{PartitionOptions::minCut, {}, {}};
+  for (const auto& partition : {all, cut}) {
+    AnalysisOptions options;
+    options.partition = partition;
+    const auto analysis = openModel(GetParam(), options);
+    ASSERT_TRUE(analysis->derived());
+    for (const auto* trace : {&analysis->joint, &analysis->forward, &analysis->backward})
+      for (const auto& problem : verify(*analysis->document, *trace))
+        ADD_FAILURE() << name(trace->kind) << ": " << problem.place << ": " << problem.message;
+  }
+}
+
 std::string testName(const testing::TestParamInfo<std::string>& info) {
   auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" +
               fs::path(info.param).stem().string();

@@ -1,0 +1,40 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/trace/trace.h"
+
+namespace retrograd {
+
+/// What is saved for backward and what is computed anew.
+struct PartitionOptions {
+  enum Kind : std::uint8_t {
+    defaultKind,  ///< what the formulas ask for is saved
+    minCut        ///< what is fewest bytes is saved; matrix products, convolutions, attention and the like are never run twice
+  };
+  Kind kind = defaultKind;
+  std::optional<std::int64_t>
+      budget;  ///< most bytes to save, storages counted once; chooses as minCut does, but recomputes no more than it must
+  /// What to recompute beside the file's own checkpoint regions: "all", a module path (what is below it comes along), or "#" and a
+  /// computation op's node name or id.
+  std::vector<std::string> recompute;
+};
+
+struct PartitionResult {
+  Trace joint;
+  std::vector<Problem> problems;  ///< marked ops whose results are saved all the same, and why
+};
+
+/// The forward ops of the joint that options.recompute and the file's checkpoint regions (tag_activation_checkpoint) mark, by bound
+/// symbol. Throws Error(badUse) for a module or op that is not there, naming near ones.
+std::vector<char> markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute);
+
+/// The joint with recomputation in its backward half as the options ask, and without dead code; itself where there is nothing to do. With
+/// minCut never more bytes than without. Expects a joint without dead code. Throws Error(badUse) as markedForRecomputation(), and
+/// for a budget that is too small.
+PartitionResult partition(Document& document, const Trace& joint, const PartitionOptions& options);
+
+}  // namespace retrograd
