@@ -15,13 +15,13 @@ JointBuilder::JointBuilder(Document& document, const Computation& computation, c
 JointResult JointBuilder::build() {
   bindInputs();
   walk(computation_.trace.ops);
-  copyBack();
-  forwardCount_ = ops_.size();
-  for (const auto& output : computation_.outputs) {
+  for (const auto& output : computation_.outputs) {  // a view of something written since is made again, still in the forward
     const Binding binding = output.value ? resolve(output.value) : Binding{};
     outputs_.push_back(binding.value);
     result_.outputNumbers.push_back(output.value ? binding.number : std::nullopt);
   }
+  copyBack();
+  forwardCount_ = ops_.size();
   replayBackward();
   auto& joint = result_.joint;
   joint.kind = TraceKind::joint;

@@ -235,6 +235,20 @@ TEST(GradTransform, D2_WritesThroughViewsReachTheirBase) {
   for (auto op : a->backward.ops) EXPECT_NE(a->document->symbol(bound(*a, op).symbol).name, "aten.copy_.default");
 }
 
+TEST(GradTransform, D2_ReturnedViewOfSomethingWrittenIsMadeInTheForward) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3, 4});
+  const auto y = m.op("aten.sin.default", {x});
+  const auto row = m.op("aten.select.int", {y, 0, 1});
+  m.op("aten.mul_.Tensor", {y, 2.0});
+  m.output(row);
+  const auto a = m.analyse();
+  expectRight(a);
+  EXPECT_EQ(a->document->boundSymbol(a->document->value(a->joint.outputs[0]).producer).origin.role, Role::forward);
+  for (std::size_t i = 0; i < a->joint.ops.size(); ++i)
+    EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount) << i;
+}
+
 TEST(GradTransform, D2_WritesToInputsLandAtTheEndOfTheForward) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), b = m.buffer("b", {4});
