@@ -5,6 +5,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
 
+#include <algorithm>
+#include <cstring>
 #include <unordered_set>
 
 #include "core/tracing/generator.h"
@@ -137,6 +139,7 @@ at::Tensor Recorder::addRealInput(const at::Tensor& tensor) {
 
 std::int32_t Recorder::localOf(const at::Tensor& tensor) {
   if (!tensor.defined()) return -1;
+  adoptFilled();
   if (auto* tag = tagOf(tensor, serial_)) return static_cast<std::int32_t>(tag->id);
   const auto id = newLocal(tensor);
   constants_[id] = tensor;
@@ -187,6 +190,7 @@ Argument Recorder::encode(const c10::IValue& value, const c10::TypePtr& declared
 }
 
 void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  adoptFilled();
   const auto& schema = op.schema();
   const std::size_t count = schema.arguments().size(), base = stack->size() - count;
   Call call{op, {}, {}, {}, {}, c10::kCPU, RecordedOp{op, {}, {}, {}, false}};
@@ -205,14 +209,54 @@ void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   call.record.pattern.operandCount = static_cast<std::int32_t>(call.record.operands.size());
   stack->resize(base);
   if (mode_ == Mode::real) {
-    call.results = call.arguments;
-    BelowInterception below;
-    op.callBoxed(call.results);
+    runReal(call);
   } else {
     runHollow(call);
   }
   recordOutputs(call, stack);
   ops_.push_back(std::move(call.record));
+}
+
+namespace {
+
+constexpr unsigned char blankByte = 0xA5;
+
+bool isBlank(const at::Tensor& tensor) {
+  const auto* bytes = static_cast<const unsigned char*>(tensor.const_data_ptr());
+  return std::all_of(bytes, bytes + tensor.nbytes(), [](unsigned char byte) { return byte == blankByte; });
+}
+
+}  // namespace
+
+/// C++ code such as at::tensor({0, 1}) asks for memory by `aten::empty` and fills it with no op that could be seen. So that the replay
+/// does not read garbage, fresh memory gets a pattern, and adoptFilled() finds what was written over it.
+void Recorder::runReal(Call& call) {
+  const auto& schema = call.op.schema();
+  call.results = call.arguments;
+  {
+    BelowInterception below;
+    call.op.callBoxed(call.results);
+  }
+  for (std::size_t i = 0; i < schema.arguments().size(); ++i)
+    if (const auto* alias = schema.arguments()[i].alias_info(); alias && alias->isWrite())
+      forEachTensor(call.arguments[i], [&](const at::Tensor& written) {
+        std::erase_if(blank_, [&](const at::Tensor& blank) { return written.layout() == at::kStrided && blank.is_alias_of(written); });
+      });
+  if (schema.name() != "aten::empty" || call.results.size() != 1 || !call.results[0].isTensor()) return;
+  const auto& tensor = call.results[0].toTensor();
+  if (tensor.layout() != at::kStrided || !tensor.device().is_cpu() || tensor.numel() == 0) return;
+  std::memset(tensor.mutable_data_ptr(), blankByte, tensor.nbytes());
+  blank_.push_back(tensor);
+}
+
+/// A blank tensor that holds numbers now was filled behind the dispatcher's back: it is a constant.
+void Recorder::adoptFilled() {
+  for (const auto& tensor : blank_) {
+    if (isBlank(tensor)) continue;
+    BelowInterception below;
+    constants_[newLocal(tensor)] = tensor.clone();
+  }
+  std::erase_if(blank_, [](const at::Tensor& tensor) { return !isBlank(tensor); });
 }
 
 void Recorder::runHollow(Call& call) {

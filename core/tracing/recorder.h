@@ -74,6 +74,8 @@ class Recorder final : public OpHandler {
   at::Tensor adopt(Call& call, const at::Tensor& result);
   void recordOutputs(Call& call, torch::jit::Stack* stack);
   void replayUpTo(std::size_t end);
+  void runReal(Call& call);
+  void adoptFilled();
   c10::IValue realOperand(const RecordedOp& op, std::size_t hole);
 
   Mode mode_;
@@ -84,6 +86,7 @@ class Recorder final : public OpHandler {
   std::map<std::int32_t, at::Tensor> constants_;
   std::map<std::int32_t, c10::IValue> real_;
   std::size_t replayed_ = 0;
+  std::vector<at::Tensor> blank_;           // real mode: uninitialised tensors that no recorded op has written yet
   std::vector<std::string> dataDependent_;
   std::unordered_map<const c10::StorageImpl*, std::int32_t> storages_;
   std::vector<c10::Storage> keptStorages_;  // an address must not be used again while locals refer to it

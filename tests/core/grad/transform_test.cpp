@@ -352,6 +352,15 @@ TEST(GradTransform, DataDecidedOpsAreTracedWithTheInputsAndSaySo) {
   EXPECT_FALSE(a->dataDependent.empty());
 }
 
+TEST(GradTransform, LiteralTensorsFilledBehindTheDispatcherAreConstants) {
+  ModelBuilder m;  // the formula holds at::tensor(0): aten::empty, and a write that no op makes
+  const auto theta = m.input("theta", {1, 2, 3});
+  m.output(m.op("aten.affine_grid_generator.default", {theta, ModelBuilder::list({1, 1, 2, 1}), Argument::ofBool(false)}));
+  const auto a = m.analyse();
+  EXPECT_FALSE(a->constants.empty());
+  expectRight(a);
+}
+
 TEST(GradTransform, RulesAreSharedByEqualLayers) {
   ModelBuilder m;
   auto x = m.input("x", {4, 4});
