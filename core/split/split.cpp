@@ -23,6 +23,14 @@ SplitResult splitJoint(const Document& document, const Trace& joint, std::size_t
   std::vector<char> known(document.valueCount(), 0);  // defined in the backward, a cotangent, or saved already
   for (std::size_t i = inputCount; i < joint.inputs.size(); ++i)
     if (joint.inputs[i]) known[static_cast<std::size_t>(joint.inputs[i].index)] = 1;
+  // Literals inside formulas are in both traces: only what flows in or is computed is saved.
+  std::vector<char> flowsIn(document.valueCount(), 0);
+  for (auto input : joint.inputs)
+    if (input) flowsIn[static_cast<std::size_t>(input.index)] = 1;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const auto& value = document.value(ValueId(static_cast<std::int64_t>(i)));
+    if (value.kind == ValueKind::constant && !value.producer && !flowsIn[i]) known[i] = 1;
+  }
   const auto read = [&](ValueId value) {
     if (!value || known[static_cast<std::size_t>(value.index)]) return;
     known[static_cast<std::size_t>(value.index)] = 1;

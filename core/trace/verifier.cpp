@@ -27,13 +27,18 @@ class Verifier {
     problems_.push_back(std::move(problem));
   }
   bool inRange(ValueId value) const { return value.index < static_cast<std::int64_t>(document_.valueCount()); }
-  bool isDefined(ValueId value) const { return defined_[static_cast<std::size_t>(value.index)]; }
+  bool wasMet(ValueId value) const { return defined_[static_cast<std::size_t>(value.index)]; }
+  /// A literal inside a formula is there from the start.
+  bool isDefined(ValueId value) const {
+    const auto& v = document_.value(value);
+    return wasMet(value) || (v.kind == ValueKind::constant && !v.producer);
+  }
   std::string show(ValueId value) const { return inRange(value) ? document_.displayName(value) : fmt::format("#{}", value.index); }
 
   void define(ValueId value, BoundSymbolId op, std::string_view what) {
     if (!value) return;
     if (!inRange(value)) return add(op, fmt::format("{} {} is out of range", what, show(value)));
-    if (isDefined(value)) return add(op, fmt::format("{} is defined twice", show(value)));
+    if (wasMet(value)) return add(op, fmt::format("{} is defined twice", show(value)));
     defined_[static_cast<std::size_t>(value.index)] = true;
     if (const auto& v = document_.value(value); v.meta && !v.storage && document_.meta(v.meta).layout == Layout::strided)
       add(op, fmt::format("tensor {} has no storage", show(value)));
