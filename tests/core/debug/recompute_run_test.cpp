@@ -45,9 +45,12 @@ struct RealFile : testing::TestWithParam<std::string> {
   }
 };
 
+// Holds A26.
 TEST_P(RealFile, A26_GivesTheSameWithAllRecomputed) { check(recomputing({"all"})); }
+// Holds C2.
 TEST_P(RealFile, C2_GivesTheSameWithMinCut) { check(minCut()); }
 
+// Holds A26.
 TEST_P(RealFile, A26_GivesTheSameWithHalfOfTheModulesRecomputed) {
   const auto plain = open(GetParam(), {});
   std::set<std::string> modules;
@@ -60,6 +63,7 @@ TEST_P(RealFile, A26_GivesTheSameWithHalfOfTheModulesRecomputed) {
   check(recomputing(half));
 }
 
+// Holds C2.
 TEST_P(RealFile, C2_MinCutIsNeverWorseThanTheFormulas) {
   const auto plain = open(GetParam(), {}), cut = open(GetParam(), minCut());
   const auto before = savedBytes(*plain->document, plain->joint), after = savedBytes(*cut->document, cut->joint);
@@ -67,6 +71,7 @@ TEST_P(RealFile, C2_MinCutIsNeverWorseThanTheFormulas) {
   EXPECT_LE(after.values, before.values);
 }
 
+// Holds C2.
 TEST_P(RealFile, C2_MinCutRepeatsNoHeavyOpAndNoDraw) {
   const auto cut = open(GetParam(), minCut());
   for (auto op : cut->joint.ops) {
@@ -81,6 +86,7 @@ INSTANTIATE_TEST_SUITE_P(OnDisk, RealFile,
                          testing::Values("mlp", "cond_hop", "multi_output", "batchnorm_train", "dropout_train", "inplace_views"),
                          [](const auto& info) { return info.param; });
 
+// Holds D1.
 TEST(RecomputeRun, D1_RepeatedDropoutHasTheForwardsMask) {
   const auto plain = open("dropout_train", {}), again = open("dropout_train", recomputing({"all"}));
   std::size_t replays = 0;
@@ -91,6 +97,7 @@ TEST(RecomputeRun, D1_RepeatedDropoutHasTheForwardsMask) {
   for (const auto& [key, gradient] : expected.gradients) EXPECT_TRUE(identical(actual.gradients.at(key), gradient)) << key;
 }
 
+// Holds D1.
 TEST(RecomputeRun, D1_SteppingBackAndForthReplaysTheSameDraw) {
   const auto analysis = open("dropout_train", recomputing({"all"}));
   Session session(analysis);
@@ -124,10 +131,12 @@ TensorData lateDraw(const Analysis& analysis) {
   return runJoint(*copy).gradients.at(key);
 }
 
+// Holds D1.
 TEST(RecomputeRun, D1_ReplaysLeaveTheGeneratorAlone) {
   EXPECT_TRUE(identical(lateDraw(*open("dropout_train", {})), lateDraw(*open("dropout_train", recomputing({"all"})))));
 }
 
+// Holds D9.
 TEST(RecomputeRun, D9_DerivesTwiceFromOneDocument) {
   const auto analysis = open("dropout_train", recomputing({"all"}));
   EXPECT_NO_THROW(timeDerivation(*analysis, 2));
@@ -278,6 +287,7 @@ void expectEagersGradients(const Analysis& analysis) {
   }
 }
 
+// Holds A23, D1, D3.
 TEST(Checkpoint, A23_RegionsOfTheFileAreRecomputed_D1_WithTheSameDraw_D3_ToTheirLastOp) {
   const auto analysis = analyse(CheckpointModel().take());
   ASSERT_TRUE(analysis->derived()) << analysis->problems.at(0).message;
@@ -289,6 +299,7 @@ TEST(Checkpoint, A23_RegionsOfTheFileAreRecomputed_D1_WithTheSameDraw_D3_ToTheir
   expectEagersGradients(*analysis);
 }
 
+// Holds A24.
 TEST(Checkpoint, A24_ResultsAreShallowCopiesThatStayOutside) {
   const auto analysis = analyse(CheckpointModel().take());
   bool copied = false;
@@ -297,6 +308,7 @@ TEST(Checkpoint, A24_ResultsAreShallowCopiesThatStayOutside) {
   EXPECT_TRUE(copied);
 }
 
+// Holds D4.
 TEST(Checkpoint, D4_RegionsNest) {
   const auto analysis = analyse(CheckpointModel(true).take());
   ASSERT_TRUE(analysis->derived()) << analysis->problems.at(0).message;
@@ -304,6 +316,7 @@ TEST(Checkpoint, D4_RegionsNest) {
   expectEagersGradients(*analysis);
 }
 
+// Holds C2.
 TEST(Checkpoint, C2_MinCutSavesNoMoreThanTheRegionsDo) {
   AnalysisOptions options;
   options.partition = minCut();

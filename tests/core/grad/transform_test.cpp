@@ -46,6 +46,7 @@ std::vector<BoundSymbolId> withRole(const Analysis& a, const Trace& trace, Role 
   return ops;
 }
 
+// Holds A1.
 TEST(GradTransform, A1_NothingRequiresGradGivesNoBackward) {
   ModelBuilder m;
   const auto x = m.input("x", {2, 3}, DType::i64);
@@ -55,6 +56,7 @@ TEST(GradTransform, A1_NothingRequiresGradGivesNoBackward) {
   for (auto gradient : a->backward.outputs) EXPECT_FALSE(gradient);
 }
 
+// Holds A4.
 TEST(GradTransform, A4_OpsWithoutDifferentiableOutputAreConstant) {
   ModelBuilder m;
   const auto x = m.input("x", {3});
@@ -67,6 +69,7 @@ TEST(GradTransform, A4_OpsWithoutDifferentiableOutputAreConstant) {
   for (auto op : a->backward.ops) EXPECT_NE(bound(*a, op).origin.op, a->computation().trace.ops[0]);
 }
 
+// Holds A4.
 TEST(GradTransform, A4_SomeOutputsDifferentiable) {
   ModelBuilder m;
   const auto x = m.input("x", {5});
@@ -78,6 +81,7 @@ TEST(GradTransform, A4_SomeOutputsDifferentiable) {
   EXPECT_FALSE(a->joint.inputs.back());  // A22: integer outputs take no cotangent
 }
 
+// Holds A9, A10.
 TEST(GradTransform, A9_A10_ValuesBothSidesNeedAreComputedOnceAndSaved) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -88,6 +92,7 @@ TEST(GradTransform, A9_A10_ValuesBothSidesNeedAreComputedOnceAndSaved) {
   EXPECT_EQ(a->backward.inputs[0], a->forward.outputs[0]);
 }
 
+// Holds A11.
 TEST(GradTransform, A11_GroupsStandInReverseOrderOfTheForward) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -101,6 +106,7 @@ TEST(GradTransform, A11_GroupsStandInReverseOrderOfTheForward) {
   }
 }
 
+// Holds A14.
 TEST(GradTransform, A14_GroupWithoutCotangentIsDropped) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), w = m.parameter("w", {4});
@@ -113,6 +119,7 @@ TEST(GradTransform, A14_GroupWithoutCotangentIsDropped) {
   for (auto op : a->backward.ops) EXPECT_NE(bound(*a, op).origin.op, mulOp);
 }
 
+// Holds A15, D8.
 TEST(GradTransform, A15_D8_UnusedOutputsAreNotComputedWith) {
   ModelBuilder m;
   const auto x = m.input("x", {3, 3});
@@ -125,6 +132,7 @@ TEST(GradTransform, A15_D8_UnusedOutputsAreNotComputedWith) {
   EXPECT_EQ(opNames(*a, a->backward).find("zeros"), std::string::npos) << opNames(*a, a->backward);
 }
 
+// Holds A16.
 TEST(GradTransform, A16_ContributionsAreSummedInReplayOrderEarlierOnTheLeft) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -145,6 +153,7 @@ TEST(GradTransform, A16_ContributionsAreSummedInReplayOrderEarlierOnTheLeft) {
   EXPECT_EQ(bound(*a, a->document->value(terms[0]).producer).origin.op, a->computation().trace.ops[2]);
 }
 
+// Holds A18.
 TEST(GradTransform, A18_OutputAlsoUsedAddsItsCotangentFirst) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -159,6 +168,7 @@ TEST(GradTransform, A18_OutputAlsoUsedAddsItsCotangentFirst) {
   EXPECT_EQ(bound(*a, additions[0]).origin.op, a->computation().trace.ops[0]);
 }
 
+// Holds A17, A20.
 TEST(GradTransform, A17_A20_ValueUsedTwiceInOneOp) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -168,6 +178,7 @@ TEST(GradTransform, A17_A20_ValueUsedTwiceInOneOp) {
   EXPECT_EQ(withRole(*a, a->backward, Role::accumulation).size(), 1u);
 }
 
+// Holds A19, D7.
 TEST(GradTransform, A19_D7_InputReturnedDirectlyHasItsCotangentAsGradient) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), y = m.input("y", {4});
@@ -179,6 +190,7 @@ TEST(GradTransform, A19_D7_InputReturnedDirectlyHasItsCotangentAsGradient) {
   EXPECT_EQ(a->document->value(a->backward.outputs[0]).kind, ValueKind::cotangent);
 }
 
+// Holds A21.
 TEST(GradTransform, A21_GradientsAlignWithTheInputs) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -194,6 +206,7 @@ TEST(GradTransform, A21_GradientsAlignWithTheInputs) {
   for (std::size_t i = 1; i < 5; ++i) EXPECT_FALSE(a->backward.outputs[i]) << i;
 }
 
+// Holds A28, A29.
 TEST(GradTransform, A28_A29_BorderAndHistory) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -206,6 +219,7 @@ TEST(GradTransform, A28_A29_BorderAndHistory) {
   EXPECT_EQ(a->joint.history.front().parent, "computation");
 }
 
+// Holds A30.
 TEST(GradTransform, A30_NamesDoNotClash) {
   ModelBuilder m;
   const auto x = m.input("cotangent_0", {4}), y = m.input("t4", {4});
@@ -221,6 +235,7 @@ TEST(GradTransform, A30_NamesDoNotClash) {
   for (auto value : values) EXPECT_TRUE(names.insert(a->document->displayName(value)).second) << a->document->displayName(value);
 }
 
+// Holds D2.
 TEST(GradTransform, D2_WritesThroughViewsReachTheirBase) {
   ModelBuilder m;
   const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4});
@@ -235,6 +250,7 @@ TEST(GradTransform, D2_WritesThroughViewsReachTheirBase) {
   for (auto op : a->backward.ops) EXPECT_NE(a->document->symbol(bound(*a, op).symbol).name, "aten.copy_.default");
 }
 
+// Holds D2.
 TEST(GradTransform, D2_ReturnedViewOfSomethingWrittenIsMadeInTheForward) {
   ModelBuilder m;
   const auto x = m.input("x", {3, 4});
@@ -249,6 +265,7 @@ TEST(GradTransform, D2_ReturnedViewOfSomethingWrittenIsMadeInTheForward) {
     EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount) << i;
 }
 
+// Holds D2.
 TEST(GradTransform, D2_WritesToInputsLandAtTheEndOfTheForward) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), b = m.buffer("b", {4});
@@ -288,6 +305,7 @@ TEST(GradTransform, InPlaceIsCopiedWhereTheOldValueIsSaved) {
   EXPECT_NE(opNames(*a, a->forward).find("clone mul_"), std::string::npos);
 }
 
+// Holds D5.
 TEST(GradTransform, D5_DetachCutsTheGradient) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -308,6 +326,7 @@ TEST(GradTransform, NoGradRegionWritesPassTheGradientThrough) {
   expectRight(m.analyse());
 }
 
+// Holds D9.
 TEST(GradTransform, D9_RunsAgainOnTheSameDocument) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), w = m.parameter("w", {4});
@@ -324,6 +343,7 @@ TEST(GradTransform, D9_RunsAgainOnTheSameDocument) {
   EXPECT_TRUE(verify(*file.document, second.joint).empty());
 }
 
+// Holds D10.
 TEST(GradTransform, D10_OnlyRecomputedOpsAreMarkedSo) {
   ModelBuilder m;
   const auto x = m.input("x", {4});

@@ -72,6 +72,7 @@ struct Elementwise : JointBuilder {
   }
 };
 
+// Holds C2.
 TEST(MinCut, C2_SavesTheFewestBytesByShape) {
   Elementwise m;
   EXPECT_EQ(savedBytes(m.document, m.trace).storages, 3 * 32);
@@ -81,12 +82,14 @@ TEST(MinCut, C2_SavesTheFewestBytesByShape) {
   EXPECT_EQ(m.problems(result.joint), Lines());
 }
 
+// Holds C2.
 TEST(MinCut, C2_NeverRecomputesAMatrixProduct) {
   Elementwise m;
   for (const auto& line : m.backwardOf(partition(m.document, m.trace, minCut()).joint))
     EXPECT_EQ(line.find("mm("), std::string::npos) << line;
 }
 
+// Holds C2.
 TEST(MinCut, C2_ANarrowValueIsCutInsteadOfAWideOne) {
   JointBuilder m;
   const auto x = m.input("x", {8}), w = m.input("w", {8}, ValueKind::parameter), wide = m.forward("aten.mm.default", {x, w}, "wide");
@@ -102,6 +105,7 @@ TEST(MinCut, C2_ANarrowValueIsCutInsteadOfAWideOne) {
   EXPECT_EQ(m.backwardOf(result.joint), (Lines{"bw_y = expand_copy(narrow)", "g = mul(cotangent, bw_y)"}));
 }
 
+// Holds C2.
 TEST(MinCut, C2_DrawsWritesAndDataAreSaved) {
   JointBuilder m;
   const auto x = m.input("x", {8});

@@ -74,6 +74,7 @@ TEST(Partition, NamesNearModulesAndOps) {
   EXPECT_NE(messageFor("").find("near ones are"), std::string::npos);
 }
 
+// Holds D9.
 TEST(Partition, D9_RunsTwiceOnOneDocument) {
   Blocks m;
   const auto first = m.recomputed({"all"});
@@ -81,6 +82,7 @@ TEST(Partition, D9_RunsTwiceOnOneDocument) {
   EXPECT_EQ(partition(m.document, m.trace, {}).joint.ops, m.trace.ops);
 }
 
+// Holds A23, D4.
 TEST(Partition, A23_CheckpointRegionsAreRecomputed_D4_NestedOnesToo) {
   JointBuilder m;
   Symbol checkpoint;

@@ -27,6 +27,7 @@ struct Chain : JointBuilder {
   }
 };
 
+// Holds A26.
 TEST(Recompute, A26_RecomputesOnceJustBeforeTheFirstReader) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.b}));
@@ -35,18 +36,21 @@ TEST(Recompute, A26_RecomputesOnceJustBeforeTheFirstReader) {
   EXPECT_EQ(m.problems(joint), nothing);
 }
 
+// Holds A26.
 TEST(Recompute, A26_TakesTheClosureOfMarkedProducersInOrder) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.a, m.b}));
   EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a = sin(x)", "bw_b = exp(bw_a)", "g1 = mul(cotangent, bw_b)", "g2 = addcmul(g1, bw_a, bw_b)"}));
 }
 
+// Holds B11.
 TEST(Recompute, B11_RecomputesNothingThatTheBackwardDoesNotNeed) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.c}));
   EXPECT_EQ(joint.ops, m.trace.ops);
 }
 
+// Holds B11.
 TEST(Recompute, B11_WhatIsRecomputedIsNotSaved) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.a, m.b}));
@@ -55,6 +59,7 @@ TEST(Recompute, B11_WhatIsRecomputedIsNotSaved) {
   EXPECT_EQ(split.backward.savedCount, 1u);
 }
 
+// Holds C2.
 TEST(Recompute, C2_SecondValuesHaveTheirOwnStorageAndName) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.b}));
@@ -67,6 +72,7 @@ TEST(Recompute, C2_SecondValuesHaveTheirOwnStorageAndName) {
   EXPECT_EQ(m.document.value(value).meta, m.document.value(m.b).meta);
 }
 
+// Holds A9.
 TEST(Recompute, A9_CopiesSayWhatTheyRepeat) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.b}));
@@ -77,6 +83,7 @@ TEST(Recompute, A9_CopiesSayWhatTheyRepeat) {
   EXPECT_EQ(copy.origin.op, m.document.boundSymbol(m.document.value(m.b).producer).origin.op);
 }
 
+// Holds D10.
 TEST(Recompute, D10_GradientOpsKeepTheirOwnRole) {
   Chain m;
   const auto before = m.trace.ops[m.trace.forwardCount];
@@ -90,6 +97,7 @@ TEST(Recompute, D10_GradientOpsKeepTheirOwnRole) {
   EXPECT_EQ(joint.history[0].replaced[0], (std::pair{before, joint.ops[joint.forwardCount + 1]}));
 }
 
+// Holds D9.
 TEST(Recompute, D9_RunsAgainOnTheSameJoint) {
   Chain m;
   const auto before = m.backwardOf(m.trace);
@@ -103,6 +111,7 @@ TEST(Recompute, D9_RunsAgainOnTheSameJoint) {
   EXPECT_EQ(m.problems(second), nothing);
 }
 
+// Holds D9.
 TEST(Recompute, D9_RunsAgainOnItsOwnResult) {
   Chain m;
   const auto first = recompute(m.document, m.trace, m.marks({m.b}));
@@ -112,6 +121,7 @@ TEST(Recompute, D9_RunsAgainOnItsOwnResult) {
   EXPECT_EQ(m.problems(second), nothing);
 }
 
+// Holds A27.
 TEST(Recompute, A27_WhatOnlyTheBackwardNeedsLeavesTheForward) {
   JointBuilder m;
   const auto x = m.input("x", {4}), a = m.forward("aten.cos.default", {x}, "a"), y = m.forward("aten.sin.default", {x}, "y");
@@ -173,6 +183,7 @@ struct Dropout : JointBuilder {
   }
 };
 
+// Holds D1.
 TEST(Recompute, D1_ADrawIsReplayed) {
   Dropout m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.e, m.d, m.mask}));
@@ -184,6 +195,7 @@ TEST(Recompute, D1_ADrawIsReplayed) {
   EXPECT_EQ(m.problems(joint), nothing);
 }
 
+// Holds D2.
 TEST(Recompute, D2_AStorageIsMadeAnewAsAWholeOrNotAtAll) {
   Dropout m;
   std::vector<Problem> problems;
@@ -194,6 +206,7 @@ TEST(Recompute, D2_AStorageIsMadeAnewAsAWholeOrNotAtAll) {
   EXPECT_NE(problems[0].message.find("cannot be recomputed"), std::string::npos);
 }
 
+// Holds D2.
 TEST(Recompute, D2_WhatIsReadBeforeAWriteIsReadBeforeItAgain) {
   JointBuilder m;
   const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"), early = m.forward("aten.exp.default", {a}, "early"),
@@ -206,6 +219,7 @@ TEST(Recompute, D2_WhatIsReadBeforeAWriteIsReadBeforeItAgain) {
                                         "g2 = mul(g1, bw_early)"}));
 }
 
+// Holds D2.
 TEST(Recompute, D2_NothingReadsASavedStorageAsItWasBeforeAWrite) {
   JointBuilder m;
   const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"), early = m.forward("aten.exp.default", {a}, "early"),
@@ -216,6 +230,7 @@ TEST(Recompute, D2_NothingReadsASavedStorageAsItWasBeforeAWrite) {
   EXPECT_EQ(joint.ops, m.trace.ops) << "a now holds late";
 }
 
+// Holds D2.
 TEST(Recompute, D2_AWriteThroughAViewComesAlong) {
   JointBuilder m;
   const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"), v = m.view("aten.select.int", a, "v", {1});

@@ -106,7 +106,7 @@ TEST(Printer, wholeForwardTrace) {
   Builder b;
   const auto x = b.input("x", {3});
   const auto w = b.input("w", {3}, ValueKind::parameter);
-  const auto line = b.document.internSource({{"/home/someone/model.py", 31, "forward", "h = (x * self.w).sin()"}});
+  const auto line = b.document.internSource({{"/data/someone/model.py", 31, "forward", "h = (x * self.w).sin()"}});
   const auto h = b.call("aten.mul.Tensor", {x, w});
   b.document.boundSymbol(b.trace.ops.back()).source = line;
   const auto s = b.call("aten.sin.default", {h});
@@ -133,7 +133,7 @@ def forward(x, w):
 }
 
 TEST(Printer, theModelsLineIsShownNotPyTorchs) {
-  const SourceStack stack{{"/home/someone/model.py", 31, "forward", "self.l(x)"},
+  const SourceStack stack{{"/data/someone/model.py", 31, "forward", "self.l(x)"},
                           {"/usr/lib/python3/site-packages/torch/nn/modules/linear.py", 134, "forward", ""}};
   EXPECT_EQ(shownFrame(stack)->line, 31);
   const SourceStack inside{stack[1]};
