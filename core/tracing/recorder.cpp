@@ -10,7 +10,6 @@
 #include <unordered_set>
 
 #include "core/tracing/generator.h"
-#include "core/tracing/shape_rules.h"
 
 namespace retrograd {
 namespace {
@@ -277,10 +276,6 @@ void Recorder::runHollow(Call& call) {
 void Recorder::runOnMeta(Call& call) {
   static thread_local std::unordered_set<std::string> withoutMeta;  // a thrown c10::Error is slow: ask once per op
   call.results = call.twins;
-  {
-    BelowInterception below;
-    if (applyShapeRule(call.op, call.results)) return;
-  }
   const std::string name = toString(call.op.operator_name());
   if (call.op.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta) && !withoutMeta.contains(name)) {
     try {
