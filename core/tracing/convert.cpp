@@ -101,9 +101,14 @@ bool hasOperand(const Argument& argument) {
 
 at::ScalarType toScalarType(DType d) { return scalarTypes[static_cast<std::size_t>(d)]; }
 
-DType toDType(at::ScalarType type) {
+std::optional<DType> findDType(at::ScalarType type) {
   for (std::size_t i = 0; i < scalarTypes.size(); ++i)
     if (scalarTypes[i] == type) return static_cast<DType>(i);
+  return std::nullopt;
+}
+
+DType toDType(at::ScalarType type) {
+  if (const auto dtype = findDType(type)) return *dtype;
   throw Error(ErrorCode::unsupportedOp, std::string("dtype ") + c10::toString(type) + " is not supported");
 }
 

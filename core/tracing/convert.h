@@ -15,6 +15,9 @@
 namespace retrograd {
 
 at::ScalarType toScalarType(DType);
+/// nullopt for what we have no name for (quantized types).
+std::optional<DType> findDType(at::ScalarType);
+/// The same; Error(unsupportedOp) where there is none.
 DType toDType(at::ScalarType);
 c10::Device toTorchDevice(const std::string& text);
 c10::Device toTorchDevice(Device);

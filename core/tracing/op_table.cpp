@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/tracing/aten.h"
+#include "core/tracing/convert.h"
 
 namespace retrograd {
 namespace {
@@ -62,61 +63,20 @@ std::string typeText(const c10::Argument& argument) {
   return optional ? text + "?" : text;
 }
 
-std::optional<DType> dtypeOf(at::ScalarType type) {
-  switch (type) {
-    case at::kByte:
-      return DType::u8;
-    case at::kChar:
-      return DType::i8;
-    case at::kShort:
-      return DType::i16;
-    case at::kInt:
-      return DType::i32;
-    case at::kLong:
-      return DType::i64;
-    case at::kHalf:
-      return DType::f16;
-    case at::kFloat:
-      return DType::f32;
-    case at::kDouble:
-      return DType::f64;
-    case at::kComplexHalf:
-      return DType::c32;
-    case at::kComplexFloat:
-      return DType::c64;
-    case at::kComplexDouble:
-      return DType::c128;
-    case at::kBool:
-      return DType::b8;
-    case at::kBFloat16:
-      return DType::bf16;
-    default:
-      return std::nullopt;
-  }
-}
-
-Argument numberOf(const c10::IValue& value) {
-  if (value.isBool()) return Argument::ofBool(value.toBool());
-  if (value.isInt()) return Argument::ofInt(value.toInt());
-  if (value.isDouble()) return Argument::ofReal(value.toDouble());
-  if (value.isComplexDouble()) return Argument::ofComplex(value.toComplexDouble().real(), value.toComplexDouble().imag());
-  return Argument::ofNone();
-}
-
 /// An integer default means a dtype, layout or memory format where the type says so.
 Argument defaultOf(const c10::IValue& value, std::string_view type) {
   if (type.ends_with('?')) type.remove_suffix(1);
   if (value.isInt() && type == "ScalarType") {
-    const auto dtype = dtypeOf(static_cast<at::ScalarType>(value.toInt()));
+    const auto dtype = findDType(static_cast<at::ScalarType>(value.toInt()));
     return dtype ? Argument::ofDType(*dtype) : Argument::ofNone();
   }
   if (value.isInt() && type == "MemoryFormat") return Argument::ofMemoryFormat(value.toInt());
   if (value.isInt() && type == "Layout") return Argument::ofLayout(static_cast<Layout>(value.toInt()));
   if (value.isString()) return Argument::ofString(value.toStringRef());
   if (value.isDevice()) return Argument::ofDevice(value.toDevice().str());
-  if (!value.isList()) return numberOf(value);
+  if (!value.isList()) return numberArgument(value).value_or(Argument::ofNone());
   std::vector<Argument> items;
-  for (const c10::IValue& item : value.toListRef()) items.push_back(numberOf(item));
+  for (const c10::IValue& item : value.toListRef()) items.push_back(numberArgument(item).value_or(Argument::ofNone()));
   return Argument::ofList(std::move(items));
 }
 
@@ -192,12 +152,7 @@ std::optional<Symbol> find(std::string_view name) {
 
 }  // namespace
 
-Symbol describeOperator(const c10::OperatorHandle& op) {
-  const auto& name = op.operator_name();
-  std::string text = name.name;
-  if (const auto colon = text.find("::"); colon != std::string::npos) text.replace(colon, 2, ".");
-  return symbolOf(text + "." + (name.overload_name.empty() ? "default" : name.overload_name), op);
-}
+Symbol describeOperator(const c10::OperatorHandle& op) { return symbolOf(symbolName(op), op); }
 
 std::optional<Symbol> lookupSymbol(std::string_view name) {
   static std::shared_mutex mutex;

@@ -1,19 +1,16 @@
 #pragma once
 #include "core/trace/symbol.h"
 
+namespace c10 {
+class OperatorHandle;
+}
+
 namespace retrograd {
 
 /// Looks an op up in LibTorch's dispatcher: name, schema, defaults, aliasing, tags.
 /// Only namespaces of the allow list are found, and of those no op that touches files, processes or the network: nothing in an
 /// opened file is executed as code.
 std::optional<Symbol> lookupSymbol(std::string_view name);
-
-}  // namespace retrograd
-
-namespace c10 {
-class OperatorHandle;
-}
-namespace retrograd {
 
 /// Describes an op that is in hand, allow-listed or not: LibTorch's own formulas dispatch ops that no file may name.
 Symbol describeOperator(const c10::OperatorHandle& op);

@@ -47,7 +47,6 @@ class Recorder final : public OpHandler {
   /// Real data of local `id`, for ops whose result depends on data. In real mode: the next local itself, as a fresh leaf.
   at::Tensor addRealInput(const at::Tensor& tensor);
   void setReal(std::int32_t id, const at::Tensor& tensor) { real_[id] = tensor; }
-  bool hasReal() const { return !real_.empty(); }
 
   void handle(const c10::OperatorHandle& op, torch::jit::Stack* stack) override;
 

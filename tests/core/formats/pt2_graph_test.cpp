@@ -169,7 +169,7 @@ TEST(Pt2Graph, detachesOfDecomposedGraphsStopTheGradient) {
   graph.metas = meta("x") + "," + meta("y");
   graph.nodes = node("torch.ops.aten.alias.default", argument("self", tensor("x")), tensor("y"),
                      R"("torch_fn": "detach_1;method_descriptor.detach")");
-  const auto file = graph.read();  // the stub does not know alias: unknown ops keep their gradMode too
+  const auto file = graph.read();  // the test's symbols lack alias: unknown ops keep their gradMode too
   EXPECT_FALSE(boundOf(file, 0).gradMode);
   EXPECT_EQ(file.problems.back().severity, Problem::Severity::note);
 }
