@@ -6,6 +6,7 @@
 #include <map>
 
 #include "app/cli/command.h"
+#include "app/cli/options.h"
 #include "app/interrupt.h"
 #include "app/window.h"
 
@@ -38,11 +39,11 @@ int guarded(Body&& body) {
   }
 }
 
-int openWindow(int& argc, char** argv, const std::vector<std::string>& files) {
+int openWindow(int& argc, char** argv, const std::vector<std::string>& files, std::shared_ptr<const RuleRegistry> rules) {
   for (const auto& file : files)
     if (!std::filesystem::exists(file))
       throw Error(ErrorCode::badUse, "no such file, and no subcommand of that name (see retrograd help)", file);
-  return showWindow(argc, argv, files);
+  return showWindow(argc, argv, files, std::move(rules));
 }
 
 int start(int argc, char** argv) {
@@ -57,14 +58,16 @@ int start(int argc, char** argv) {
     auto* sub = app.add_subcommand(command.name, command.description);
     runs[sub] = command.setup(*sub);
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? cli::allWell : cli::badInputOrUse;
-  }
-  const auto chosen = app.get_subcommands();
-  if (chosen.empty()) return guarded([&] { return openWindow(argc, argv, files); });
-  return guarded([&] {
+  std::shared_ptr<const RuleRegistry> rules;
+  cli::addLibraries(app, rules);
+  return guarded([&] {  // reading the command line loads libraries, which may fail
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app.exit(error) == 0 ? cli::allWell : cli::badInputOrUse;
+    }
+    const auto chosen = app.get_subcommands();
+    if (chosen.empty()) return openWindow(argc, argv, files, rules);
     const Interrupt interrupt;
     return runs.at(chosen.front())(Progress(interrupt.token(), {}));
   });

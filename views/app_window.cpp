@@ -57,13 +57,13 @@ void showBackward(MainWindow& window) {
 
 }  // namespace
 
-int runWindow(int& argc, char** argv, const std::vector<std::string>& files) {
+int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std::shared_ptr<const RuleRegistry> rules) {
   QApplication application(argc, argv);
   nameApplication();
   QSettings settings;
   Theme theme(application);
   prepare(theme, settings);
-  const Shared shared{std::make_shared<Worker>(), liveEngine(), &theme, &settings};
+  const Shared shared{std::make_shared<Worker>(), liveEngine(std::move(rules)), &theme, &settings};
   const auto show = [&shared](const std::string* file) {
     auto* window = new MainWindow(shared);
     window->show();

@@ -76,6 +76,7 @@ int checkAll(const CheckArguments& arguments, const Progress& progress) {
     one.options.seed = arguments.check.seed;
     one.options.gradInputs = arguments.check.gradInputs;
     one.options.partition = arguments.check.partition;
+    one.options.rules = arguments.check.rules;
   }
   const bool lines = arguments.format == "text";
   return conclude(arguments, checkSuite(cases, arguments.run, lines ? printLine : std::function<void(const CheckReport&)>(), progress));
@@ -94,6 +95,7 @@ Run setup(CLI::App& app) {
   app.add_option("--grad-inputs", arguments->check.gradInputs, "user inputs to differentiate, comma separated")->delimiter(',');
   app.add_option("--seed", arguments->check.seed, "seed of what is drawn, in place of the reference's");
   addPartition(app, arguments->check.partition);
+  addLibraries(app, arguments->check.rules);
   app.add_option("--threads", arguments->run.threads, "threads of LibTorch")->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", arguments->run.caseSeconds, "seconds a case of a suite may take")
       ->check(CLI::PositiveNumber)

@@ -8,6 +8,7 @@
 
 #include "core/checking/reference.h"
 #include "core/checking/threads.h"
+#include "core/grad/library.h"
 #include "core/tracing/op_table.h"
 
 namespace retrograd::cli {
@@ -23,8 +24,21 @@ void addPartition(CLI::App& app, PartitionOptions& partition) {
       ->allow_extra_args(false);
 }
 
+void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules) {
+  app.add_option_function<std::vector<std::string>>(
+         "--library",
+         [&rules](const std::vector<std::string>& paths) {
+           auto registry = std::make_shared<RuleRegistry>();
+           for (const auto& path : paths) loadLibrary(path, *registry);
+           rules = std::move(registry);
+         },
+         "shared library with ops and gradient rules of your own (see docs/extending.md); its code runs; repeatable")
+      ->allow_extra_args(false);
+}
+
 void InputOptions::addTo(CLI::App& app) {
   addPartition(app, partition);
+  addLibraries(app, rules);
   app.add_option("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
   app.add_option("--grad-inputs", gradInputs,
                  "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
@@ -40,6 +54,7 @@ AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
   if (seed != 0 || inputs.empty()) options.seed = seed;
   options.exactCotangents = false;
   options.partition = partition;
+  options.rules = rules;
   if (gradInputs) {
     options.gradInputs = *gradInputs;
     std::erase(*options.gradInputs, "none");

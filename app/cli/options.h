@@ -1,6 +1,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ namespace retrograd::cli {
 /// "--partition default|min-cut", "--budget BYTES", "--recompute all|MODULE|#OP": what is saved for backward.
 void addPartition(CLI::App& app, PartitionOptions& partition);
 
+/// "--library FILE", repeatable: ops and gradient rules of the user's own, loaded as soon as the command line is read.
+void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules);
+
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
   std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
@@ -19,6 +23,7 @@ struct InputOptions {
   std::uint64_t seed = 0;
   int threads = 0;
   PartitionOptions partition;
+  std::shared_ptr<const RuleRegistry> rules;
 
   void addTo(CLI::App& app);
   /// Applies `threads` and gives what to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.

@@ -349,6 +349,7 @@ class Check {
     if (options_.gradInputs) options.gradInputs = options_.gradInputs;
     options.inDouble = inDouble;
     options.partition = options_.partition;
+    options.rules = options_.rules;
     return analyse(std::move(file), options, progress_);
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/grad/registry.h"
 #include "core/split/partition.h"
 
 namespace retrograd {
@@ -22,6 +24,7 @@ struct CheckOptions {
   std::optional<std::uint64_t> seed;               ///< in place of the reference's
   std::optional<std::vector<std::string>> gradInputs;
   PartitionOptions partition;
+  std::shared_ptr<const RuleRegistry> rules;       ///< registered gradient rules; may be null
 };
 
 struct OpCounts {

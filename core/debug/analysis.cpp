@@ -49,6 +49,7 @@ class Deriver {
       : analysis_(analysis), document_(document), options_(options), progress_(progress) {
     const auto& computation = analysis.computation();
     transform_.differentiate = differentiated(analysis.file, options);
+    transform_.rules = analysis.rules.get();
     for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
       const auto& input = computation.inputs[i];
       const auto value = computation.trace.inputs[i];
@@ -182,6 +183,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
   analysis->file = std::move(file);
   analysis->seed = options.seed;
   analysis->partition = options.partition;
+  analysis->rules = options.rules;
   analysis->problems = analysis->file.problems;
   if (options.inDouble) castToDouble(analysis->file);
   const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });

@@ -8,6 +8,7 @@
 
 #include "core/base/progress.h"
 #include "core/formats/model_file.h"
+#include "core/grad/registry.h"
 #include "core/split/partition.h"
 #include "core/trace/links.h"
 
@@ -23,6 +24,7 @@ struct AnalysisOptions {
   std::uint64_t seed = 0;                    ///< for drawn inputs and cotangents and for random ops
   bool inDouble = false;                     ///< cast parameters, inputs and `dtype=float32` literals to double
   PartitionOptions partition;                ///< what is saved for backward and what is recomputed
+  std::shared_ptr<const RuleRegistry> rules; ///< registered gradient rules (registry.h); none: LibTorch's own alone
 };
 
 /// Times of the passes, in seconds.
@@ -42,6 +44,7 @@ struct Analysis {
   std::vector<std::string> inputSource;      ///< for people: "x: sample input of the archive", "y: drawn from seed 0"
   std::uint64_t seed = 0;
   PartitionOptions partition;
+  std::shared_ptr<const RuleRegistry> rules;
   std::vector<Problem> problems;
   TensorMap constants;                       ///< literals inside formulas, by value id as text
   std::map<std::size_t, ValueId> mutated;    ///< computation input -> the value its in-place writes leave at the forward's end

@@ -36,7 +36,7 @@ std::string unknownMessage(const std::string& name) {
   if (name.starts_with("aten.") || name.starts_with("prims."))
     return "unknown op " + name +
            ": this LibTorch does not have it, or a file may not call it (ops that reach files, processes or the network)";
-  return "unknown op " + name + ": a custom op, registered in Python or by an extension; LibTorch alone cannot run it";
+  return "unknown op " + name + ": a custom op, registered in Python or by an extension; LibTorch alone cannot run it. Give the library that has it with --library";
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ DeriveRequest JointBuilder::requestFor(const std::string& symbol, const CallPatt
   }
   request.gradMode = gradMode;
   request.autocast = region_.autocast;
+  request.rules = options_.rules;
   return request;
 }
 

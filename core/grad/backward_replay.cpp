@@ -158,14 +158,14 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
   for (const auto& op : variant.ops) {
     Origin origin;
     origin.op = instance.op;
-    origin.role = Role::gradient;
+    origin.role = op.role == Role::none ? Role::gradient : op.role;
     origin.operand = op.operand;
     origin.output = onlyOutput;
     if (op.operand >= 0) origin.value = locals_[begin + static_cast<std::size_t>(op.operand)];
     emit(op, begin, origin);
   }
-  for (std::size_t i = 0; i < variant.gradients.size(); ++i)
-    if (variant.gradients[i] >= 0) accumulate(locals_[begin + i], locals_[begin + static_cast<std::size_t>(variant.gradients[i])]);
+  for (const auto& [operand, local] : variant.gradients)
+    accumulate(locals_[begin + static_cast<std::size_t>(operand)], locals_[begin + static_cast<std::size_t>(local)]);
 }
 
 void JointBuilder::accumulate(ValueId value, ValueId gradient) {

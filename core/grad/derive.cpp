@@ -1,99 +1,40 @@
 #include "core/grad/derive.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clone.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "core/grad/autograd_walk.h"
-#include "core/trace/effects.h"
+#include "core/grad/derivation.h"
 #include "core/tracing/extra_derivatives.h"
 #include "core/tracing/generator.h"
-#include "core/tracing/op_table.h"
-#include "core/tracing/recorder.h"
 
 namespace retrograd {
 
 using torch::autograd::Edge;
 
-/// The op's autograd graph and the recorder that saw it come to be.
-class Derivation {
- public:
-  Derivation(Recorder::Mode mode, std::string op) : recorder(mode), name(std::move(op)) {}
-
-  Recorder recorder;
-  std::string name;
-  std::vector<at::Tensor> inputs;
-  std::vector<Edge> leaves;
-  std::vector<at::Tensor> outputs;
-  bool real = false;
-};
-
 void DerivationDeleter::operator()(Derivation* derivation) const { delete derivation; }
 
 namespace {
 
-/// Sets autocast as the region says and restores it.
-class AutocastScope {
+/// The op's autograd graph and the recorder that saw it come to be.
+class AutogradDerivation final : public Derivation {
  public:
-  explicit AutocastScope(const AutocastState& state) : active_(state.active) {
-    if (!active_) return;
-    device_ = state.device == Device::Type::cuda ? at::kCUDA : at::kCPU;
-    enabled_ = at::autocast::is_autocast_enabled(device_);
-    dtype_ = at::autocast::get_autocast_dtype(device_);
-    at::autocast::set_autocast_enabled(device_, state.enabled);
-    if (state.dtype) at::autocast::set_autocast_dtype(device_, toScalarType(*state.dtype));
-    at::autocast::increment_nesting();
-  }
-  ~AutocastScope() {
-    if (!active_) return;
-    // Casts of weights are cached per outermost scope; tags of this recorder must not leak into the next.
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(device_, enabled_);
-    at::autocast::set_autocast_dtype(device_, dtype_);
-  }
+  AutogradDerivation(Recorder::Mode mode, std::string op) : Derivation(std::move(op)), recorder(mode), real(mode == Recorder::Mode::real) {}
+  BackwardVariant backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real) override;
 
- private:
-  bool active_;
-  at::DeviceType device_ = at::kCPU;
-  bool enabled_ = false;
-  at::ScalarType dtype_ = at::kFloat;
+  Recorder recorder;
+  std::vector<at::Tensor> inputs;
+  std::vector<Edge> leaves;
+  std::vector<at::Tensor> outputs;
+  const bool real;
 };
-
-SymbolId internOperator(Document& document, const c10::OperatorHandle& op) {
-  const auto name = symbolName(op);
-  if (auto known = document.findSymbol(name)) return known;
-  return document.internSymbol(describeOperator(op));
-}
-
-RuleLocal toRuleLocal(Document& document, const RecordedLocal& local) {
-  if (local.storage < 0) return {};
-  return {document.internMeta(local.meta), local.storage, local.storageBytes};
-}
-
-/// As schema and literals say, and as the recorder saw: whether an output really shares memory, whether data really decided.
-std::uint8_t observedEffects(const Symbol& symbol, const RecordedOp& op, const std::vector<RecordedLocal>& locals) {
-  auto effects = static_cast<std::uint8_t>(effectsOf(symbol, op.pattern.arguments) & ~(effect::view | effect::needsData));
-  if (op.needsData) effects |= effect::needsData;
-  for (auto output : op.outputs)
-    for (auto operand : op.operands)
-      if (output >= 0 && locals[static_cast<std::size_t>(output)].storage >= 0 &&
-          locals[static_cast<std::size_t>(output)].storage == locals[static_cast<std::size_t>(operand)].storage && !symbol.isMutable)
-        effects |= effect::view;
-  return effects;
-}
 
 std::vector<RuleOp> toRuleOps(Document& document, const Recorder& recorder, std::size_t begin) {
   std::vector<RuleOp> ops;
-  for (std::size_t i = begin; i < recorder.ops().size(); ++i) {
-    const auto& recorded = recorder.ops()[i];
-    RuleOp op;
-    op.symbol = internOperator(document, recorded.op);
-    op.pattern = document.internPattern(recorded.pattern);
-    op.operands = recorded.operands;
-    op.outputs = recorded.outputs;
-    op.effects = observedEffects(document.symbol(op.symbol), recorded, recorder.locals());
-    ops.push_back(std::move(op));
-  }
+  for (std::size_t i = begin; i < recorder.ops().size(); ++i) ops.push_back(toRuleOp(document, recorder, recorder.ops()[i]));
   return ops;
 }
 
@@ -119,13 +60,15 @@ std::vector<std::pair<std::int32_t, std::size_t>> cloneWritten(const c10::Operat
   return written;
 }
 
-Error refused(const c10::Error& e, const std::string& op) {
-  std::string reason = e.what_without_backtrace();
-  if (auto end = reason.find('\n'); end != std::string::npos) reason.resize(end);
-  return {ErrorCode::unsupportedOp, "LibTorch refuses it: " + reason, "torch.ops." + op};
+/// Whether LibTorch knows how to differentiate the op. For its own ops it always answers, if only with an error when the time has come;
+/// for an op of a library that brings no formula it would return no gradient without a word.
+bool hasDerivative(const c10::OperatorHandle& op) {
+  static const c10::DispatchKeySet autograd = c10::autograd_dispatch_keyset | c10::DispatchKeySet(c10::DispatchKey::Autograd);
+  return op.operator_name().name.starts_with("aten::") || op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
+         op.hasKernelForDispatchKey(c10::DispatchKey::Autograd) || op.hasKernelForAnyDispatchKey(autograd);
 }
 
-void addInputs(Document& document, const DeriveRequest& request, Derivation& derivation) {
+void addInputs(Document& document, const DeriveRequest& request, AutogradDerivation& derivation) {
   auto& recorder = derivation.recorder;
   for (std::size_t i = 0; i < request.operands.size(); ++i) {
     at::Tensor input;
@@ -145,7 +88,18 @@ void addInputs(Document& document, const DeriveRequest& request, Derivation& der
   }
 }
 
-void runForward(const DeriveRequest& request, Derivation& derivation, Rule& rule) {
+/// An op without a derivative: its outputs still require a gradient, or the missing formula would go unnoticed.
+void markNotDifferentiable(const DeriveRequest& request, const AutogradDerivation& derivation, Rule& rule) {
+  if (std::none_of(request.requiresGrad.begin(), request.requiresGrad.end(), [](char r) { return r; })) return;
+  rule.noDerivative = true;
+  for (std::size_t i = 0; i < derivation.outputs.size(); ++i) {
+    const auto& output = derivation.outputs[i];
+    rule.outputRequiresGrad[i] = output.defined() && (output.is_floating_point() || output.is_complex()) && rule.outputs[i] >= rule.operandCount;
+    rule.anyRequiresGrad |= rule.outputRequiresGrad[i];
+  }
+}
+
+void runForward(const DeriveRequest& request, AutogradDerivation& derivation, Rule& rule) {
   const auto op = requireOperator(request.op);
   const PreparedCall call(op, *request.pattern);
   AutocastScope autocast(request.autocast);
@@ -167,32 +121,11 @@ void runForward(const DeriveRequest& request, Derivation& derivation, Rule& rule
     rule.anyRequiresGrad |= requiresGrad;
     derivation.outputs.push_back(tensor);
   }
+  if (request.gradMode && !hasDerivative(op)) markNotDifferentiable(request, derivation, rule);
   for (std::size_t i = 0; i < written.size(); ++i) rule.written.emplace_back(written[i].first, derivation.recorder.localOf(clones[i]));
 }
 
-/// For each op the least operand whose gradient it leads to, found by walking from the gradients back.
-void markOperands(BackwardVariant& variant, std::size_t localCount) {
-  std::vector<std::int16_t> least(localCount, -1);
-  for (std::size_t i = variant.gradients.size(); i-- > 0;)
-    if (variant.gradients[i] >= 0) least[static_cast<std::size_t>(variant.gradients[i])] = static_cast<std::int16_t>(i);
-  for (std::size_t k = variant.ops.size(); k-- > 0;) {
-    auto& op = variant.ops[k];
-    for (auto output : op.outputs) {
-      if (output < 0) continue;
-      const auto operand = least[static_cast<std::size_t>(output)];
-      if (operand >= 0 && (op.operand < 0 || operand < op.operand)) op.operand = operand;
-    }
-    if (op.operand < 0) continue;
-    for (auto operand : op.operands) {
-      auto& mark = least[static_cast<std::size_t>(operand)];
-      if (mark < 0 || op.operand < mark) mark = op.operand;
-    }
-  }
-}
-
-BackwardVariant deriveBackward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real) {
-  auto& derivation = *rule.derivation;
-  auto& recorder = derivation.recorder;
+BackwardVariant AutogradDerivation::backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& data) {
   const auto firstLocal = recorder.locals().size();
   const auto firstOp = recorder.ops().size();
   const auto firstDependent = recorder.dataDependent().size();
@@ -206,22 +139,23 @@ BackwardVariant deriveBackward(Document& document, Rule& rule, const std::vector
     }
     const auto local = static_cast<std::int32_t>(recorder.locals().size());
     at::Tensor seed;
-    if (derivation.real) {
-      seed = recorder.addRealInput(real.at(i));
+    if (real) {
+      seed = recorder.addRealInput(data.at(i));
     } else {
       seed = recorder.addInput(document.meta(cotangents[i]));
-      if (!real.empty() && real[i].defined()) recorder.setReal(local, real[i]);
+      if (!data.empty() && data[i].defined()) recorder.setReal(local, data[i]);
     }
     variant.cotangents.push_back(local);
-    roots.push_back(torch::autograd::impl::gradient_edge(derivation.outputs[i]));
+    roots.push_back(torch::autograd::impl::gradient_edge(outputs[i]));
     seeds.push_back(seed);
   }
   std::vector<at::Tensor> gradients;
   {
     KeepGenerator keep;
     Interception interception(recorder);
-    gradients = walkBackward(roots, seeds, derivation.leaves);
-    for (const auto& gradient : gradients) variant.gradients.push_back(gradient.defined() ? recorder.localOf(gradient) : -1);
+    gradients = walkBackward(roots, seeds, leaves);
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      if (gradients[i].defined()) variant.gradients.emplace_back(static_cast<std::int32_t>(i), recorder.localOf(gradients[i]));
   }
   variant.ops = toRuleOps(document, recorder, firstOp);
   // Locals between the rule's and this variant's belong to other variants; they keep their numbers and stay unused.
@@ -233,19 +167,30 @@ BackwardVariant deriveBackward(Document& document, Rule& rule, const std::vector
   return variant;
 }
 
+/// E1
+Error noRule(const std::string& name) {
+  std::ostringstream schema;
+  schema << requireOperator(name).schema();
+  return {ErrorCode::unsupportedOp,
+          "Failed to find a gradient transform for it: LibTorch has no derivative for " + schema.str() +
+              ", and neither a rule nor a decomposition into other ops is registered (see --library)",
+          "torch.ops." + name};
+}
+
 }  // namespace
 
 std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& request) {
   registerExtraDerivatives();
+  if (auto registered = deriveRegistered(document, request)) return registered;
   auto rule = std::make_unique<Rule>();
   rule->operandCount = static_cast<std::int32_t>(request.operands.size());
-  rule->derivation.reset(new Derivation(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow, std::string(request.op)));
-  rule->derivation->real = request.runReal;
-  auto& recorder = rule->derivation->recorder;
+  auto* derivation = new AutogradDerivation(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow, std::string(request.op));
+  rule->derivation.reset(derivation);
+  auto& recorder = derivation->recorder;
   try {
-    addInputs(document, request, *rule->derivation);
+    addInputs(document, request, *derivation);
     KeepGenerator keep;
-    runForward(request, *rule->derivation, *rule);
+    runForward(request, *derivation, *rule);
   } catch (const c10::Error& e) {
     throw refused(e, std::string(request.op));
   }
@@ -261,8 +206,9 @@ const BackwardVariant& backwardVariant(Document& document, Rule& rule, const std
   std::vector<std::int32_t> key;
   for (auto c : cotangents) key.push_back(c.index);
   if (auto it = rule.variants.find(key); it != rule.variants.end()) return it->second;
+  if (rule.noDerivative) throw noRule(rule.derivation->name);
   try {
-    return rule.variants.emplace(key, deriveBackward(document, rule, cotangents, real)).first->second;
+    return rule.variants.emplace(key, rule.derivation->backward(document, rule, cotangents, real)).first->second;
   } catch (const c10::Error& e) {
     throw refused(e, rule.derivation->name);
   }

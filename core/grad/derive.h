@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include "core/grad/registry.h"
 #include "core/grad/rule.h"
 
 namespace retrograd {
@@ -14,6 +15,7 @@ struct DeriveRequest {
   bool gradMode = true;
   AutocastState autocast;
   std::vector<at::Tensor> real;            ///< real operands, for ops that data decide; empty: shapes alone
+  const RuleRegistry* rules = nullptr;     ///< registered ones go before LibTorch's own; may be null
   bool runReal = false;                    ///< trace on the real operands throughout (sparse results)
 };
 
@@ -26,5 +28,19 @@ std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& reques
 /// `real`: the cotangents' data, where the formula reads data (the rule was then derived with real operands too).
 /// Throws as deriveRule().
 const BackwardVariant& backwardVariant(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real = {});
+
+/// One call of a decomposition. Tensors are numbered over the whole of it: the op's operands first, then outputs as they come.
+struct DecomposedCall {
+  std::string op;
+  std::vector<Argument> arguments;
+  std::vector<Argument> outputs;
+};
+struct Decomposed {
+  std::vector<DecomposedCall> calls;
+  std::vector<Argument> outputs;  ///< of the op: tensors by number, literals
+};
+
+/// What a registered decomposition makes of the op under these operands (A3, last step). Throws as deriveRule().
+Decomposed decompose(Document& document, const DeriveRequest& request, const Decomposition& decomposition);
 
 }  // namespace retrograd

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/grad/joint_builder.h"
 #include "core/grad/numbers.h"
 
@@ -107,8 +109,26 @@ void JointBuilder::applyOp(BoundSymbolId op) {
   const std::vector<ValueId> preferred(preferredSpan.begin(), preferredSpan.end());
   const auto symbol = document_.boundSymbol(op).symbol;
   const bool gradMode = region_.gradMode && document_.boundSymbol(op).gradMode;
+  if (const auto decomposed = applyDecomposition(op, symbol, call.pattern, call.tensors, gradMode, preferred)) {
+    for (std::size_t i = 0; i < preferred.size() && i < decomposed->size(); ++i)
+      if (preferred[i]) bindFlat(preferred[i], (*decomposed)[i], call);
+    return;
+  }
   const auto instance = apply(op, symbol, call.pattern, call.tensors, gradMode, preferred);
   bindOutputs(op, instance, call);
+}
+
+void JointBuilder::bindFlat(ValueId computationValue, const FlatOutput& output, const Call& call) {
+  auto& binding = bindings_[static_cast<std::size_t>(computationValue.index)];
+  binding = {};
+  binding.number = output.number;
+  const auto same = std::find(call.tensors.begin(), call.tensors.end(), output.value);
+  if (output.value && same != call.tensors.end()) {
+    binding = bindings_[static_cast<std::size_t>(call.computationValues[static_cast<std::size_t>(same - call.tensors.begin())].index)];
+  } else if (output.value) {
+    binding.value = output.value;
+    adoptAliases(binding);
+  }
 }
 
 Argument JointBuilder::argumentValue(BoundSymbolId op, const Argument& argument) {

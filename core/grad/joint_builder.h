@@ -91,6 +91,19 @@ class JointBuilder {
   void addConstants(const RuleConstants& constants, std::size_t localsBegin);
   at::Tensor real(ValueId value);
 
+  // decomposition.cpp
+  struct FlatOutput {
+    ValueId value;
+    std::optional<Argument> number;
+  };
+  /// The flat outputs of an op that LibTorch cannot differentiate and a registered decomposition can; nullopt where it is not for that.
+  std::optional<std::vector<FlatOutput>> applyDecomposition(BoundSymbolId op, SymbolId symbol, PatternId pattern, const std::vector<ValueId>& tensors,
+                                                            bool gradMode, const std::vector<ValueId>& preferred);
+  std::vector<FlatOutput> applyAny(BoundSymbolId op, SymbolId symbol, PatternId pattern, const std::vector<ValueId>& tensors, bool gradMode,
+                                   const std::vector<ValueId>& preferred);
+  bool isDifferentiable(Rule& rule);
+  void bindFlat(ValueId computationValue, const FlatOutput& output, const Call& call);
+
   // mutation.cpp
   bool tracksAliases() const { return tracksAliases_; }
   Binding& resolve(ValueId computationValue);
@@ -147,6 +160,7 @@ class JointBuilder {
   std::unordered_map<std::int32_t, std::pair<BoundSymbolId, int>> viewOf_;  // by joint value: the view op that made it
   bool tracksAliases_ = false;
 
+  int decompositionDepth_ = 0;
   RegionState region_;
   std::vector<BoundSymbolId> ops_;           // the joint so far
   std::size_t forwardCount_ = 0;

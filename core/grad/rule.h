@@ -20,6 +20,7 @@ struct RuleOp {
   std::vector<std::int32_t> outputs;   ///< -1: undefined
   std::uint8_t effects = 0;
   std::int16_t operand = -1;           ///< backward: the least forward operand whose gradient needs this op
+  Role role = Role::none;              ///< backward: zero or accumulation where it is not a gradient
 };
 
 struct RuleLocal {
@@ -38,12 +39,12 @@ struct BackwardVariant {
   std::vector<RuleOp> ops;
   std::vector<RuleLocal> locals;              ///< from Rule::locals.size() on
   std::vector<std::int32_t> cotangents;       ///< local by flat output; -1 where none came
-  std::vector<std::int32_t> gradients;        ///< local by tensor operand; -1 where there is none
+  std::vector<std::pair<std::int32_t, std::int32_t>> gradients;  ///< (tensor operand, local), in the order in which they are added
   RuleConstants constants;
   std::vector<std::string> dataDependent;
 };
 
-/// Keeps LibTorch's autograd graph of the rule's op alive, from which backward variants are derived when first needed.
+/// What backward variants are derived from when first needed (derivation.h).
 class Derivation;
 struct DerivationDeleter {
   void operator()(Derivation*) const;
@@ -61,6 +62,7 @@ struct Rule {
   bool anyRequiresGrad = false;
   std::vector<std::pair<std::int32_t, std::int32_t>> written;  ///< (operand, local that holds its content afterwards)
   RuleConstants constants;
+  bool noDerivative = false;                            ///< LibTorch has no derivative for the op, and no rule is registered
   std::vector<std::string> dataDependent;               ///< ops of it whose result data decided; such a rule is not cached
   std::map<std::vector<std::int32_t>, BackwardVariant> variants;  ///< by cotangent MetaId, -1 where none
   std::unique_ptr<Derivation, DerivationDeleter> derivation;

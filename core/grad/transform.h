@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/grad/registry.h"
 #include "core/grad/rule.h"
 #include "core/trace/trace.h"
 
@@ -33,6 +34,7 @@ struct TransformOptions {
   std::vector<std::optional<TensorMeta>> inputMetas;  ///< by computation input: what will really flow in; absent: as in the file
   std::map<ValueId, Argument> numbers;                ///< inputs that are numbers
   std::function<bool(std::size_t output)> hasCotangent;  ///< absent: every differentiable user output has one
+  const RuleRegistry* rules = nullptr;                ///< registered rules; may be null
   RealValues* realValues = nullptr;                   ///< absent: an op that data decide is an error
 };
 

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <shared_mutex>
 #include <sstream>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/tracing/aten.h"
 #include "core/tracing/convert.h"
@@ -42,6 +44,17 @@ bool takesForbidden(const Symbol& symbol) {
     const std::string_view type = entry.type;
     return type.starts_with("Storage") || type.starts_with("Stream") || type.starts_with("__torch__");
   });
+}
+
+/// What loaded libraries brought, and what lookupSymbol() remembers.
+struct Table {
+  std::shared_mutex mutex;
+  std::unordered_map<std::string, std::optional<Symbol>> cache;
+  std::unordered_set<std::string> ofLibraries;
+};
+Table& table() {
+  static Table table;
+  return table;
 }
 
 bool isAllowed(const OpName& op) {
@@ -139,11 +152,11 @@ Symbol pipeSplit() {
   return symbol;
 }
 
-std::optional<Symbol> find(std::string_view name) {
+std::optional<Symbol> find(std::string_view name, bool ofLibrary) {
   const auto op = splitName(name);
   if (!op) return std::nullopt;
   if (op->space == "pippy" && op->name == "_pipe_split") return pipeSplit();
-  if (!isAllowed(*op)) return std::nullopt;
+  if (!ofLibrary && !isAllowed(*op)) return std::nullopt;
   const auto handle = c10::Dispatcher::singleton().findSchema({op->qualified(), op->overload});
   if (!handle) return std::nullopt;
   auto symbol = symbolOf(op->space + "." + op->name + "." + (op->overload.empty() ? "default" : op->overload), *handle);
@@ -154,18 +167,25 @@ std::optional<Symbol> find(std::string_view name) {
 
 Symbol describeOperator(const c10::OperatorHandle& op) { return symbolOf(symbolName(op), op); }
 
+void allowLibraryOp(const std::string& name) {
+  const std::unique_lock lock(table().mutex);
+  table().ofLibraries.insert(name);
+  table().cache.clear();  // it may hold that there is no such op
+}
+
 std::optional<Symbol> lookupSymbol(std::string_view name) {
-  static std::shared_mutex mutex;
-  static std::unordered_map<std::string, std::optional<Symbol>> cache;
-  const std::string key(name);
+  std::string key(name);
+  if (key.starts_with("torch.ops.")) key.erase(0, 10);
+  bool ofLibrary = false;
   {
-    const std::shared_lock lock(mutex);
-    if (const auto it = cache.find(key); it != cache.end()) return it->second;
+    const std::shared_lock lock(table().mutex);
+    if (const auto it = table().cache.find(key); it != table().cache.end()) return it->second;
+    ofLibrary = table().ofLibraries.contains(key);
   }
-  auto symbol = find(name);
+  auto symbol = find(key, ofLibrary);
   constexpr std::size_t limit = 20000;  // more than LibTorch has: names of hostile files do not pile up
-  const std::unique_lock lock(mutex);
-  if (cache.size() < limit) cache.emplace(key, symbol);
+  const std::unique_lock lock(table().mutex);
+  if (table().cache.size() < limit) table().cache.emplace(key, symbol);
   return symbol;
 }
 

@@ -12,6 +12,9 @@ namespace retrograd {
 /// opened file is executed as code.
 std::optional<Symbol> lookupSymbol(std::string_view name);
 
+/// Puts an op of a library that the user loaded on the allow list: "myops.swish.default".
+void allowLibraryOp(const std::string& name);
+
 /// Describes an op that is in hand, allow-listed or not: LibTorch's own formulas dispatch ops that no file may name.
 Symbol describeOperator(const c10::OperatorHandle& op);
 

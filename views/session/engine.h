@@ -51,7 +51,7 @@ class Engine {
   virtual std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) = 0;
 };
 
-/// The engine over LibTorch; in a build without LibTorch, one whose open() throws Error(badUse) saying so.
-std::shared_ptr<Engine> liveEngine();
+/// The engine over LibTorch, with registered gradient rules where there are some; in a build without LibTorch, one whose open() throws Error(badUse) saying so.
+std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry> rules = {});
 
 }  // namespace retrograd::views

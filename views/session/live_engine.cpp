@@ -31,9 +31,12 @@ class SessionRunner : public Runner {
 
 class LiveEngine : public Engine {
  public:
+  explicit LiveEngine(std::shared_ptr<const RuleRegistry> rules) : rules_(std::move(rules)) {}
+
   std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override {
     AnalysisOptions options;
     options.seed = request.seed;
+    options.rules = rules_;
     options.gradInputs = request.gradInputs;
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source != InputSource::drawn) return openModel(request.path, options, progress);
@@ -46,10 +49,13 @@ class LiveEngine : public Engine {
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
     return std::make_unique<SessionRunner>(std::move(analysis));
   }
+
+ private:
+  std::shared_ptr<const RuleRegistry> rules_;
 };
 
 }  // namespace
 
-std::shared_ptr<Engine> liveEngine() { return std::make_shared<LiveEngine>(); }
+std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry> rules) { return std::make_shared<LiveEngine>(std::move(rules)); }
 
 }  // namespace retrograd::views

@@ -14,6 +14,6 @@ class NoEngine : public Engine {
 
 }  // namespace
 
-std::shared_ptr<Engine> liveEngine() { return std::make_shared<NoEngine>(); }
+std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry>) { return std::make_shared<NoEngine>(); }
 
 }  // namespace retrograd::views
