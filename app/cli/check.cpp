@@ -77,6 +77,8 @@ int checkAll(const CheckArguments& arguments, const Progress& progress) {
     one.options.gradInputs = arguments.check.gradInputs;
     one.options.partition = arguments.check.partition;
     one.options.rules = arguments.check.rules;
+    one.options.order = arguments.check.order;
+    one.options.again = arguments.check.again;
   }
   const bool lines = arguments.format == "text";
   return conclude(arguments, checkSuite(cases, arguments.run, lines ? printLine : std::function<void(const CheckReport&)>(), progress));
@@ -96,6 +98,7 @@ Run setup(CLI::App& app) {
   app.add_option("--seed", arguments->check.seed, "seed of what is drawn, in place of the reference's");
   addPartition(app, arguments->check.partition);
   addLibraries(app, arguments->check.rules);
+  addOrder(app, arguments->check.order, arguments->check.again);
   app.add_option("--threads", arguments->run.threads, "threads of LibTorch")->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", arguments->run.caseSeconds, "seconds a case of a suite may take")
       ->check(CLI::PositiveNumber)

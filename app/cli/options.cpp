@@ -36,7 +36,16 @@ void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules) {
       ->allow_extra_args(false);
 }
 
+void addOrder(CLI::App& app, int& order, TraceKind& again) {
+  app.add_option("--order", order, "2: gradients of gradients, the joint trace differentiated again; 3 and up likewise")->check(CLI::Range(1, 4));
+  app.add_option_function<std::string>(
+         "--again", [&again](const std::string& kind) { again = kind == "joint" ? TraceKind::joint : TraceKind::backward; },
+         "what --order differentiates again: joint (default) or backward")
+      ->check(CLI::IsMember({"joint", "backward"}));
+}
+
 void InputOptions::addTo(CLI::App& app) {
+  addOrder(app, order, again);
   addPartition(app, partition);
   addLibraries(app, rules);
   app.add_option("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
@@ -55,6 +64,8 @@ AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
   options.exactCotangents = false;
   options.partition = partition;
   options.rules = rules;
+  options.order = order;
+  options.again = again;
   if (gradInputs) {
     options.gradInputs = *gradInputs;
     std::erase(*options.gradInputs, "none");

@@ -16,12 +16,17 @@ void addPartition(CLI::App& app, PartitionOptions& partition);
 /// "--library FILE", repeatable: ops and gradient rules of the user's own, loaded as soon as the command line is read.
 void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules);
 
+/// "--order N", "--again joint|backward": gradients of gradients.
+void addOrder(CLI::App& app, int& order, TraceKind& again);
+
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
   std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
   std::optional<std::vector<std::string>> gradInputs;
   std::uint64_t seed = 0;
   int threads = 0;
+  int order = 1;
+  TraceKind again = TraceKind::joint;
   PartitionOptions partition;
   std::shared_ptr<const RuleRegistry> rules;
 

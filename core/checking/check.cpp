@@ -10,6 +10,7 @@
 
 #include "core/checking/compare.h"
 #include "core/checking/reference.h"
+#include "core/debug/higher_order.h"
 #include "core/debug/joint_run.h"
 #include "core/debug/session.h"
 #include "core/tracing/op_table.h"
@@ -328,7 +329,7 @@ class Check {
       throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
     count(*analysis);
     compareAll(analysis);
-    if (reference_ && reference_->inDouble && options_.deterministic) compareInDouble(*analysis);
+    if (reference_ && reference_->inDouble && options_.deterministic && options_.order == 1) compareInDouble(*analysis);
     if (report_.originsMissing > 0) {
       report_.status = CheckStatus::fail;
       if (report_.reason.empty()) report_.reason = fmt::format("{} ops have no origin", report_.originsMissing);
@@ -350,6 +351,8 @@ class Check {
     options.inDouble = inDouble;
     options.partition = options_.partition;
     options.rules = options_.rules;
+    options.order = options_.order;
+    options.again = options_.again;
     return analyse(std::move(file), options, progress_);
   }
 
@@ -370,17 +373,18 @@ class Check {
     progress_.check();
     compareWithLibTorch(*analysis, run, tolerances);
     progress_.check();
-    if (!reference_) return;
+    if (analysis->differentiated && options_.again == TraceKind::joint && options_.order == 2) compareWithLibTorch(*analysis, run, tolerances, runEagerTwice);
+    if (!reference_ || options_.order > 1) return;
     ReferenceComparison comparison(*analysis, run, options_.deterministic, false, "");
     judge(report_, comparison.compare(reference_->expected), tolerances);
     report_.notes.insert(report_.notes.end(), comparison.notes().begin(), comparison.notes().end());
   }
 
   /// LibTorch's autograd refuses some models that have a well-defined gradient, as those that write to what it has saved.
-  void compareWithLibTorch(const Analysis& analysis, const RunResult& split, const Tolerances& tolerances) {
+  void compareWithLibTorch(const Analysis& analysis, const RunResult& split, const Tolerances& tolerances, RunResult (*oracle)(const Analysis&) = runEager) {
     RunResult eager;
     try {
-      eager = runEager(analysis);
+      eager = oracle(analysis);
     } catch (const Error& e) {
       if (e.code() != ErrorCode::execution) throw;
       report_.notes.push_back("not compared with LibTorch's autograd: " + e.message());

@@ -23,6 +23,8 @@ struct CheckOptions {
   bool deterministic = true;                       ///< false: against the reference only what does not depend on the draw
   std::optional<std::uint64_t> seed;               ///< in place of the reference's
   std::optional<std::vector<std::string>> gradInputs;
+  int order = 1;                                   ///< 2 and up: gradients of gradients, which no reference holds
+  TraceKind again = TraceKind::joint;
   PartitionOptions partition;
   std::shared_ptr<const RuleRegistry> rules;       ///< registered gradient rules; may be null
 };

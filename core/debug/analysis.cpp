@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/debug/bindings.h"
+#include "core/debug/higher_order.h"
 #include "core/debug/inputs.h"
 #include "core/execution/evaluator.h"
 #include "core/grad/elide_copies.h"
@@ -50,6 +51,7 @@ class Deriver {
     const auto& computation = analysis.computation();
     transform_.differentiate = differentiated(analysis.file, options);
     transform_.rules = analysis.rules.get();
+    transform_.createGraph = options.createGraph;
     for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
       const auto& input = computation.inputs[i];
       const auto value = computation.trace.inputs[i];
@@ -178,12 +180,15 @@ bool isWritten(const ModelFile& file, ValueId input) {
   return false;
 }
 
-std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& options, const Progress& progress) {
+namespace {
+
+std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOptions& options, const Progress& progress, std::shared_ptr<const Analysis> of) {
   auto analysis = std::make_shared<Analysis>();
   analysis->file = std::move(file);
   analysis->seed = options.seed;
   analysis->partition = options.partition;
   analysis->rules = options.rules;
+  analysis->differentiated = std::move(of);
   analysis->problems = analysis->file.problems;
   if (options.inDouble) castToDouble(analysis->file);
   const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
@@ -203,6 +208,31 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
   analysis->document = analysis->file.document;
   progress.at("ready", 1);
   return analysis;
+}
+
+}  // namespace
+
+std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& options, const Progress& progress) {
+  if (options.order <= 1) return analyseOnce(std::move(file), options, progress, nullptr);
+  auto inner = options;
+  inner.order = options.order - 1;
+  inner.createGraph = true;
+  inner.partition = {};
+  inner.partition.regions = false;  // a draw that is replayed would become one of its own
+  const auto of = analyse(std::move(file), inner, progress);
+  if (!of->derived()) return of;
+  AnalysisOptions outer;
+  outer.seed = options.seed;
+  outer.createGraph = options.createGraph;
+  outer.partition = options.partition;
+  outer.rules = options.rules;
+  auto model = asModel(*of, options.again);
+  if (options.gradInputs) {  // what was not asked for is not differentiated now either
+    outer.gradInputs = options.gradInputs;
+    for (const auto& input : model.computation.inputs)
+      if (input.kind == InputKind::user && !of->inputs.contains(input.name) && !of->numbers.contains(input.name)) outer.gradInputs->push_back(input.name);
+  }
+  return analyseOnce(std::move(model), outer, progress, of);
 }
 
 std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options, const Progress& progress) {

@@ -24,6 +24,9 @@ struct AnalysisOptions {
   std::uint64_t seed = 0;                    ///< for drawn inputs and cotangents and for random ops
   bool inDouble = false;                     ///< cast parameters, inputs and `dtype=float32` literals to double
   PartitionOptions partition;                ///< what is saved for backward and what is recomputed
+  int order = 1;                             ///< 2: the joint (or backward) is differentiated again, and so on (higher_order.h)
+  TraceKind again = TraceKind::joint;        ///< what is differentiated again: joint or backward
+  bool createGraph = false;                  ///< take formulas that can be differentiated again
   std::shared_ptr<const RuleRegistry> rules; ///< registered gradient rules (registry.h); none: LibTorch's own alone
 };
 
@@ -45,6 +48,7 @@ struct Analysis {
   std::uint64_t seed = 0;
   PartitionOptions partition;
   std::shared_ptr<const RuleRegistry> rules;
+  std::shared_ptr<const Analysis> differentiated;  ///< order 2 and up: what this is the derivative of; its joint or backward is the computation
   std::vector<Problem> problems;
   TensorMap constants;                       ///< literals inside formulas, by value id as text
   std::map<std::size_t, ValueId> mutated;    ///< computation input -> the value its in-place writes leave at the forward's end

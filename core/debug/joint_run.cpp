@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/debug/eager.h"
+#include "core/debug/higher_order.h"
 #include "core/execution/evaluator.h"
 #include "core/debug/bindings.h"
 #include "core/debug/results.h"
@@ -60,20 +61,22 @@ struct EagerRun {
     for (const auto& output : computation.outputs) outputs.push_back(output.value ? interpreter.value(output.value) : c10::IValue());
   }
 
-  /// Gradients by leaf, undefined where there is none.
-  std::vector<at::Tensor> backward() {
+  /// Gradients by leaf, undefined where there is none. With `createGraph` they can be differentiated, and the cotangents too.
+  std::vector<at::Tensor> backward(bool createGraph = false) {
     std::vector<at::Tensor> roots, cotangents, wanted;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto it = analysis.cotangents.find(userOutputPosition(analysis.computation(), i));
       if (it == analysis.cotangents.end() || !outputs[i].isTensor() || !outputs[i].toTensor().requires_grad()) continue;
       roots.push_back(outputs[i].toTensor());
       cotangents.push_back(borrowTensor(it->second));
+      if (createGraph) cotangents.back().requires_grad_(true);
+      cotangentLeaves[i] = cotangents.back();
     }
     for (const auto& leaf : leaves)
       if (leaf.defined()) wanted.push_back(leaf);
     std::vector<at::Tensor> gradients(leaves.size());
     if (roots.empty() || wanted.empty()) return gradients;
-    const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+    const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/createGraph, createGraph, /*allow_unused=*/true);
     for (std::size_t i = 0, k = 0; i < leaves.size(); ++i)
       if (leaves[i].defined()) gradients[i] = found[k++];
     return gradients;
@@ -83,7 +86,47 @@ struct EagerRun {
   EagerInterpreter interpreter;
   std::vector<at::Tensor> leaves;
   std::vector<c10::IValue> outputs;
+  std::map<std::size_t, at::Tensor> cotangentLeaves;  // by output, those that were used
 };
+
+/// Gradients of the first derivative's outputs and gradients, by input of `second`.
+RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
+  const auto& first = run.analysis;
+  const auto gradients = run.backward(true);
+  std::vector<at::Tensor> results;  // as second's user outputs
+  for (std::size_t i = 0; i < run.outputs.size(); ++i)
+    if (!userOutputPosition(first.computation(), i).empty()) results.push_back(run.outputs[i].isTensor() ? run.outputs[i].toTensor() : at::Tensor());
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (first.joint.outputs.at(first.joint.resultCount + i)) results.push_back(gradients[i]);
+
+  std::vector<at::Tensor> roots, cotangents, wanted;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto it = second.cotangents.find(std::to_string(i));
+    if (it == second.cotangents.end() || !results[i].defined() || !results[i].requires_grad()) continue;
+    roots.push_back(results[i]);
+    cotangents.push_back(borrowTensor(it->second));
+  }
+  std::vector<std::string> names;
+  std::vector<at::Tensor> leaves = run.leaves;
+  for (std::size_t i = 0; i < first.computation().inputs.size(); ++i) names.push_back(resultKey(first.computation().inputs[i], "p."));
+  for (const auto& [output, leaf] : run.cotangentLeaves) {
+    leaves.push_back(leaf);
+    names.push_back("in." + first.document->displayName(first.joint.inputs.at(first.computation().inputs.size() + output)));
+  }
+  for (const auto& leaf : leaves)
+    if (leaf.defined()) wanted.push_back(leaf);
+
+  RunResult result;
+  for (const auto& tensor : results) result.outputs.push_back(tensor.defined() ? std::optional(copyOut(tensor)) : std::nullopt);
+  if (roots.empty() || wanted.empty()) return result;
+  const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+  for (std::size_t i = 0, k = 0; i < leaves.size(); ++i) {
+    if (!leaves[i].defined()) continue;
+    if (found[k].defined()) result.gradients[names[i]] = copyOut(found[k]);
+    ++k;
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -115,6 +158,20 @@ RunResult runEager(const Analysis& analysis) {
     return result;
   } catch (const c10::Error& e) {
     throw Error(ErrorCode::execution, std::string("LibTorch's own run fails: ") + e.what_without_backtrace(), analysis.file.path);
+  }
+}
+
+RunResult runEagerTwice(const Analysis& second) {
+  if (!second.differentiated) throw Error(ErrorCode::badUse, "it is no second derivative", second.file.path);
+  const auto& first = *second.differentiated;
+  KeepGenerator keep;
+  setGeneratorState(seededState(first.seed));
+  try {
+    EagerRun run(first);
+    run.forward();
+    return differentiateTwice(run, second);
+  } catch (const c10::Error& e) {
+    throw Error(ErrorCode::execution, std::string("LibTorch's own run fails: ") + e.what_without_backtrace(), first.file.path);
   }
 }
 

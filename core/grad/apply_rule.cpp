@@ -48,6 +48,7 @@ DeriveRequest JointBuilder::requestFor(const std::string& symbol, const CallPatt
   request.gradMode = gradMode;
   request.autocast = region_.autocast;
   request.rules = options_.rules;
+  request.createGraph = options_.createGraph;
   return request;
 }
 
@@ -211,6 +212,7 @@ BoundSymbolId JointBuilder::emit(SymbolId symbol, PatternId pattern, std::uint8_
   bound.gradMode = region_.gradMode;
   if (origin.op) {
     const auto& from = document_.boundSymbol(origin.op);
+    bound.gradMode = bound.gradMode && from.gradMode;
     bound.source = from.source;
     bound.module = from.module;
   }

@@ -22,14 +22,18 @@ namespace {
 /// The op's autograd graph and the recorder that saw it come to be.
 class AutogradDerivation final : public Derivation {
  public:
-  AutogradDerivation(Recorder::Mode mode, std::string op) : Derivation(std::move(op)), recorder(mode), real(mode == Recorder::Mode::real) {}
+  explicit AutogradDerivation(const DeriveRequest& request)
+      : Derivation(std::string(request.op)),
+        recorder(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow),
+        real(request.runReal),
+        createGraph(request.createGraph) {}
   BackwardVariant backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real) override;
 
   Recorder recorder;
   std::vector<at::Tensor> inputs;
   std::vector<Edge> leaves;
   std::vector<at::Tensor> outputs;
-  const bool real;
+  const bool real, createGraph;
 };
 
 std::vector<RuleOp> toRuleOps(Document& document, const Recorder& recorder, std::size_t begin) {
@@ -153,7 +157,7 @@ BackwardVariant AutogradDerivation::backward(Document& document, Rule& rule, con
   {
     KeepGenerator keep;
     Interception interception(recorder);
-    gradients = walkBackward(roots, seeds, leaves);
+    gradients = walkBackward(roots, seeds, leaves, createGraph);
     for (std::size_t i = 0; i < gradients.size(); ++i)
       if (gradients[i].defined()) variant.gradients.emplace_back(static_cast<std::int32_t>(i), recorder.localOf(gradients[i]));
   }
@@ -184,7 +188,7 @@ std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& reques
   if (auto registered = deriveRegistered(document, request)) return registered;
   auto rule = std::make_unique<Rule>();
   rule->operandCount = static_cast<std::int32_t>(request.operands.size());
-  auto* derivation = new AutogradDerivation(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow, std::string(request.op));
+  auto* derivation = new AutogradDerivation(request);
   rule->derivation.reset(derivation);
   auto& recorder = derivation->recorder;
   try {

@@ -13,6 +13,7 @@ struct DeriveRequest {
   std::vector<MetaId> operands;            ///< by hole
   std::vector<char> requiresGrad;          ///< by hole
   bool gradMode = true;
+  bool createGraph = false;                ///< the backward will be differentiated again: LibTorch then takes formulas that can be
   AutocastState autocast;
   std::vector<at::Tensor> real;            ///< real operands, for ops that data decide; empty: shapes alone
   const RuleRegistry* rules = nullptr;     ///< registered ones go before LibTorch's own; may be null

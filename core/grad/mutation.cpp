@@ -159,18 +159,31 @@ ValueId JointBuilder::invertView(BoundSymbolId origin, BoundSymbolId view, int o
     rest.insert(rest.begin(), self);
     return call(origin, op, {std::move(rest), {}, 1, {}}, {content});
   };
-  const auto scatter = [&](std::string_view op, std::vector<Argument> rest) {
+  const auto apply = [&](std::string_view op, ValueId tensor) {
+    return call(origin, op, {{self}, {}, 1, {}}, {tensor});
+  };
+  // LibTorch has no derivative for scatter ops on complex numbers: these are scattered as pairs of reals. `dims`: where in `rest`
+  // dimensions stand; counted from the front they stay the same with one more at the end.
+  const auto scatter = [&](std::string_view op, std::vector<Argument> rest, std::vector<std::size_t> dims = {}) {
+    const bool complex = isComplex(meta.dtype) && !dims.empty();
+    if (complex)
+      for (auto i : dims)
+        if (i < rest.size() && rest[i].kind == Argument::Kind::integer) rest[i].integer = wrap(rest[i].integer);
     rest.insert(rest.begin(), {self, source});
-    return call(origin, op, {std::move(rest), {}, 2, {}}, {base, content});
+    const CallPattern pattern{std::move(rest), {}, 2, {}};
+    if (!complex) return call(origin, op, pattern, {base, content});
+    const auto real = [&](ValueId tensor) { return apply("aten.view_as_real.default", apply("aten.resolve_conj.default", tensor)); };
+    const auto realBase = real(base);
+    return apply("aten.view_as_complex.default", call(origin, op, pattern, {realBase, real(content)}));
   };
   const auto slice = [&](std::int64_t dim, std::int64_t begin, std::int64_t length) {
-    return scatter("aten.slice_scatter.default", {Argument::ofInt(dim), Argument::ofInt(begin), Argument::ofInt(begin + length), Argument::ofInt(1)});
+    return scatter("aten.slice_scatter.default", {Argument::ofInt(dim), Argument::ofInt(begin), Argument::ofInt(begin + length), Argument::ofInt(1)}, {0});
   };
   const std::vector<Argument> rest(pattern.begin() + 1, pattern.end());
-  if (name == "aten.select.int") return scatter("aten.select_scatter.default", rest);
-  if (name == "aten.slice.Tensor") return scatter("aten.slice_scatter.default", rest);
-  if (name == "aten.diagonal.default") return scatter("aten.diagonal_scatter.default", rest);
-  if (name == "aten.unbind.int") return scatter("aten.select_scatter.default", {rest.at(0), Argument::ofInt(outputIndex)});
+  if (name == "aten.select.int") return scatter("aten.select_scatter.default", rest, {0});
+  if (name == "aten.slice.Tensor") return scatter("aten.slice_scatter.default", rest, {0});
+  if (name == "aten.diagonal.default") return scatter("aten.diagonal_scatter.default", rest, {1, 2});
+  if (name == "aten.unbind.int") return scatter("aten.select_scatter.default", {rest.at(0), Argument::ofInt(outputIndex)}, {0});
   if (name == "aten.split.Tensor") {
     const auto dim = wrap(rest.at(1).integer), step = rest.at(0).integer, begin = step * outputIndex;
     return slice(dim, begin, std::min(step, meta.sizes.at(static_cast<std::size_t>(dim)) - begin));

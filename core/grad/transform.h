@@ -34,6 +34,7 @@ struct TransformOptions {
   std::vector<std::optional<TensorMeta>> inputMetas;  ///< by computation input: what will really flow in; absent: as in the file
   std::map<ValueId, Argument> numbers;                ///< inputs that are numbers
   std::function<bool(std::size_t output)> hasCotangent;  ///< absent: every differentiable user output has one
+  bool createGraph = false;                           ///< the joint will be differentiated again (DeriveRequest::createGraph)
   const RuleRegistry* rules = nullptr;                ///< registered rules; may be null
   RealValues* realValues = nullptr;                   ///< absent: an op that data decide is an error
 };

@@ -116,9 +116,9 @@ class Marker {
 
 }  // namespace
 
-std::vector<char> markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute) {
+std::vector<char> markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute, bool regions) {
   Marker marker(document, joint);
-  marker.markCheckpoints();
+  if (regions) marker.markCheckpoints();
   for (const auto& what : recompute) marker.mark(what);
   return marker.take();
 }

@@ -27,7 +27,7 @@ void describe(PassRecord& record, const PartitionOptions& options, const SavedBy
 
 PartitionResult partition(Document& document, const Trace& joint, const PartitionOptions& options) {
   PartitionResult result{joint, {}};
-  auto marks = markedForRecomputation(document, joint, options.recompute);
+  auto marks = markedForRecomputation(document, joint, options.recompute, options.regions);
   const bool cut = options.kind == PartitionOptions::minCut || options.budget;
   if (!cut && !anyMarked(marks)) return result;
   const auto before = savedBytes(document, joint);

@@ -21,6 +21,7 @@ struct PartitionOptions {
   /// What to recompute beside the file's own checkpoint regions: "all", a module path (what is below it comes along), or "#" and a
   /// computation op's node name or id.
   std::vector<std::string> recompute;
+  bool regions = true;  ///< false: the file's own checkpoint regions are not recomputed
 };
 
 struct PartitionResult {
@@ -28,9 +29,10 @@ struct PartitionResult {
   std::vector<Problem> problems;  ///< marked ops whose results are saved all the same, and why
 };
 
-/// The forward ops of the joint that options.recompute and the file's checkpoint regions (tag_activation_checkpoint) mark, by bound
+/// The forward ops of the joint that options.recompute and, unless `regions` is false, the file's checkpoint regions
+/// (tag_activation_checkpoint) mark, by bound
 /// symbol. Throws Error(badUse) for a module or op that is not there, naming near ones.
-std::vector<char> markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute);
+std::vector<char> markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute, bool regions = true);
 
 /// The joint with recomputation in its backward half as the options ask, and without dead code; itself where there is nothing to do. With
 /// minCut never more bytes than without. Expects a joint without dead code. Throws Error(badUse) as markedForRecomputation(), and

@@ -396,5 +396,19 @@ TEST(GradTransform, RulesAreSharedByEqualLayers) {
   EXPECT_GT(result.joint.ops.size(), 120u);
 }
 
+// Holds D2.
+TEST(GradTransform, D2_WritesThroughViewsOfComplexTensors) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4, 3}, DType::c64), w = m.input("w", {2, 3}, DType::c64), v = m.input("v", {3}, DType::c64);
+  const auto copy = m.op("aten.clone.default", {x});
+  const auto part = m.op("aten.slice.Tensor", {copy, -2, 1, 3});
+  m.op("aten.mul_.Tensor", {part, w});
+  const auto row = m.op("aten.select.int", {copy, 0, 3});
+  m.op("aten.copy_.default", {row, m.op("aten.mul.Tensor", {v, v})});
+  const auto conj = m.op("aten.mul.Tensor", {m.op("aten._conj.default", {copy}), x});
+  m.output(m.op("aten.view_as_real.default", {m.op("aten.resolve_conj.default", {conj})}));
+  expectRight(m.analyse());
+}
+
 }  // namespace
 }  // namespace retrograd::test
