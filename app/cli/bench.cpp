@@ -1,4 +1,5 @@
 #include "core/checking/bench.h"
+#include "core/checking/curve.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@ namespace {
 
 struct BenchArguments {
   std::string file, format = "text";
-  int repeat = 5;
+  int repeat = 5, curve = 0;
   InputOptions input;
 };
 
@@ -26,14 +27,33 @@ void print(const BenchReport& report) {
              report.peakBytes);
 }
 
+void print(const std::vector<CurvePoint>& curve) {
+  fmt::print("{:>14} {:>14} {:>16} {:>14} {:>14} {:>14}\n", "budget", "saved bytes", "recomputed ops", "recompute ms", "backward ms", "peak bytes");
+  for (const auto& point : curve)
+    fmt::print("{:>14} {:>14} {:>16} {:>14.3f} {:>14.3f} {:>14}\n", point.budget, point.savedStorageBytes, point.recomputedOps, point.recompute * 1e3,
+               point.backward * 1e3, point.peakBytes);
+}
+
+int runCurve(const BenchArguments& arguments, const AnalysisOptions& options, const Progress& progress) {
+  const auto curve = budgetCurve(arguments.file, options, arguments.curve, arguments.repeat, progress);
+  if (arguments.format == "json")
+    fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"file", arguments.file}, {"budget_curve", toJson(curve)}}, 1));
+  else
+    print(curve);
+  return allWell;
+}
+
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
   app.add_option("file", arguments->file, "a .pt2 archive")->required();
   app.add_option("--repeat", arguments->repeat, "repeats the medians are taken over")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--budget-curve", arguments->curve, "in place of the report: bytes saved against time recomputed, at this many budgets")
+      ->check(CLI::Range(2, 1000));
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) {
     const auto file = readFile(arguments->file, progress);
+    if (arguments->curve) return runCurve(*arguments, arguments->input.forFile(file), progress);
     const auto report = bench(arguments->file, arguments->input.forFile(file), arguments->repeat, progress);
     if (arguments->format == "json")
       fmt::print("{}\n", dumpJson(toJson(report), 1));

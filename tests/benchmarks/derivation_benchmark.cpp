@@ -3,6 +3,8 @@
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "tests/benchmarks/synthetic_model.h"
 
@@ -32,6 +34,27 @@ void measure(benchmark::State& state, const Analysis& analysis) {
 
 void synthetic(benchmark::State& state) { measure(state, *analyse(syntheticModel(static_cast<std::size_t>(state.range(0))))); }
 BENCHMARK(synthetic)->Arg(100)->Arg(1'000)->Arg(10'000)->Arg(100'000)->UseManualTime()->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);
+
+/// From /proc/self/status, in MB: "VmRSS" now, "VmHWM" at most.
+double memory(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(field + ":")) return std::stod(line.substr(field.size() + 1)) / 1024;
+  return 0;
+}
+
+/// Memory that a model and its traces take, parameters (a few hundred bytes each) included: run it alone.
+void memoryOfSynthetic(benchmark::State& state) {
+  (void)analyse(syntheticModel(100));  // what LibTorch takes once
+  const auto before = memory("VmRSS");
+  for (auto _ : state) {
+    const auto analysis = analyse(syntheticModel(static_cast<std::size_t>(state.range(0))));
+    state.counters["held_MB"] = memory("VmRSS") - before;
+    state.counters["peak_MB"] = memory("VmHWM") - before;
+    state.counters["table_MB"] = static_cast<double>(analysis->document->tableBytes()) / 1e6;
+  }
+}
+BENCHMARK(memoryOfSynthetic)->Arg(100'000)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 void file(benchmark::State& state, const std::string& path) { measure(state, *openModel(path)); }
 
