@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "core/checking/check.h"
 #include "core/checking/suite.h"
@@ -53,14 +54,47 @@ TEST_P(Models, everyTraceVerifiesWithRecomputation) {
   }
 }
 
-std::string testName(const testing::TestParamInfo<std::string>& info) {
-  auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" +
-              fs::path(info.param).stem().string();
+/// Every second of the modules that compute something, in order of their paths.
+std::vector<std::string> halfOfTheModules(const Analysis& analysis) {
+  std::set<std::string> paths;
+  const auto& joint = analysis.joint;
+  for (std::size_t i = 0; i < joint.forwardCount; ++i)
+    if (const auto path = analysis.document->text(analysis.document->boundSymbol(joint.ops[i]).module); !path.empty()) paths.emplace(path);
+  std::vector<std::string> half;
+  std::size_t i = 0;
+  for (const auto& path : paths)
+    if (i++ % 2 == 0) half.push_back(path);
+  return half;
+}
+
+class Cases : public testing::TestWithParam<SuiteCase> {};
+
+TEST_P(Cases, holdWithHalfOfTheModulesRecomputed) {
+  auto options = GetParam().options;
+  options.partition.recompute = halfOfTheModules(*openModel(GetParam().model));
+  if (options.partition.recompute.empty()) GTEST_SKIP() << "it has no modules";
+  const auto report = checkModel(GetParam().model, options);
+  EXPECT_EQ(report.status, CheckStatus::pass) << report.reason;
+  EXPECT_EQ(report.originsMissing, 0u);
+}
+
+std::vector<SuiteCase> cases() {
+  std::vector<SuiteCase> found;
+  for (const char* folder : {"tests/data/models", "../shared/cases/models"})
+    if (const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder; fs::is_directory(path))
+      for (auto& one : findCases(path.string())) found.push_back(std::move(one));
+  return found;
+}
+
+std::string nameOfFile(std::size_t index, const std::string& file) {
+  auto text = std::to_string(index) + "_" + fs::path(file).parent_path().filename().string() + "_" + fs::path(file).stem().string();
   std::replace_if(
       text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }
-INSTANTIATE_TEST_SUITE_P(OnDisk, Models, testing::ValuesIn(models()), testName);
+
+INSTANTIATE_TEST_SUITE_P(OnDisk, Cases, testing::ValuesIn(cases()), [](const auto& info) { return nameOfFile(info.index, info.param.model); });
+INSTANTIATE_TEST_SUITE_P(OnDisk, Models, testing::ValuesIn(models()), [](const auto& info) { return nameOfFile(info.index, info.param); });
 
 }  // namespace
 }  // namespace retrograd

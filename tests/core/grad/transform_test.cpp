@@ -396,6 +396,20 @@ TEST(GradTransform, RulesAreSharedByEqualLayers) {
   EXPECT_GT(result.joint.ops.size(), 120u);
 }
 
+// Holds B5.
+TEST(GradTransform, B5_ACopyIntoAnInputBelongsToTheForwardThoughNobodyReadsItsOutput) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3}), seen = m.buffer("seen", {3});
+  const auto twice = m.op("aten.mul.Tensor", {x, x});
+  m.op("aten.copy_.default", {seen, twice}, /*gradMode=*/false);
+  m.output(m.op("aten.sin.default", {x}));
+  const auto a = m.analyse();
+  expectRight(a);
+  ASSERT_TRUE(opNames(*a, a->forward).ends_with("sin copy_")) << opNames(*a, a->forward);
+  EXPECT_EQ(a->document->operands(a->forward.ops.back())[0], a->computation().trace.inputs[1]);
+  EXPECT_EQ(opNames(*a, a->backward).find("copy_"), std::string::npos);
+}
+
 // Holds D2.
 TEST(GradTransform, D2_WritesThroughViewsOfComplexTensors) {
   ModelBuilder m;
