@@ -288,6 +288,7 @@ void expectEagersGradients(const Analysis& analysis) {
 }
 
 // Holds A23, D1, D3.
+// What A25 describes cannot happen: a region of the file is kept, so the values inside its last op are not saved either.
 TEST(Checkpoint, A23_RegionsOfTheFileAreRecomputed_D1_WithTheSameDraw_D3_ToTheirLastOp) {
   const auto analysis = analyse(CheckpointModel().take());
   ASSERT_TRUE(analysis->derived()) << analysis->problems.at(0).message;

@@ -269,8 +269,9 @@ TEST(RegisteredRules, DecompositionsNestAndMayNotBeEndless) {
   EXPECT_NE(names().find("leads back to itself"), std::string::npos);
 }
 
-// E1 names the op, its schema and its place.
-TEST(RegisteredRules, E1_OpWithoutAnyDerivative) {
+// Holds A5 the other way round, on purpose: an op of a library is not taken for a constant. Without a derivative it is an error, E1, which
+// names the op, its schema and its place.
+TEST(RegisteredRules, A5_E1_OpWithoutAnyDerivative) {
   ModelBuilder m;
   exampleLibrary();
   m.output(m.op("myops.no_rule.default", {m.input("x", {3})}));

@@ -1,4 +1,4 @@
-"""Writes custom_ops.pt2: a model with the ops of my_ops.cpp. Usage: make.py libmyops.so (PyTorch 2.15)"""
+"""Writes custom_ops.pt2 and no_rule.pt2: models with the ops of my_ops.cpp. In this folder: python3 make.py libmyops.so (PyTorch 2.15)"""
 import pathlib, sys, torch
 
 torch.ops.load_library(sys.argv[1])
