@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <deque>
+#include <map>
 
 #include "core/debug/bindings.h"
 #include "core/debug/live_memory.h"
@@ -52,6 +53,10 @@ struct Session::Impl {
   std::int64_t historyBytes = 0;
   std::vector<OpMeasure> measures;
   std::set<BoundSymbolId> breakpoints;
+  std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  // by position: contents that setContents() put there
+  std::vector<Breakpoint> conditions;
+  std::vector<std::int64_t> hits;       // by condition, in this run
+  std::optional<std::size_t> hit;
   bool breakOnBadNumber = false;
   std::vector<char> computedOnce;       // by value: told apart "not computed yet" from "released"
 
@@ -79,6 +84,8 @@ struct Session::Impl {
     historyBytes = 0;
     measures.assign(program.size(), {});
     computedOnce.assign(document.valueCount(), 0);
+    hits.assign(conditions.size(), 0);
+    hit.reset();
   }
 
   bool isExternal(ValueId id) const {
@@ -143,8 +150,10 @@ struct Session::Impl {
       const auto target = position - 1;
       const auto kept = measures;
       const auto peak = memory.peak();
+      edits.erase(edits.upper_bound(target), edits.end());
       reset();
-      while (position < target) runOne();
+      applyEdits();
+      while (position < target) runOne(), applyEdits();
       measures = kept;
       memory.raisePeak(peak);
       return;
@@ -153,6 +162,7 @@ struct Session::Impl {
     history.pop_back();
     historyBytes -= undo.bytes;
     --position;
+    edits.erase(edits.upper_bound(position), edits.end());
     for (auto& [id, value] : undo.released) {
       evaluator.bind(id, value);
       memory.add(value);
@@ -163,8 +173,8 @@ struct Session::Impl {
       evaluator.release(output);
       computedOnce[static_cast<std::size_t>(output.index)] = 0;
     }
-    for (auto& [tensor, before] : undo.written) tensor.copy_(before);
-    for (auto& [id, value] : undo.rebound) evaluator.bind(id, value);
+    for (std::size_t i = undo.written.size(); i-- > 0;) undo.written[i].first.copy_(undo.written[i].second);
+    for (std::size_t i = undo.rebound.size(); i-- > 0;) evaluator.bind(undo.rebound[i].first, undo.rebound[i].second);
     if (undo.generator.defined()) evaluator.setGenerator(undo.generator);
   }
 
@@ -176,6 +186,49 @@ struct Session::Impl {
   bool madeBadNumber(std::size_t at) const {
     for (auto output : document.outputs(program[at]))
       if (output && evaluator.has(output) && evaluator.value(output).isTensor() && hasBadNumber(evaluator.value(output).toTensor())) return true;
+    return false;
+  }
+
+  void applyEdits() {
+    const auto here = edits.find(position);
+    if (here == edits.end()) return;
+    for (const auto& [id, content] : here->second) edit(id, content);
+  }
+
+  void edit(ValueId id, const at::Tensor& content) {
+    const auto tensor = present(id);
+    auto* undo = history.empty() ? nullptr : &history.back();  // of the op just before: one step back takes it back
+    if (isExternal(id)) {
+      if (undo) undo->rebound.emplace_back(id, evaluator.value(id));
+      return evaluator.bind(id, content.clone());
+    }
+    if (undo) undo->written.emplace_back(tensor, tensor.clone());
+    tensor.copy_(content);
+  }
+
+  /// The first condition that holds before the op at `at` (conditions on outputs: after the op before it), counting hits.
+  bool stopsAt(std::size_t at, bool after) {
+    hit.reset();
+    if (at >= program.size()) return false;
+    for (std::size_t i = 0; i < conditions.size(); ++i) {
+      const auto& condition = conditions[i];
+      if (!condition.enabled || looksAtOutputs(condition) != after || !concerns(*analysis, condition, program[at])) continue;
+      if (after && !outputsMeet(condition, program[at])) continue;
+      if (hits[i]++ < condition.skip) continue;
+      hit = i;
+      return true;
+    }
+    return false;
+  }
+
+  bool outputsMeet(const Breakpoint& condition, BoundSymbolId op) const {
+    for (auto output : document.outputs(op)) {
+      if (!output || !document.isTensor(output) || !evaluator.has(output) || !evaluator.value(output).isTensor()) continue;
+      const auto tensor = evaluator.tensor(output);
+      if (!tensor.defined()) continue;
+      const auto statistics = condition.when == Breakpoint::When::meta ? TensorStatistics() : computeStatistics(tensor);
+      if (meets(condition, statistics, metaOf(tensor), document.meta(document.value(output).meta))) return true;
+    }
     return false;
   }
 
@@ -236,8 +289,10 @@ StopReason Session::continueForward(const Progress& progress) {
   while (impl_->position < size()) {
     if (progress.stopRequested()) return StopReason::cancelled;
     if (impl_->position != begin && impl_->breakpoints.contains(opAt(impl_->position))) return StopReason::breakpoint;
+    if (impl_->position != begin && impl_->stopsAt(impl_->position, false)) return StopReason::breakpoint;
     impl_->announce(progress, impl_->position, double(impl_->position) / double(size()));
     if (step() == StopReason::badNumber) return StopReason::badNumber;
+    if (impl_->stopsAt(impl_->position - 1, true)) return StopReason::breakpoint;
   }
   return StopReason::end;
 }
@@ -248,18 +303,40 @@ StopReason Session::continueBackward(const Progress& progress) {
     impl_->announce(progress, impl_->position - 1, double(impl_->position) / double(size()));
     stepBack();
     if (impl_->breakpoints.contains(opAt(impl_->position))) return StopReason::breakpoint;
+    if (impl_->stopsAt(impl_->position, false)) return StopReason::breakpoint;
+    if (impl_->position > 0 && impl_->stopsAt(impl_->position - 1, true)) return StopReason::breakpoint;
     if (impl_->breakOnBadNumber && impl_->position > 0 && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
   }
   return StopReason::start;
 }
 
-void Session::restart() { impl_->reset(); }
+void Session::restart() {
+  impl_->edits.clear();
+  impl_->reset();
+}
 
 void Session::setBreakpoint(BoundSymbolId op, bool on) {
   if (on) impl_->breakpoints.insert(op);
   else impl_->breakpoints.erase(op);
 }
 const std::set<BoundSymbolId>& Session::breakpoints() const { return impl_->breakpoints; }
+void Session::setBreakpoints(std::vector<Breakpoint> breakpoints) {
+  impl_->conditions = std::move(breakpoints);
+  impl_->hits.assign(impl_->conditions.size(), 0);
+  impl_->hit.reset();
+}
+std::optional<std::size_t> Session::hitBreakpoint() const { return impl_->hit; }
+
+void Session::setContents(ValueId value, const TensorData& contents) {
+  const auto tensor = impl_->present(value);
+  const auto content = borrowTensor(contents);
+  if (content.sizes() != tensor.sizes() || content.scalar_type() != tensor.scalar_type())
+    throw Error(ErrorCode::badUse, "the new content is " + typeComment(contents.meta) + ", the value " + typeComment(metaOf(tensor)),
+                impl_->document.displayName(value));
+  impl_->edits[impl_->position].emplace_back(value, content.clone());
+  impl_->edit(value, content);
+}
+
 void Session::setBreakOnBadNumber(bool on) { impl_->breakOnBadNumber = on; }
 
 ValueState Session::state(ValueId value) const {

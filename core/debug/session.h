@@ -7,6 +7,7 @@
 
 #include "core/base/tensor_statistics.h"
 #include "core/debug/analysis.h"
+#include "core/debug/breakpoint.h"
 
 namespace retrograd {
 
@@ -65,6 +66,11 @@ class Session {
 
   void setBreakpoint(BoundSymbolId op, bool on);
   const std::set<BoundSymbolId>& breakpoints() const;
+  /// Breakpoints with conditions, beside the plain ones; replaces those set before and forgets their hits. Both directions stop at them:
+  /// an unconditional one before its op, a conditional one right after the op that meets it.
+  void setBreakpoints(std::vector<Breakpoint> breakpoints);
+  /// Which of these the last continue stopped at; nullopt where it stopped for another reason.
+  std::optional<std::size_t> hitBreakpoint() const;
   void setBreakOnBadNumber(bool on);               ///< stop after an op that first makes NaN or Inf
 
   ValueState state(ValueId value) const;
@@ -74,6 +80,10 @@ class Session {
   TensorData contents(ValueId value) const;
   /// Counts of `bins` equal cells between the least and the greatest finite element.
   std::vector<std::int64_t> histogram(ValueId value, int bins) const;
+
+  /// Puts another content into a value that is present, its views included; what runs from here on sees it, and a step back over this place
+  /// takes it back, as restart() does. Memory of the file is not written. Throws Error(badUse) where it is not present or shape or dtype differ.
+  void setContents(ValueId value, const TensorData& contents);
 
   std::int64_t liveBytes() const;
   std::int64_t peakBytes() const;                  ///< highest liveBytes so far in this run
