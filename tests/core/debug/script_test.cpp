@@ -1,0 +1,115 @@
+// The debugger's commands as a user types them.
+#include "core/debug/script.h"
+
+#include <gtest/gtest.h>
+
+#include "core/debug/memory_timeline.h"
+#include "core/debug/what_if.h"
+#include "core/split/min_cut.h"
+#include "tests/support/model_builder.h"
+
+namespace retrograd::test {
+namespace {
+
+std::shared_ptr<const Analysis> tinyGpt() { return openModel(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2"); }
+
+TEST(DebugScript, StepsOverTheBorderAndBack) {
+  DebugScript script(tinyGpt());
+  const auto size = script.session().size(), border = script.session().forwardSize();
+  EXPECT_EQ(script.run("where").json["position"], 0);
+  EXPECT_EQ(script.run("run-to border").json["position"], border);
+  EXPECT_EQ(script.run("where").json["trace"], "backward");
+  EXPECT_EQ(script.run("step 3").json["position"], border + 3);
+  EXPECT_EQ(script.run("reverse-step 4").json["trace"], "forward");
+  EXPECT_EQ(script.run("c").json["stopped"], "end");
+  EXPECT_EQ(script.run("where").json["position"], size);
+  EXPECT_EQ(script.run("rc").json["stopped"], "start");
+}
+
+TEST(DebugScript, StepsOverAComputationOpAtOnce) {
+  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  EXPECT_EQ(script.run("next").json["position"], 2);  // t and addmm of the first linear
+  EXPECT_EQ(script.run("next").json["position"], 3);
+  EXPECT_EQ(script.run("reverse-next 2").json["position"], 0);
+}
+
+TEST(DebugScript, BreakpointsWatchesAndValues) {
+  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  script.run("break tanh");
+  script.run("break kind mm if norm > 1e9");
+  EXPECT_EQ(script.run("breakpoints").json["breakpoints"].size(), 2u);
+  script.run("watch linear_1");
+  const auto stop = script.run("continue");
+  EXPECT_EQ(stop.json["breakpoint"], 1);
+  EXPECT_EQ(stop.json["next"]["op"], "torch.ops.aten.tanh.default");
+  EXPECT_TRUE(stop.json["watches"][0]["present"]);
+  const auto printed = script.run("print linear_1");
+  EXPECT_EQ(printed.json["contents"]["sizes"], (std::vector<int>{4, 16}));
+  EXPECT_EQ(printed.json["contents"]["elements"].size(), 4u);
+  EXPECT_NE(printed.text.find("["), std::string::npos);
+  EXPECT_EQ(script.run("print tanh").json["reason"], "not computed yet");
+  script.run("set linear_1 0");
+  script.run("step");
+  EXPECT_EQ(script.run("print tanh").json["statistics"]["norm"], 0.0);
+  script.run("delete 1");
+  EXPECT_EQ(script.run("continue").json["stopped"], "end");
+  EXPECT_EQ(script.run("print grad l1.weight").json["contents"]["dtype"], "float32");
+  EXPECT_EQ(script.run("histogram grad l1.weight").json["histogram"].size(), 16u);
+}
+
+TEST(DebugScript, AnswersWhy) {
+  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  const auto saved = script.run("why-saved tanh").json;
+  EXPECT_TRUE(saved["saved"]);
+  EXPECT_EQ(saved["readers"].size(), 2u);
+  EXPECT_TRUE(saved["recompute"]["possible"]);
+  EXPECT_FALSE(script.run("why-no-gradient l1.weight").json["gradient"].is_null());
+  const auto origin = script.run("origin tanh").json;
+  EXPECT_EQ(origin["derived"].size(), 2u);
+  EXPECT_EQ(origin["forward"]["op"], "torch.ops.aten.tanh.default");
+  EXPECT_FALSE(script.run("walk-nan").json["bad"]);
+}
+
+TEST(DebugScript, MemoryIsTheTimeline) {
+  const auto analysis = tinyGpt();
+  DebugScript script(analysis);
+  const auto memory = script.run("memory").json;
+  EXPECT_EQ(memory["peak_bytes"], memoryTimeline(*analysis).peakBytes);
+  EXPECT_EQ(memory["timeline"].size(), analysis->joint.ops.size());
+}
+
+TEST(WhatIf, IsTheReSplitItself) {
+  const auto analysis = tinyGpt();
+  for (const char* what : {"all", "blocks.0", "blocks.1.attention"}) {
+    PartitionOptions partition;
+    partition.recompute = {what};
+    const auto predicted = whatIf(*analysis, partition);
+    AnalysisOptions options;
+    options.partition = partition;
+    const auto really = openModel(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2", options);
+    EXPECT_EQ(predicted.after.savedBytes, savedBytes(*really->document, really->joint).storages) << what;
+    EXPECT_EQ(predicted.after.peakBytes, memoryTimeline(*really).peakBytes) << what;
+    EXPECT_LT(predicted.after.savedBytes, predicted.before.savedBytes) << what;
+    EXPECT_GT(predicted.after.recomputedOps, 0u);
+    EXPECT_FALSE(predicted.measured);
+    EXPECT_GT(predicted.extraSeconds, 0);
+  }
+  Session session(analysis);
+  session.runTo(session.size());
+  PartitionOptions all;
+  all.recompute = {"all"};
+  EXPECT_TRUE(whatIf(*analysis, all, session.measures()).measured);
+}
+
+TEST(DebugScript, WrongWordsAreToldFromRightOnes) {
+  DebugScript script(tinyGpt());
+  for (const char* line : {"jump", "print", "print nothing", "run-to nowhere", "delete 3", "what-if fly", "step x", "set tokens", "break", "walk-nan nothing"})
+    EXPECT_THROW(script.run(line), Error) << line;
+  EXPECT_TRUE(script.run("").text.empty());
+  EXPECT_TRUE(script.run("# a comment").text.empty());
+  const auto help = script.run("help").text;
+  for (const auto& [usage, what] : DebugScript::commands()) EXPECT_NE(help.find(usage), std::string::npos);
+}
+
+}  // namespace
+}  // namespace retrograd::test
