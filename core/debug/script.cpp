@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <sstream>
 
+#include "core/debug/accumulation.h"
+#include "core/debug/grad_check.h"
 #include "core/debug/memory_timeline.h"
 #include "core/debug/nan_walk.h"
 #include "core/debug/tensor_text.h"
@@ -365,6 +368,50 @@ struct DebugScript::Impl {
     return answer;
   }
 
+  CommandAnswer terms(const Words& words, const Progress& progress) const {
+    const auto found = gradientTerms(*analysis, value(words), recordRun(*analysis, {}, progress));
+    CommandAnswer answer;
+    answer.json = {{"value", valueName(found.value)}, {"gradient", found.gradient ? Json(valueName(found.gradient)) : Json(nullptr)}, {"norm", found.norm}, {"terms", Json::array()}};
+    answer.text = found.gradient ? fmt::format("gradient of {}: {}, norm {:.6g}", valueName(found.value), valueName(found.gradient), found.norm)
+                                 : valueName(found.value) + " has no gradient";
+    for (const auto& term : found.terms) {
+      answer.json["terms"].push_back({{"gradient", valueName(term.gradient)}, {"norm", term.norm}, {"op", opJson(term.op)}, {"origin", opJson(term.origin)}});
+      answer.text += fmt::format("\n  {:>12.6g}  {} from {}", term.norm, valueName(term.gradient), term.origin ? "#" + std::to_string(term.origin.index) + " " + opText(term.origin) : std::string("outside"));
+    }
+    return answer;
+  }
+
+  /// The computation ops that the words name: one, or all of a module (its first to its last).
+  std::vector<BoundSymbolId> rangeOf(const Words& words) const {
+    const auto& all = analysis->computation().trace.ops;
+    Breakpoint module;
+    if (words.at(0, "an op, or `module PATH`") == "module") {
+      module.where = Breakpoint::Where::module;
+      module.text = words.at(1, "a module's path");
+    } else {
+      module.where = Breakpoint::Where::op;
+      module.op = OriginLinks::origin(document, op(words));
+    }
+    const auto in = [&](BoundSymbolId op) { return concerns(*analysis, module, op); };
+    const auto first = std::find_if(all.begin(), all.end(), in);
+    if (first == all.end()) throw Error(ErrorCode::badUse, "the computation holds no such op");
+    const auto last = std::find_if(all.rbegin(), all.rend(), in).base();
+    return {first, last};
+  }
+
+  CommandAnswer checkRange(const Words& words, const Progress& progress) const {
+    const auto check = checkGradients(*analysis, rangeOf(words), progress);
+    CommandAnswer answer;
+    answer.json = {{"passed", check.passed}, {"directions", check.directions}, {"rows", Json::array()}};
+    answer.text = check.passed ? "right" : "WRONG";
+    const auto number = [](double x) { return std::isfinite(x) ? Json(x) : Json("inf"); };
+    for (const auto& row : check.rows) {
+      answer.json["rows"].push_back({{"input", row.input}, {"finite_differences", number(row.finiteDifferences)}, {"libtorch", number(row.libTorch)}, {"note", row.note}});
+      answer.text += fmt::format("\n  {:<24} finite differences {:.2g}, LibTorch {:.2g} {}", row.input, row.finiteDifferences, row.libTorch, row.note);
+    }
+    return answer;
+  }
+
   CommandAnswer tryPartition(const Words& words, const Progress& progress) const {
     auto partition = analysis->partition;
     for (std::size_t i = 0; i < words.all.size(); ++i) {
@@ -427,6 +474,8 @@ constexpr Command table[] = {
     {"saved", "saved", "what is saved for backward"},
     {"why-saved", "why-saved VALUE", "who reads it, its bytes, what recomputing it would cost"},
     {"why-no-gradient", "why-no-gradient VALUE", "what cuts its gradient off"},
+    {"terms", "terms VALUE", "the gradients summed into a value's, with their norms"},
+    {"check-gradient", "check-gradient #OP|VALUE|module PATH", "against finite differences and LibTorch, in double precision"},
     {"what-if", "what-if [recompute X] [save X] [min-cut] [budget BYTES] [default]", "saved bytes, peak and time of another partition"},
     {"help", "help", "this list"},
 };
@@ -469,6 +518,8 @@ CommandAnswer DebugScript::run(const std::string& line, const Progress& progress
       {"saved", [](Impl& i, const Words&, const Progress&) { return i.saved(); }},
       {"why-saved", [](Impl& i, const Words& w, const Progress&) { return i.explainSaved(w); }},
       {"why-no-gradient", [](Impl& i, const Words& w, const Progress&) { return i.explainNoGradient(w); }},
+      {"terms", [](Impl& i, const Words& w, const Progress& p) { return i.terms(w, p); }},
+      {"check-gradient", [](Impl& i, const Words& w, const Progress& p) { return i.checkRange(w, p); }},
       {"what-if", [](Impl& i, const Words& w, const Progress& p) { return i.tryPartition(w, p); }},
       {"help", [](Impl&, const Words&, const Progress&) {
          CommandAnswer answer;
