@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/debug/joint_run.h"
+#include "core/debug/run_record.h"
 #include "core/debug/session.h"
 
 namespace retrograd {
@@ -18,7 +19,7 @@ double median(std::vector<double> samples) {
 }
 
 struct Samples {
-  std::vector<double> read, trace, forward, backward, recompute, eagerForward, eagerBackward;
+  std::vector<double> read, trace, forward, backward, recompute, recorded, eagerForward, eagerBackward;
 };
 
 template <class Body>
@@ -56,6 +57,8 @@ void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, 
   samples.recompute.push_back(again);
   report.peakBytes = std::max(report.peakBytes, session.peakBytes());
   progress.check();
+  samples.recorded.push_back(timed([&] { recordRun(*analysis, {}, progress); }));
+  progress.check();
   const auto eager = timeEager(*analysis);
   samples.eagerForward.push_back(eager.forwardSeconds);
   samples.eagerBackward.push_back(eager.backwardSeconds);
@@ -89,6 +92,7 @@ BenchReport bench(const std::string& path, const AnalysisOptions& options, int r
   report.backward = median(samples.backward);
   report.recompute = median(samples.recompute);
   for (auto op : analysis->joint.ops) report.recomputedOps += analysis->document->boundSymbol(op).recomputed;
+  report.recorded = median(samples.recorded);
   report.eagerForward = median(samples.eagerForward);
   report.eagerBackward = median(samples.eagerBackward);
   return report;
@@ -103,6 +107,7 @@ std::vector<std::pair<std::string, double>> BenchReport::seconds() const {
           {"forward", forward},
           {"backward", backward},
           {"recompute", recompute},
+          {"recorded", recorded},
           {"eager_forward", eagerForward},
           {"eager_backward", eagerBackward}};
 }

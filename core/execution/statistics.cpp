@@ -52,32 +52,111 @@ double smallestNormal(at::ScalarType type) {
   }
 }
 
+/// Moments of some elements, mergeable.
+struct Moments {
+  std::int64_t count = 0;
+  double mean = 0, squares = 0;  ///< sum of squared distances from the mean
+
+  /// Chan, Golub and LeVeque's update of two sets' moments.
+  void merge(const Moments& other) {
+    if (other.count == 0) return;
+    const auto total = static_cast<double>(count + other.count);
+    const double delta = other.mean - mean;
+    squares += other.squares + delta * delta * static_cast<double>(count) * static_cast<double>(other.count) / total;
+    mean += delta * static_cast<double>(other.count) / total;
+    count += other.count;
+  }
+};
+
+/// One pass in blocks that fit the cache, in lanes that the compiler can keep in vector registers. Distances are taken from an element of
+/// the block, so that nothing cancels. What is not finite counts as that element, and is looked at again where there is some.
+class StatisticsPass {
+ public:
+  explicit StatisticsPass(double normal) : normal_(normal) {}
+
+  template <class Scalar>
+  void run(const Scalar* data, std::int64_t count) {
+    result_.elements = count;
+    for (std::int64_t begin = 0; begin < count; begin += blockSize) block(data + begin, std::min(blockSize, count - begin));
+    result_.mean = all_.mean;
+    result_.norm = std::sqrt(norm_);
+    result_.standardDeviation = all_.count > 1 ? std::sqrt(all_.squares / static_cast<double>(all_.count - 1)) : 0;
+  }
+  const TensorStatistics& result() const { return result_; }
+
+ private:
+  static constexpr std::int64_t blockSize = 4096;
+  static constexpr int lanes = 8;
+
+  template <class Scalar>
+  void block(const Scalar* data, std::int64_t count) {
+    std::int64_t first = 0;
+    while (first < count && !std::isfinite(static_cast<double>(data[first]))) ++first;
+    if (first == count) return countBad(data, count);
+    const double shift = static_cast<double>(data[first]);
+    double sum[lanes] = {}, squares[lanes] = {}, norm[lanes] = {}, least[lanes], greatest[lanes], zeros[lanes] = {}, bad[lanes] = {}, small[lanes] = {};
+    std::fill_n(least, lanes, shift);
+    std::fill_n(greatest, lanes, shift);
+    const auto one = [&](double x, int lane) {
+      const bool finite = std::abs(x) <= std::numeric_limits<double>::max();
+      const double value = finite ? x : shift, distance = value - shift, size = std::abs(value);
+      sum[lane] += distance;
+      squares[lane] += distance * distance;
+      norm[lane] += finite ? value * value : 0;
+      least[lane] = std::min(least[lane], value);
+      greatest[lane] = std::max(greatest[lane], value);
+      zeros[lane] += finite && size == 0 ? 1 : 0;
+      small[lane] += finite && size < normal_ ? 1 : 0;
+      bad[lane] += finite ? 0 : 1;
+    };
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+      for (int lane = 0; lane < lanes; ++lane) one(static_cast<double>(data[i + lane]), lane);
+    for (; i < count; ++i) one(static_cast<double>(data[i]), 0);
+    double total = 0, totalSquares = 0, totalBad = 0, totalZeros = 0, totalSmall = 0;
+    for (int lane = 0; lane < lanes; ++lane) {
+      total += sum[lane];
+      totalSquares += squares[lane];
+      totalBad += bad[lane];
+      totalZeros += zeros[lane];
+      totalSmall += small[lane];
+      norm_ += norm[lane];
+      result_.min = all_.count || lane ? std::min(result_.min, least[lane]) : least[lane];
+      result_.max = all_.count || lane ? std::max(result_.max, greatest[lane]) : greatest[lane];
+    }
+    result_.zeros += static_cast<std::int64_t>(totalZeros);
+    result_.subnormal += normal_ > 0 ? static_cast<std::int64_t>(totalSmall - totalZeros) : 0;
+    if (totalBad > 0) countBad(data, count);
+    // Elements that are not finite stood in at distance 0.
+    Moments moments;
+    moments.count = count - static_cast<std::int64_t>(totalBad);
+    const double mean = total / static_cast<double>(moments.count);
+    moments.mean = shift + mean;
+    moments.squares = std::max(0.0, totalSquares - total * mean);
+    all_.merge(moments);
+  }
+
+  template <class Scalar>
+  void countBad(const Scalar* data, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double x = static_cast<double>(data[i]);
+      result_.nan += std::isnan(x);
+      result_.inf += std::isinf(x);
+    }
+  }
+
+  double normal_, norm_ = 0;
+  Moments all_;
+  TensorStatistics result_;
+};
+
 }  // namespace
 
 TensorStatistics computeStatistics(const at::Tensor& tensor) {
   const auto t = plain(tensor);
-  TensorStatistics s;
-  s.elements = t.numel();
-  const double normal = smallestNormal(t.scalar_type());
-  std::int64_t finite = 0;
-  double mean = 0, squares = 0, sumOfSquares = 0;
-  forEachElement(t, [&](double x) {
-    if (std::isnan(x)) { ++s.nan; return; }
-    if (std::isinf(x)) { ++s.inf; return; }
-    if (x == 0) ++s.zeros;
-    else if (std::abs(x) < normal) ++s.subnormal;
-    s.min = finite ? std::min(s.min, x) : x;
-    s.max = finite ? std::max(s.max, x) : x;
-    ++finite;
-    const double delta = x - mean;  // Welford: one pass, no cancellation
-    mean += delta / static_cast<double>(finite);
-    squares += delta * (x - mean);
-    sumOfSquares += x * x;
-  });
-  s.mean = mean;
-  s.norm = std::sqrt(sumOfSquares);
-  s.standardDeviation = finite > 1 ? std::sqrt(squares / static_cast<double>(finite - 1)) : 0;
-  return s;
+  StatisticsPass pass(smallestNormal(t.scalar_type()));
+  AT_DISPATCH_ALL_TYPES_AND3(at::kHalf, at::kBFloat16, at::kBool, t.scalar_type(), "statistics", [&] { pass.run(t.const_data_ptr<scalar_t>(), t.numel()); });
+  return pass.result();
 }
 
 std::vector<std::int64_t> computeHistogram(const at::Tensor& tensor, int bins) {
