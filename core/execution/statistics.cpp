@@ -11,6 +11,9 @@ namespace {
 
 /// Elements in order, on the CPU, in a dtype the loops know.
 at::Tensor plain(const at::Tensor& tensor) {
+  const auto type = tensor.scalar_type();
+  const bool asIs = tensor.layout() == at::kStrided && tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_neg();
+  if (asIs && (type == at::kFloat || type == at::kLong || type == at::kBool || type == at::kDouble)) return tensor;  // the usual, without an op
   auto t = tensor.detach();
   if (t.layout() != at::kStrided) t = t.to_dense();
   if (t.is_complex()) t = (t.scalar_type() == at::kComplexHalf ? t.to(at::kComplexFloat) : t).abs();
