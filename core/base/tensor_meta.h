@@ -36,7 +36,7 @@ Device deviceFromString(std::string_view);    ///< anything unknown is Type::oth
 enum class Layout : std::uint8_t { strided, sparse, sparseCsr, sparseCsc, sparseBsr, sparseBsc, mkldnn };
 
 /// Shape, strides (in elements) and dtype of a tensor; no data. `symbols[i]` is the expression of a dynamic size
-/// ("s0", "2*s0"), empty where the size is fixed; the vector is empty when all are.
+/// ("s0", "2*s0"), empty where the size is fixed; the vector is empty when all are. Likewise for strides and offset.
 struct TensorMeta {
   DType dtype = DType::f32;
   Device device;
@@ -47,9 +47,11 @@ struct TensorMeta {
   std::int64_t offset = 0;
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
-  std::vector<std::string> symbols;
+  std::vector<std::string> symbols, strideSymbols;
+  std::string offsetSymbol;
 
   bool operator==(const TensorMeta&) const = default;
+  bool isSymbolic() const { return !symbols.empty() || !strideSymbols.empty() || !offsetSymbol.empty(); }
   std::int64_t elements() const;
   /// Elements times item size: what the value holds, not the storage under it.
   std::int64_t bytes() const { return elements() * itemSize(dtype); }

@@ -7,6 +7,8 @@
 #include "core/debug/bindings.h"
 #include "core/debug/higher_order.h"
 #include "core/debug/inputs.h"
+#include "core/debug/sizes.h"
+#include "core/debug/symbolic_joint.h"
 #include "core/execution/evaluator.h"
 #include "core/grad/elide_copies.h"
 #include "core/grad/transform.h"
@@ -46,8 +48,9 @@ std::vector<char> differentiated(const ModelFile& file, const AnalysisOptions& o
 /// Everything of the derivation that needs no change of the Analysis but its document.
 class Deriver {
  public:
-  Deriver(const Analysis& analysis, Document& document, const AnalysisOptions& options, const Progress& progress)
-      : analysis_(analysis), document_(document), options_(options), progress_(progress) {
+  /// `sizes`: what the size symbols are, where not as for the inputs at hand.
+  Deriver(const Analysis& analysis, Document& document, const AnalysisOptions& options, const Progress& progress, const SizeBindings* sizes = nullptr)
+      : analysis_(analysis), document_(document), options_(options), progress_(progress), sizes_(sizes) {
     const auto& computation = analysis.computation();
     transform_.differentiate = differentiated(analysis.file, options);
     transform_.rules = analysis.rules.get();
@@ -55,9 +58,9 @@ class Deriver {
     for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
       const auto& input = computation.inputs[i];
       const auto value = computation.trace.inputs[i];
-      transform_.inputMetas.push_back(metaOfInput(input));
+      transform_.inputMetas.push_back(metaOfInput(input, value));
       if (auto number = analysis.numbers.find(input.name); value && input.kind == InputKind::user && number != analysis.numbers.end())
-        transform_.numbers[value] = number->second;
+        transform_.numbers[value] = numberAt(value, number->second);
     }
     if (options.exactCotangents)
       transform_.hasCotangent = [this](std::size_t i) { return options_.cotangents.contains(userOutputPosition(analysis_.computation(), i)); };
@@ -86,21 +89,30 @@ class Deriver {
       }
       return *concretiser;
     };
-    transform_.realValues = &lazy;
+    if (!sizes_) transform_.realValues = &lazy;
     auto result = gradTransform(document_, analysis_.computation(), transform_, cache, progress_);
     transform_.realValues = nullptr;
     return result;
   }
 
  private:
-  std::optional<TensorMeta> metaOfInput(const InputSpec& input) const {
+  std::optional<TensorMeta> metaOfInput(const InputSpec& input, ValueId value) const {
     if (input.kind == InputKind::user) {
       const auto it = analysis_.inputs.find(input.name);
-      return it == analysis_.inputs.end() ? std::nullopt : std::optional(it->second.meta);
+      if (it == analysis_.inputs.end() || !value || !document_.isTensor(value)) return std::nullopt;
+      const auto& now = it->second.meta;
+      const auto& declared = document_.meta(document_.value(value).meta);
+      if (sizes_) return inputMetaAt(declared, now, analysis_.file.document->sizeHints(), *sizes_);
+      return declared.isSymbolic() && now.sizes == declared.sizes && now.strides == declared.strides && now.offset == declared.offset ? declared : now;
     }
     for (const auto* map : {&analysis_.file.weights, &analysis_.file.constants})
       if (auto it = map->find(input.target); it != map->end()) return it->second.meta;
     return std::nullopt;
+  }
+
+  Argument numberAt(ValueId value, const Argument& now) const {
+    const auto size = sizes_ ? evaluateSize(document_.sizeExpression(value), *sizes_) : std::nullopt;
+    return size ? Argument::ofInt(*size) : now;
   }
 
   /// Cotangents whose data a formula reads must exist before the joint does: chosen one by one as they are asked for.
@@ -117,6 +129,7 @@ class Deriver {
   Document& document_;
   const AnalysisOptions& options_;
   const Progress& progress_;
+  const SizeBindings* sizes_;
   TransformOptions transform_;
   std::map<ValueId, std::size_t> outputOfCotangent_;
 };
@@ -130,11 +143,24 @@ void record(Trace& trace, std::string pass, std::string parent, double seconds, 
 void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& progress) {
   auto& document = *analysis.file.document;
   RuleCache cache;
+  const auto asRead = document.sizeSymbols().empty() ? std::nullopt : std::optional(document);
   progress.at("deriving the backward", 0.3);
   auto start = Clock::now();
   auto result = Deriver(analysis, document, options, progress).joint(cache);
   analysis.times.joint = since(start);
   record(result.joint, "Grad transform", "computation", analysis.times.joint, analysis.computation().trace.history);
+  if (asRead) {
+    progress.at("symbolic sizes", 0.6);
+    const auto deriveAt = [&](const SizeBindings& sizes) {
+      SizedJoint sized{*asRead, {}};
+      setSizes(sized.document, sizes);
+      RuleCache own;
+      sized.result = Deriver(analysis, sized.document, options, progress, &sizes).joint(own);
+      return sized;
+    };
+    auto notes = expressSizes(analysis.file, result, deriveAt);
+    analysis.problems.insert(analysis.problems.end(), notes.begin(), notes.end());
+  }
   progress.at("splitting", 0.9);
   start = Clock::now();
   const auto inputCount = analysis.computation().inputs.size();

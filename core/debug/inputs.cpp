@@ -8,6 +8,7 @@
 #include <ATen/ops/view_as_complex.h>
 #include <fmt/ranges.h>
 
+#include "core/debug/sizes.h"
 #include "core/tracing/convert.h"
 
 namespace retrograd {
@@ -53,15 +54,18 @@ at::Tensor fitDType(at::Tensor tensor, const TensorMeta& meta, bool inDouble, co
   return tensor.to(wanted);
 }
 
-void checkShape(const at::Tensor& tensor, const TensorMeta& meta, const std::string& what) {
+/// A size whose expression over `symbols` is beyond us may be anything.
+void checkShape(const at::Tensor& tensor, const TensorMeta& meta, const SizeBindings& symbols, const std::string& what) {
   const auto sizes = tensor.sizes().vec();
   bool fits = sizes.size() == meta.sizes.size();
   for (std::size_t i = 0; fits && i < sizes.size(); ++i) {
-    const bool dynamic = i < meta.symbols.size() && !meta.symbols[i].empty();
-    fits = dynamic || sizes[i] == meta.sizes[i];
+    const bool unknown = i < meta.symbols.size() && !meta.symbols[i].empty() && !evaluateSize(meta.symbols[i], symbols);
+    fits = unknown || sizes[i] == meta.sizes[i];
   }
-  if (!fits)
-    throw Error(ErrorCode::badUse, fmt::format("it has shape {}, the file was exported for {}", shapeText(sizes), shapeText(meta.sizes)), what);
+  if (fits) return;
+  auto wanted = symbolicShape(meta);
+  if (const auto now = shapeText(meta.sizes); now != wanted) wanted += ", which is " + now + " with the other inputs";
+  throw Error(ErrorCode::badUse, fmt::format("it has shape {}, the file was exported for {}", shapeText(sizes), wanted), what);
 }
 
 /// Equal once dimensions of size 1 are left out: PyTorch 2.9's decomposed LSTM returns its states with one more than eager does.
@@ -80,12 +84,33 @@ at::Tensor draw(const TensorMeta& meta, at::Generator& generator) {
   return at::randint(0, 2, meta.sizes, generator, at::TensorOptions().dtype(at::kLong)).to(type);
 }
 
+/// Sets the symbolic sizes to what the given inputs have; a sample of other sizes does not stand against them.
+void fitSizes(Analysis& analysis, const AnalysisOptions& options, const std::map<std::string, at::Tensor>& tensors) {
+  const auto& file = analysis.file;
+  auto& document = *file.document;
+  GivenSizes given;
+  for (const auto& [name, tensor] : tensors) given.shapes[name] = tensor.sizes().vec();
+  for (const auto& [name, number] : options.numbers)
+    if (number.kind == Argument::Kind::integer) given.numbers[name] = number.integer;
+  const auto sizes = bindSizes(file, given);
+  if (sizes != document.sizeHints()) setSizes(document, sizes);
+}
+
+/// A number that is not given: what the sizes say it is, else the file's sample.
+std::optional<Argument> numberFor(const ModelFile& file, const InputSpec& input, ValueId value) {
+  const auto& document = *file.document;
+  if (const auto size = evaluateSize(document.sizeExpression(value), document.sizeHints())) return Argument::ofInt(*size);
+  const auto sample = file.sampleNumbers.find(input.name);
+  return sample == file.sampleNumbers.end() ? std::nullopt : std::optional(sample->second);
+}
+
 }  // namespace
 
 void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
   const auto& file = analysis.file;
   const auto& document = *file.document;
   auto generator = at::detail::createCPUGenerator(options.seed);
+  std::map<std::string, at::Tensor> given;
   for (const auto& [name, data] : options.inputs) {
     const auto known = std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
                                    [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
@@ -94,18 +119,29 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
   for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
     const auto& input = file.computation.inputs[i];
     const auto value = file.computation.trace.inputs[i];
+    const auto it = options.inputs.find(input.name);
+    if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == options.inputs.end()) continue;
+    const auto& meta = document.meta(document.value(value).meta);
+    auto tensor = fitDType(borrowTensor(it->second), meta, options.inDouble, "input " + input.name);
+    if (tensor.dim() != static_cast<std::int64_t>(meta.sizes.size())) checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
+    given.emplace(input.name, std::move(tensor));
+  }
+  if (!document.sizeSymbols().empty()) fitSizes(analysis, options, given);
+  for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
+    const auto& input = file.computation.inputs[i];
+    const auto value = file.computation.trace.inputs[i];
     if (input.kind != InputKind::user || !value) continue;
     const auto what = "input " + input.name;
     if (!document.isTensor(value)) {
       if (auto it = options.numbers.find(input.name); it != options.numbers.end()) analysis.numbers[input.name] = it->second;
-      else if (auto sample = file.sampleNumbers.find(input.name); sample != file.sampleNumbers.end()) analysis.numbers[input.name] = sample->second;
+      else if (auto number = numberFor(file, input, value)) analysis.numbers[input.name] = *number;
       continue;
     }
     const auto& meta = document.meta(document.value(value).meta);
     at::Tensor tensor;
     std::string source;
-    if (auto it = options.inputs.find(input.name); it != options.inputs.end()) {
-      tensor = fitDType(borrowTensor(it->second), meta, options.inDouble, what);
+    if (auto it = given.find(input.name); it != given.end()) {
+      tensor = it->second;
       source = "given";
     } else if (auto sample = file.sampleInputs.find(input.name); sample != file.sampleInputs.end()) {
       tensor = fitDType(borrowTensor(sample->second), meta, options.inDouble, what);
@@ -114,7 +150,8 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
       tensor = draw(meta, generator);
       source = fmt::format("drawn from seed {}", options.seed);
     }
-    checkShape(tensor, meta, what);
+    const bool isSample = !given.contains(input.name) && file.sampleInputs.contains(input.name);
+    checkShape(tensor, meta, document.sizeHints(), isSample ? what + " (the file's sample: give this input too)" : what);
     analysis.inputs[input.name] = keepTensor(laidOutAs(tensor, meta));
     analysis.inputSource.push_back(input.name + ": " + source);
   }
@@ -122,13 +159,15 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
 
 void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const std::map<std::string, TensorMeta>& metas) {
   auto generator = at::detail::createCPUGenerator(options.seed + 1);
-  for (const auto& [position, meta] : metas) {
+  for (const auto& [position, symbolic] : metas) {
+    auto meta = symbolic;
+    meta.symbols.clear();  // a cotangent is as large as its output, no more and no less
     const auto what = "cotangent of output " + position;
     at::Tensor tensor;
     if (auto it = options.cotangents.find(position); it != options.cotangents.end()) {
       tensor = fitDType(borrowTensor(it->second), meta, options.inDouble, what);
       if (sameButForUnits(tensor.sizes().vec(), meta.sizes)) tensor = tensor.reshape(meta.sizes);
-      checkShape(tensor, meta, what);
+      checkShape(tensor, meta, {}, what);
     } else if (metas.size() == 1 && meta.elements() == 1) {
       tensor = at::ones(meta.sizes, at::TensorOptions().dtype(toScalarType(meta.dtype)));
     } else {

@@ -19,6 +19,7 @@ struct ModelFile {
   TensorMap constants;                      ///< lifted tensor constants by name
   TensorMap sampleInputs;                   ///< by argument name; empty where the archive holds none
   std::map<std::string, Argument> sampleNumbers;  ///< sample inputs that are numbers, by argument name
+  std::vector<std::string> guards;          ///< conditions on sizes under which the graph was exported, as Python: "L['x'].size()[0] % 4 == 0"
   std::vector<Problem> problems;            ///< what the file has lost (custom autograd.Function, ...), unknown ops
 };
 

@@ -15,6 +15,9 @@ using Kind = PickleValue::Kind;
 
 constexpr std::string_view rebuildV2 = "torch._utils _rebuild_tensor_v2", rebuildV3 = "torch._utils _rebuild_tensor_v3";
 constexpr std::string_view rebuildParameter = "torch._utils _rebuild_parameter", orderedDict = "collections OrderedDict";
+/// A tensor that had attributes when it was saved, as torch.export's marks of dynamic dimensions: the tensor alone matters.
+constexpr std::string_view rebuildFromType = "torch._tensor _rebuild_from_type_v2", tensorType = "torch Tensor";
+constexpr std::string_view set = "builtins set", set2 = "__builtin__ set";
 constexpr std::string_view size = "torch Size", complexNumber = "__builtin__ complex", complexNumber3 = "builtins complex";
 
 /// "torch FloatStorage" and the like; the dtype is part of the name.
@@ -103,7 +106,7 @@ void checkReach(const TensorMeta& meta, std::size_t bytes) {
 
 bool PickleTensors::isKnownGlobal(std::string_view text) {
   return text == rebuildV2 || text == rebuildV3 || text == rebuildParameter || text == orderedDict || text == size ||
-         text == complexNumber || text == complexNumber3 || storageType(text) || dtypeGlobal(text);
+         text == rebuildFromType || text == tensorType || text == set || text == set2 || text == complexNumber || text == complexNumber3 || storageType(text) || dtypeGlobal(text);
 }
 
 PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex, std::uint32_t argumentsIndex) const {
@@ -112,6 +115,13 @@ PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex,
   if (callee.kind != Kind::global || arguments.kind != Kind::tuple) fail("a call of what cannot be called");
   if (callee.text == rebuildV2) return tensor(pickle, arguments, false);
   if (callee.text == rebuildV3) return tensor(pickle, arguments, true);
+  if (callee.text == rebuildFromType) {
+    const auto& rebuild = argument(pickle, arguments, 0, Kind::global).text;
+    const auto& type = argument(pickle, arguments, 1, Kind::global).text;
+    if (type != tensorType || (rebuild != rebuildV2 && rebuild != rebuildV3)) fail("refuses to create a " + type);
+    return tensor(pickle, argument(pickle, arguments, 2, Kind::tuple), rebuild == rebuildV3);
+  }
+  if (callee.text == set || callee.text == set2) return argument(pickle, arguments, 0, Kind::list);
   if (callee.text == rebuildParameter) return argument(pickle, arguments, 0, Kind::tensor);
   if (callee.text == size) return argument(pickle, arguments, 0, Kind::tuple);
   if (callee.text == complexNumber || callee.text == complexNumber3) return complexOf(pickle, arguments);

@@ -8,6 +8,7 @@
 #include "core/formats/pt2_graph.h"
 #include "core/formats/pt2_samples.h"
 #include "core/formats/pt2_signature.h"
+#include "core/formats/pt2_sizes.h"
 #include "core/formats/pt2_weights.h"
 
 namespace retrograd {
@@ -66,6 +67,8 @@ void readProgram(const Json& program, const pt2::WeightTable& weights, const Sym
   for (const auto& output : computation.outputs) computation.trace.outputs.push_back(output.value);
   computation.trace.resultCount = computation.trace.outputs.size();
   computation.trace.history.push_back(readPass(file, program));
+  file.document->setSizeSymbols(pt2::readSizeSymbols(program, *file.document));
+  file.guards = pt2::readGuards(program);
   for (auto& problem : reader.problems()) file.problems.push_back(std::move(problem));
   for (const auto& spec : computation.inputs)
     if (const pt2::Weight* weight = spec.storageKey.empty() ? nullptr : weights.find(spec.target))

@@ -131,6 +131,15 @@ Scope::Scope(const Json& graph) {
   values_.reserve(tensors.size());
   for (const auto& [name, meta] : tensors)
     if (!metas_.emplace(name, &meta).second) fail("tensor_values names '" + std::string(name) + "' twice");
+  for (const auto* table : {graph.find("sym_int_values"), graph.find("sym_bool_values")})
+    if (table && table->isObject())
+      for (const auto& [name, number] : table->members()) numbers_.emplace(name, &number);
+}
+
+std::string Scope::sizeExpression(std::string_view name) const {
+  const auto it = numbers_.find(name);
+  const Json* expression = it == numbers_.end() || !it->second->isObject() ? nullptr : it->second->find("as_expr");
+  return expression ? shortExpression(expression->at("expr_str").text()) : std::string();
 }
 
 TensorMeta Scope::meta(std::string_view name) const {

@@ -18,13 +18,15 @@ class Scope {
   /// Shape and dtype of a tensor of this graph; Error(badInput) when the graph does not say.
   TensorMeta meta(std::string_view name) const;
   bool hasMeta(std::string_view name) const { return metas_.contains(name); }
+  /// Expression of a number or condition of this graph over the file's size symbols; empty where the graph gives none.
+  std::string sizeExpression(std::string_view name) const;
   /// Error(badInput) when the name is taken: every name is defined once.
   void define(std::string_view name, ValueId value);
   /// Error(badInput) when nothing above defines the name.
   ValueId use(std::string_view name) const;
 
  private:
-  std::unordered_map<std::string_view, const Json*> metas_;
+  std::unordered_map<std::string_view, const Json*> metas_, numbers_;
   std::unordered_map<std::string_view, ValueId> values_;
 };
 

@@ -67,6 +67,7 @@ ValueId GraphReader::defineOther(std::string_view name, Scope& scope, ValueKind 
   value.name = document_.intern(name);
   value.kind = kind;
   const auto id = document_.addValue(value);
+  if (auto expression = scope.sizeExpression(name); !expression.empty()) document_.setSizeExpression(id, std::move(expression));
   scope.define(name, id);
   return id;
 }

@@ -9,7 +9,7 @@
 namespace retrograd::pt2 {
 namespace {
 
-constexpr int sumLevel = 1, productLevel = 2, powerLevel = 3, atomLevel = 4;
+constexpr int comparisonLevel = 0, sumLevel = 1, productLevel = 2, powerLevel = 3, atomLevel = 4;
 constexpr int maxNesting = 64;
 
 /// A printed part and how tightly it binds.
@@ -86,14 +86,37 @@ class Srepr {
     }
     return all;
   }
+  /// -1*a*b as "-a*b"; a quotient among the factors in parentheses, as the sign binds tighter than "//".
+  static Part negated(const std::vector<Part>& parts) {
+    Part all{"-", productLevel};
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      if (i > 1) all.text += '*';
+      all.text += wrapped(parts[i], productLevel + 1);
+    }
+    return all;
+  }
+  /// A negative dividend in parentheses: what subtracts the quotient would take its sign for its own.
+  static std::vector<Part> dividend(std::vector<Part> parts) {
+    if (!parts.empty() && parts.front().text.starts_with('-')) parts.front() = {wrapped(parts.front(), atomLevel + 1), atomLevel};
+    return parts;
+  }
+  static std::string_view comparison(std::string_view name) {
+    static constexpr std::pair<std::string_view, std::string_view> signs[] = {
+        {"Equality", " == "}, {"Unequality", " != "}, {"LessThan", " <= "}, {"GreaterThan", " >= "}, {"StrictLessThan", " < "}, {"StrictGreaterThan", " > "}};
+    for (const auto& [known, sign] : signs)
+      if (name == known) return sign;
+    return {};
+  }
   static Part combine(const std::string& name, const std::vector<Part>& parts) {
     if ((name == "Symbol" || name == "Integer" || name == "Float") && !parts.empty()) return parts.front();
+    if (const auto sign = comparison(name); !sign.empty() && parts.size() == 2) return join(parts, sign.data(), comparisonLevel);
     if (name == "Add") return join(parts, " + ", sumLevel);
+    if (name == "Mul" && parts.size() > 1 && parts.front().text == "-1") return negated(parts);
     if (name == "Mul") return join(parts, "*", productLevel);
     if (name == "Pow") return join(parts, "**", powerLevel);
     if (name == "Rational" || name == "IntTrueDiv") return join(parts, "/", productLevel);
-    if (name == "FloorDiv" || name == "CleanDiv") return join(parts, "//", productLevel);
-    if (name == "Mod" || name == "PythonMod") return join(parts, "%", productLevel);
+    if (name == "FloorDiv" || name == "CleanDiv") return join(dividend(parts), "//", productLevel);
+    if (name == "Mod" || name == "PythonMod") return join(dividend(parts), "%", productLevel);
     Part all{name + "("};
     for (std::size_t i = 0; i < parts.size(); ++i) all.text += (i ? ", " : "") + parts[i].text;
     all.text += ")";

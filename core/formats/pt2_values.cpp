@@ -16,16 +16,16 @@ std::int64_t nonNegative(std::int64_t n, const char* what) {
   return n;
 }
 
-void readList(const Json& list, const char* what, std::vector<std::int64_t>& values, std::vector<std::string>* symbols) {
+void readList(const Json& list, const char* what, std::vector<std::int64_t>& values, std::vector<std::string>& symbols) {
   const auto items = list.items();
   if (items.size() > maxRank) fail("a tensor of " + std::to_string(items.size()) + " dimensions");
   values.reserve(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     auto n = readSymbolicInt(items[i]);
     values.push_back(nonNegative(n.value, what));
-    if (!symbols || n.expression.empty()) continue;
-    symbols->resize(items.size());
-    (*symbols)[i] = std::move(n.expression);
+    if (n.expression.empty()) continue;
+    symbols.resize(items.size());
+    symbols[i] = std::move(n.expression);
   }
 }
 
@@ -34,18 +34,6 @@ std::int64_t multiplyAdd(std::int64_t a, std::int64_t b, std::int64_t c) {
   std::int64_t product = 0, sum = 0;
   if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, c, &sum)) fail("a tensor larger than 2^63 bytes");
   return sum;
-}
-
-void checkExtent(const TensorMeta& meta) {
-  std::int64_t elements = 1, last = meta.offset;
-  bool empty = false;
-  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
-    empty |= meta.sizes[i] == 0;
-    elements = multiplyAdd(elements, std::max<std::int64_t>(meta.sizes[i], 1), 0);
-    if (meta.sizes[i] > 0) last = multiplyAdd(meta.sizes[i] - 1, meta.strides[i], last);
-  }
-  multiplyAdd(elements, itemSize(meta.dtype), 0);
-  if (!empty) multiplyAdd(multiplyAdd(last, 1, 1), itemSize(meta.dtype), 0);
 }
 
 }  // namespace
@@ -85,6 +73,18 @@ std::string deviceOf(const Json& device) {
   return name;
 }
 
+void checkExtent(const TensorMeta& meta) {
+  std::int64_t elements = 1, last = meta.offset;
+  bool empty = false;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
+    empty |= meta.sizes[i] == 0;
+    elements = multiplyAdd(elements, std::max<std::int64_t>(meta.sizes[i], 1), 0);
+    if (meta.sizes[i] > 0) last = multiplyAdd(meta.sizes[i] - 1, meta.strides[i], last);
+  }
+  multiplyAdd(elements, itemSize(meta.dtype), 0);
+  if (!empty) multiplyAdd(multiplyAdd(last, 1, 1), itemSize(meta.dtype), 0);
+}
+
 SymbolicInt readSymbolicInt(const Json& value) {
   const auto& [key, inner] = value.only();
   if (key == "as_int") return {inner.integer(), {}};
@@ -100,12 +100,16 @@ TensorMeta readMeta(const Json& meta) {
   result.dtype = dtypeOf(meta.at("dtype").integer());
   if (const Json* device = meta.find("device"); device && !device->isNull()) result.device = deviceFromString(deviceOf(*device));
   if (const Json* layout = meta.find("layout")) result.layout = layoutOf(layout->integer());
-  readList(meta.at("sizes"), "size", result.sizes, &result.symbols);
-  readList(meta.at("strides"), "stride", result.strides, nullptr);
+  readList(meta.at("sizes"), "size", result.sizes, result.symbols);
+  readList(meta.at("strides"), "stride", result.strides, result.strideSymbols);
   if (result.layout == Layout::strided && result.strides.size() != result.sizes.size())
     fail(std::to_string(result.sizes.size()) + " sizes but " + std::to_string(result.strides.size()) + " strides");
   result.strides.resize(result.sizes.size(), 0);
-  if (const Json* offset = meta.find("storage_offset")) result.offset = nonNegative(readSymbolicInt(*offset).value, "offset");
+  if (const Json* offset = meta.find("storage_offset")) {
+    auto n = readSymbolicInt(*offset);
+    result.offset = nonNegative(n.value, "offset");
+    result.offsetSymbol = std::move(n.expression);
+  }
   checkExtent(result);
   return result;
 }

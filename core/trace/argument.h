@@ -15,8 +15,8 @@ struct Argument {
     missing,       ///< not given: the schema's default holds
     operand,       ///< hole: `integer` is the index into the bound symbol's operands
     boolean,       ///< `integer` is 0 or 1
-    integer,
-    real,
+    integer,       ///< `text`: its expression over the size symbols, where `integer` is but the hint
+    real,          ///< `text` likewise
     complex,       ///< real + imaginary
     string,
     dtype,         ///< `integer` is a DType

@@ -128,6 +128,17 @@ SubgraphId Document::addSubgraph(Subgraph subgraph) {
   return SubgraphId(static_cast<std::int64_t>(subgraphs_.size()) - 1);
 }
 
+SizeBindings Document::sizeHints() const {
+  SizeBindings hints;
+  for (const auto& symbol : sizeSymbols_) hints.emplace(symbol.name, symbol.hint);
+  return hints;
+}
+
+std::string_view Document::sizeExpression(ValueId number) const {
+  const auto it = sizeExpressions_.find(number.index);
+  return it == sizeExpressions_.end() ? std::string_view() : it->second;
+}
+
 std::string Document::displayName(ValueId id) const {
   if (!id) return "None";
   const auto& v = value(id);

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "core/base/string_table.h"
 #include "core/base/tensor_meta.h"
 #include "core/trace/argument.h"
+#include "core/trace/size_expression.h"
 #include "core/trace/symbol.h"
 
 namespace retrograd {
@@ -89,6 +91,14 @@ struct SourceFrame {
 /// Innermost frame last, as Python prints it.
 using SourceStack = std::vector<SourceFrame>;
 
+/// A symbol of a file with dynamic shapes, over which sizes are expressions.
+struct SizeSymbol {
+  std::string name;                       ///< "s77"
+  std::int64_t hint = 1;                  ///< what it is for the inputs at hand
+  std::int64_t least = 0;                 ///< range that the file declares
+  std::optional<std::int64_t> greatest;   ///< none: unbounded
+};
+
 /// Body of a higher-order op (a branch of cond, a no_grad region): ops of the computation that stand under it.
 struct Subgraph {
   std::string name;
@@ -141,6 +151,16 @@ class Document {
   const Subgraph& subgraph(SubgraphId id) const { return subgraphs_[id.index]; }
   Subgraph& subgraph(SubgraphId id) { return subgraphs_[id.index]; }
 
+  /// Size symbols of the file, in order of their first use; empty for a model of fixed shapes.
+  const std::vector<SizeSymbol>& sizeSymbols() const { return sizeSymbols_; }
+  void setSizeSymbols(std::vector<SizeSymbol> symbols) { sizeSymbols_ = std::move(symbols); }
+  /// Hints of all size symbols.
+  SizeBindings sizeHints() const;
+  /// Expression of a number over the size symbols; empty where it is none.
+  std::string_view sizeExpression(ValueId number) const;
+  void setSizeExpression(ValueId number, std::string expression) { sizeExpressions_[number.index] = std::move(expression); }
+
+  std::size_t metaCount() const { return metas_.size(); }
   std::size_t symbolCount() const { return symbols_.size(); }
   std::size_t patternCount() const { return patterns_.size(); }
   std::size_t valueCount() const { return values_.size(); }
@@ -171,6 +191,8 @@ class Document {
   std::vector<BoundSymbol> boundSymbols_;
   std::vector<ValueId> arena_;
   std::vector<Subgraph> subgraphs_;
+  std::vector<SizeSymbol> sizeSymbols_;
+  std::unordered_map<std::int32_t, std::string> sizeExpressions_;
 };
 
 }  // namespace retrograd

@@ -49,6 +49,7 @@ class DocumentWriter {
     Json json = Json::object();
     if (!info_.file.empty()) json["file"] = info_.file;
     if (!info_.torchVersion.empty()) json["torch_version"] = info_.torchVersion;
+    if (!document_.sizeSymbols().empty()) json["sizes"] = sizes();
     json["values"] = values();
     json["traces"] = std::move(list);
     json["notes"] = info_.notes;
@@ -138,8 +139,10 @@ class DocumentWriter {
       case Kind::boolean:
         return a.integer != 0;
       case Kind::integer:
+        if (!a.text.empty()) return {{"symbol", a.text}, {"hint", a.integer}};
         return a.integer;
       case Kind::real:
+        if (!a.text.empty()) return {{"symbol", a.text}, {"hint", number(a.real)}};
         return number(a.real);
       case Kind::complex:
         return {{"complex", {number(a.real), number(a.imaginary)}}};
@@ -251,7 +254,16 @@ class DocumentWriter {
     json["kind"] = isSaved ? "saved" : name(value.kind);
     json["storage"] = idOrNull(value.storage);
     if (meta && !meta->symbols.empty()) json["symbols"] = meta->symbols;
+    if (meta && !meta->strideSymbols.empty()) json["stride_symbols"] = meta->strideSymbols;
+    if (const auto expression = document_.sizeExpression(id); !meta && !expression.empty()) json["symbol"] = expression;
     return json;
+  }
+
+  Json sizes() const {
+    Json list = Json::array();
+    for (const auto& symbol : document_.sizeSymbols())
+      list.push_back({{"symbol", symbol.name}, {"hint", symbol.hint}, {"min", symbol.least}, {"max", symbol.greatest ? Json(*symbol.greatest) : Json()}});
+    return list;
   }
 
   Json problems() const {

@@ -73,9 +73,16 @@ std::string targets(const Document& document, BoundSymbolId op) {
   return returns.size() > 1 ? "(" + names + ")" : names;
 }
 
+/// "s77=4" for a size, else "number".
+std::string numberComment(const Document& document, ValueId value) {
+  const auto expression = document.sizeExpression(value);
+  const auto hint = evaluateSize(expression, document.sizeHints());
+  return hint ? fmt::format("{}={}", expression, *hint) : "number";
+}
+
 std::string typed(const Document& document, ValueId value) {
   const auto& v = document.value(value);
-  return fmt::format("{}: \"{}\"", document.displayName(value), v.meta ? typeComment(document.meta(v.meta)) : "number");
+  return fmt::format("{}: \"{}\"", document.displayName(value), v.meta ? typeComment(document.meta(v.meta)) : numberComment(document, value));
 }
 
 /// `t0: "torch.ops.aten.linear.default"`, or, where the origin is a graph input, `w: "parameter"`.
@@ -171,6 +178,7 @@ class TraceWriter {
     line(0, fmt::format("def {}({}):", name(trace_.kind), joined(trace_.inputs, show)));
     for (std::size_t i = 0; i < trace_.inputs.size(); ++i)
       if (auto v = trace_.inputs[i]) line(1, fmt::format("# {}{}", typed(document_, v), inputComment(v, i)));
+    for (const auto* symbol : sizeSymbolsOf(document_, trace_)) line(1, "# " + printSizeSymbol(*symbol));
     if (!trace_.inputs.empty()) line(0, "");
   }
 
@@ -259,9 +267,9 @@ std::string printArgument(const Document& document, const Argument& argument, st
     case Kind::boolean:
       return argument.integer ? "True" : "False";
     case Kind::integer:
-      return std::to_string(argument.integer);
+      return argument.text.empty() ? std::to_string(argument.integer) : argument.text;
     case Kind::real:
-      return real(argument.real);
+      return argument.text.empty() ? real(argument.real) : argument.text;
     case Kind::complex:
       return fmt::format("complex({}, {})", real(argument.real), real(argument.imaginary));
     case Kind::string:
@@ -282,6 +290,12 @@ std::string printArgument(const Document& document, const Argument& argument, st
       return "[" + joined(argument.items, [&](const Argument& a) { return printArgument(document, a, operands); }) + "]";
   }
   return "?";
+}
+
+std::string printSizeSymbol(const SizeSymbol& symbol) {
+  auto text = fmt::format("{}: {}, symbolic size", symbol.name, symbol.hint);
+  if (symbol.greatest) return text + fmt::format(" in [{}, {}]", symbol.least, *symbol.greatest);
+  return symbol.least > 0 ? text + fmt::format(", at least {}", symbol.least) : text;
 }
 
 std::string printCall(const Document& document, BoundSymbolId op) {

@@ -12,6 +12,9 @@ std::string printComment(const Document& document, BoundSymbolId op);
 /// An argument in Python notation, holes filled with the operands' names.
 std::string printArgument(const Document& document, const Argument& argument, std::span<const ValueId> operands);
 
+/// "s77: 4, symbolic size in [2, 512]"
+std::string printSizeSymbol(const SizeSymbol& symbol);
+
 struct PrintOptions {
   bool del = true;     ///< `del t1, t5` after a value's last use
   bool source = true;  ///< "# file:line: code" where the source line changes

@@ -36,6 +36,11 @@ struct Trace {
   std::vector<PassRecord> history;     ///< oldest first, the parents' records included
 };
 
+/// The size symbols that sizes or literals of the trace mention, in the document's order.
+std::vector<const SizeSymbol*> sizeSymbolsOf(const Document& document, const Trace& trace);
+/// The same for one op: its operands, literals and outputs.
+std::vector<const SizeSymbol*> sizeSymbolsOf(const Document& document, BoundSymbolId op);
+
 /// What an input of the computation is.
 enum class InputKind : std::uint8_t { user, parameter, buffer, constant, token, object };
 struct InputSpec {

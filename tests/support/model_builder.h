@@ -48,6 +48,8 @@ class ModelBuilder {
     Arg(Argument a) : literal(std::move(a)) {}
     Arg(int n) : literal(Argument::ofInt(n)) {}
     Arg(double d) : literal(Argument::ofReal(d)) {}
+    Arg(std::vector<ValueId> list) : values(std::move(list)) {}
+    std::vector<ValueId> values;   ///< a list of tensors
   };
 
   std::vector<ValueId> multi(const std::string& name, std::vector<Arg> arguments, std::size_t outputs, bool gradMode = true, bool listReturn = false) {
@@ -56,7 +58,14 @@ class ModelBuilder {
     CallPattern pattern;
     std::vector<ValueId> operands;
     for (auto& argument : arguments) {
-      if (argument.value) {
+      if (!argument.values.empty()) {
+        std::vector<Argument> holes;
+        for (auto value : argument.values) {
+          holes.push_back(Argument::ofOperand(static_cast<std::int64_t>(operands.size())));
+          operands.push_back(value);
+        }
+        pattern.arguments.push_back(Argument::ofList(std::move(holes)));
+      } else if (argument.value) {
         pattern.arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(operands.size())));
         operands.push_back(argument.value);
       } else {

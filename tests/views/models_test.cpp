@@ -23,6 +23,7 @@ class ModelsTest : public QObject {
 
  private Q_SLOTS:
   void inspectorTellsTheOrigin();
+  void symbolicSizesAreShown();
   void valuesFollowAReport();
   void sliceReadsTheLastTwoDims();
   void elementsOfEveryDtype();
@@ -79,6 +80,32 @@ void ModelsTest::inspectorTellsTheOrigin() {
   QVERIFY(last >= 5);
   model.show(nullptr, {});
   QCOMPARE(model.rowCount(), 0);
+}
+
+void ModelsTest::symbolicSizesAreShown() {
+  const auto plain = openDocument(1);
+  auto document = std::make_shared<Document>(*plain->analysis->document);
+  auto analysis = std::make_shared<Analysis>(*plain->analysis);
+  const auto op = analysis->forward.ops[0];
+  const auto output = document->outputs(op)[0];
+  auto meta = document->meta(document->value(output).meta);
+  meta.symbols.resize(meta.sizes.size());
+  meta.symbols[0] = "2*s7";
+  document->value(output).meta = document->internMeta(meta);
+  auto pattern = document->pattern(document->boundSymbol(op).pattern);
+  pattern.arguments.push_back(Argument::ofInt(12));
+  pattern.arguments.back().text = "s7 + 4";
+  document->boundSymbol(op).pattern = document->internPattern(pattern);
+  document->setSizeSymbols({{"s7", 8, 2, 64}});
+  analysis->document = document;
+  auto open = std::make_shared<OpenDocument>(*plain);
+  open->analysis = analysis;
+  const auto line = lineOf(*document, op, nullptr, true, true).text;
+  QVERIFY2(line.contains(QStringLiteral("s7 + 4)")), qPrintable(line));
+  QVERIFY2(line.contains(QStringLiteral("[2*s7=%1").arg(meta.sizes[0])), qPrintable(line));
+  InspectorModel model;
+  model.show(open, op);
+  QCOMPARE(textOf(model, QStringLiteral("Op"), QStringLiteral("size")), QStringLiteral("s7: 8, symbolic size in [2, 64]"));
 }
 
 void ModelsTest::valuesFollowAReport() {

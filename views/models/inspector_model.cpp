@@ -84,6 +84,7 @@ class InspectorModel::Filler {
     if (bound_.effects & effect::needsData) effects << tr("depends on data");
     if (!bound_.gradMode && bound_.origin.role == Role::none) effects << tr("without gradient");
     if (!effects.isEmpty()) section->add(tr("effects"), effects.join(QStringLiteral(", ")));
+    for (const auto* symbol : sizeSymbolsOf(document_, op_)) section->add(tr("size"), QString::fromStdString(printSizeSymbol(*symbol)));
   }
 
   void valuesSection() {

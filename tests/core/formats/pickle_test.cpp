@@ -59,6 +59,27 @@ TEST(Pickle, readsTensors) {
   EXPECT_EQ(value.tensor.bytes, 16u);
 }
 
+/// What torch.export leaves of a sample whose dimensions it marked as dynamic: a tensor with attributes.
+TEST(Pickle, readsTensorsWithAttributes) {
+  const auto marked = [](const std::string& rebuild, const std::string& type) {
+    return "\x80\x02"
+           "ctorch._tensor\n_rebuild_from_type_v2\n(" +
+           rebuild + type +
+           "((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0"
+           "0X\x03\0\0\0cpuK\x04tQK\0K\x02K\x02\x86K\x02K\x01\x86\x89"
+           "ccollections\nOrderedDict\n)Rt"
+           "}X\x03\0\0\0dimc__builtin__\nset\n]K\0"
+           "a\x85RstR."s;
+  };
+  const std::string v2 = "ctorch._utils\n_rebuild_tensor_v2\n", tensor = "ctorch\nTensor\n";
+  const auto pickle = readCode(marked(v2, tensor));
+  const auto& value = pickle.at(pickle.root);
+  ASSERT_EQ(value.kind, PickleValue::Kind::tensor);
+  EXPECT_EQ(value.tensor.meta.sizes, (std::vector<std::int64_t>{2, 2}));
+  EXPECT_NE(failure(marked(v2, "ctorch\nFloatStorage\n")).find("refuses to create a torch FloatStorage"), std::string::npos);
+  EXPECT_NE(failure(marked("ctorch._utils\n_rebuild_parameter\n", tensor)), "nothing failed");
+}
+
 TEST(Pickle, refusesTensorsBeyondTheirStorage) {
   EXPECT_NE(failure(tensorCode("K\x01K\x02K\x02\x86K\x02K\x01\x86"s)).find("needs 20"), std::string::npos);
   EXPECT_NE(failure(tensorCode("K\0K\x02K\x02\x86K\x02K\x01\x86"s), "short").find("shorter"), std::string::npos);

@@ -15,7 +15,11 @@ TEST(ShortExpression, printsInfix) {
   EXPECT_EQ(pt2::shortExpression("Mul(Integer(2), Symbol('s0', integer=True))"), "2*s0");
   EXPECT_EQ(pt2::shortExpression("Mul(Integer(2), Add(Symbol('s0'), Integer(1)))"), "2*(s0 + 1)");
   EXPECT_EQ(pt2::shortExpression("FloorDiv(Add(Symbol('s0'), Integer(-1)), Integer(2))"), "(s0 - 1)//2");
+  EXPECT_EQ(pt2::shortExpression("Add(Symbol('s0'), Mul(Integer(-1), FloorDiv(Add(Symbol('s0'), Integer(1)), Integer(2))))"), "s0 - ((s0 + 1)//2)");
+  EXPECT_EQ(pt2::shortExpression("Add(Symbol('s0'), FloorDiv(Mul(Integer(-1), Symbol('s0')), Integer(2)))"), "s0 + (-s0)//2");
+  EXPECT_EQ(pt2::shortExpression("Add(Integer(4), Mul(Integer(-1), Symbol('s0'), Symbol('s1')))"), "4 - s0*s1");
   EXPECT_EQ(pt2::shortExpression("Max(Integer(1), Symbol('u0'))"), "Max(1, u0)");
+  EXPECT_EQ(pt2::shortExpression("GreaterThan(Add(Symbol('s0'), Integer(1)), Integer(0))"), "s0 + 1 >= 0");
   EXPECT_EQ(pt2::shortExpression("s0 + 1"), "s0 + 1");
   EXPECT_EQ(pt2::shortExpression("Mul(Integer(2)"), "Mul(Integer(2)");
 }

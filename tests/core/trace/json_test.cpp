@@ -61,6 +61,26 @@ TEST(TraceJson, savedActivationsHaveTheirOwnKind) {
   EXPECT_EQ(json["notes"][0], "a note");
 }
 
+TEST(TraceJson, symbolicSizesKeepTheirNumbers) {
+  Builder b;
+  const auto x = b.input("x", {8, 3});
+  auto meta = b.document.meta(b.document.value(x).meta);
+  meta.symbols = {"2*s0", ""};
+  meta.strideSymbols = {"", "s0"};
+  b.document.value(x).meta = b.document.internMeta(meta);
+  b.document.setSizeSymbols({{"s0", 4, 2, 512}, {"s1", 3, 0, {}}});
+  auto size = Argument::ofInt(16);
+  size.text = "4*s0";
+  b.bind(b.symbol("aten.foo.default", 2), CallPattern{{Argument::ofOperand(0), Argument::ofList({size, Argument::ofInt(3)})}, {}, 1, {}}, {x}, {});
+  const Trace* traces[] = {&b.trace};
+  const auto json = traceDocument(b.document, traces);
+  EXPECT_EQ(json["sizes"], Json::parse(R"([{"symbol": "s0", "hint": 4, "min": 2, "max": 512}, {"symbol": "s1", "hint": 3, "min": 0, "max": null}])"));
+  EXPECT_EQ(json["values"]["0"]["shape"], Json::parse("[8, 3]"));
+  EXPECT_EQ(json["values"]["0"]["symbols"], Json::parse(R"(["2*s0", ""])"));
+  EXPECT_EQ(json["values"]["0"]["stride_symbols"], Json::parse(R"(["", "s0"])"));
+  EXPECT_EQ(json["traces"]["computation"]["ops"][0]["args"], Json::parse(R"([{"value": 0}, [{"symbol": "4*s0", "hint": 16}, 3]])"));
+}
+
 TEST(TraceJson, textThatIsNoUtf8IsReplaced) { EXPECT_NO_THROW(EXPECT_FALSE(dumpJson(Json("\xff\xfe")).empty())); }
 
 }  // namespace

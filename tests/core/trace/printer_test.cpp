@@ -69,6 +69,41 @@ TEST(Printer, literalsAreWrittenAsPythonWritesThem) {
   EXPECT_EQ(print(Argument::ofList({Argument::ofInt(1), Argument::ofInt(-1)})), "[1, -1]");
 }
 
+TEST(Printer, symbolicSizesAreWrittenAsTheirExpressions) {
+  Builder b;
+  auto meta = b.document.meta(b.meta({8, 3}));
+  meta.symbols = {"2*s0", ""};
+  Value x;
+  x.name = b.document.intern("x");
+  x.kind = ValueKind::input;
+  x.meta = b.document.internMeta(meta);
+  x.storage = b.document.addStorage(96, {}, true);
+  b.trace.inputs = {b.document.addValue(x)};
+  Value n;
+  n.name = b.document.intern("n");
+  n.kind = ValueKind::input;
+  b.trace.inputs.push_back(b.document.addValue(n));
+  b.document.setSizeExpression(b.trace.inputs[1], "s0 + 1");
+  b.document.setSizeSymbols({{"s9", 5, 0, {}}, {"s0", 4, 2, 512}, {"s1", 7, 2, {}}});
+  auto size = Argument::ofInt(28), one = Argument::ofReal(0.25);
+  size.text = "s0*s1";
+  one.text = "1/s0";
+  const CallPattern p{{Argument::ofOperand(0), Argument::ofList({size, Argument::ofInt(-1)}), one}, {}, 1, {}};
+  b.bind(b.symbol("aten.foo.default", 3), p, {b.trace.inputs[0]}, {b.value({28})});
+  EXPECT_EQ(printTrace(b.document, b.trace), R"(import torch
+
+def computation(x, n):
+    # x: "cpu f32[2*s0=8, 3]"
+    # n: "s0 + 1=5"
+    # s0: 4, symbolic size in [2, 512]
+    # s1: 7, symbolic size, at least 2
+
+    t2 = torch.ops.aten.foo.default(x, [s0*s1, -1], 1/s0)  # t2: "cpu f32[28]"
+    del t2
+    return ()
+)");
+}
+
 TEST(Printer, defaultsAreLeftOutAndKeywordsNamed) {
   Builder b;
   const auto x = b.input("x", {2});
