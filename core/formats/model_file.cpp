@@ -1,5 +1,6 @@
 #include "core/formats/model_file.h"
 
+#include <chrono>
 #include <new>
 
 #include "core/base/error.h"
@@ -15,7 +16,9 @@ ModelFile readVerified(const std::string& path, const SymbolLookup& lookup, cons
   const auto archive = Archive::open(bytes, path, progress);
   if (findModelRecord(*archive).empty()) throw Error(ErrorCode::badInput, describeForeignArchive(*archive), path);
   try {
-    return readPt2(archive, lookup, progress);
+    auto file = readPt2(archive, lookup, progress);
+    file.identity = identityOf(bytes);
+    return file;
   } catch (const Error& e) {
     throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);
   }
@@ -25,7 +28,10 @@ ModelFile readVerified(const std::string& path, const SymbolLookup& lookup, cons
 
 ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
   try {
-    return readVerified(path, lookup, progress);
+    const auto start = std::chrono::steady_clock::now();
+    auto file = readVerified(path, lookup, progress);
+    file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return file;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::badInput, "does not fit into memory", path);
   }

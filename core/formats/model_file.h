@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/formats/file_identity.h"
 #include "core/trace/tensor_data.h"
 #include "core/trace/trace.h"
 
@@ -12,6 +13,8 @@ namespace retrograd {
 /// What was read from a file: the computation with its weights, nothing derived yet.
 struct ModelFile {
   std::string path;
+  FileIdentity identity;                    ///< of that file when it was read
+  double seconds = 0;                       ///< it took to read
   std::string torchVersion;                 ///< that wrote the file, as the file says
   std::shared_ptr<Document> document;
   Computation computation;
