@@ -38,6 +38,7 @@ class StringTable {
     }
   }
 
+  std::size_t size() const { return strings_.size(); }
   bool contains(std::string_view text) const { return index_.contains(text); }
   std::string_view text(StringId id) const { return id ? std::string_view(strings_[static_cast<std::size_t>(id.index)]) : std::string_view(); }
 

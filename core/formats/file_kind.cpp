@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/error.h"
+#include "core/formats/session_records.h"
+
 namespace retrograd {
 namespace {
 
@@ -67,6 +70,8 @@ std::string describeForeignFile(const ByteRegion& bytes) {
 
 std::string describeForeignArchive(const Archive& archive) {
   const auto has = [&](std::string_view name) { return archive.has(name); };
+  if (has(session::sessionRecord) && has(session::tracesRecord))
+    return "This is a session of Retrograd, not a model file; it opens like one where a model is asked for.";
   if (has("serialized_exported_program.json"))
     return "This is a torch.export archive in the older layout of PyTorch 2.1 to 2.7. Convert it in the PyTorch that wrote it:\n"
            "    program = torch.export.load(\"old.pt2\")\n"
@@ -86,6 +91,30 @@ std::string describeForeignArchive(const Archive& archive) {
   if (has("saved_model.pb") || has("config.json"))
     return make("This is a zip archive of another program's model (Keras, perhaps), not a PyTorch program.");
   return make("This is a zip archive without models/*.json: no exported PyTorch program is inside.");
+}
+
+bool looksLikeSessionFile(const ByteRegion& bytes) {
+  if (!looksLikeZip(bytes.span())) return false;
+  constexpr std::size_t nameAt = 30;  // in a local header
+  if (bytes.text().substr(nameAt, 64).starts_with(std::string(session::typeRecord) + std::string(session::mediaType))) return true;
+  // Packed again by another program, in an order of its own.
+  try {
+    const auto entries = readZipDirectory(bytes.span());
+    const auto has = [&](std::string_view name) {
+      return std::any_of(entries.begin(), entries.end(), [&](const ZipEntry& entry) { return entry.name == name; });
+    };
+    return has(session::sessionRecord) && has(session::tracesRecord);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool isSessionFile(const std::string& path) {
+  try {
+    return looksLikeSessionFile(mapFile(path));
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace retrograd

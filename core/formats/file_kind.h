@@ -12,4 +12,9 @@ std::string describeForeignFile(const ByteRegion& bytes);
 /// The same for a zip archive without a graph: TorchScript, a state dict, an AOTInductor package, an older torch.export layout.
 std::string describeForeignArchive(const Archive& archive);
 
+/// Whether these are the bytes of a session file (session_file.h), by what is in them; cheap, nothing is verified.
+bool looksLikeSessionFile(const ByteRegion& bytes);
+/// The same of a file; false where it cannot be read.
+bool isSessionFile(const std::string& path);
+
 }  // namespace retrograd

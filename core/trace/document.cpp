@@ -13,6 +13,7 @@ std::size_t hashOf(const TensorMeta& m) {
   for (auto s : m.sizes) mix(seed, static_cast<std::size_t>(s));
   for (auto s : m.strides) mix(seed, static_cast<std::size_t>(s));
   mix(seed, static_cast<std::size_t>(m.offset));
+  for (const auto& s : m.symbols) mix(seed, std::hash<std::string>()(s));
   return seed;
 }
 
@@ -21,6 +22,8 @@ std::size_t hashOf(const SourceStack& stack) {
   for (const auto& f : stack) {
     mix(seed, std::hash<std::string>()(f.file));
     mix(seed, static_cast<std::size_t>(f.line));
+    mix(seed, std::hash<std::string>()(f.function));
+    mix(seed, std::hash<std::string>()(f.code));
   }
   return seed;
 }

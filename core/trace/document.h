@@ -160,12 +160,15 @@ class Document {
   std::string_view sizeExpression(ValueId number) const;
   void setSizeExpression(ValueId number, std::string expression) { sizeExpressions_[number.index] = std::move(expression); }
 
+  std::size_t stringCount() const { return strings_.size(); }
   std::size_t metaCount() const { return metas_.size(); }
   std::size_t symbolCount() const { return symbols_.size(); }
   std::size_t patternCount() const { return patterns_.size(); }
+  std::size_t sourceCount() const { return sources_.size(); }
   std::size_t valueCount() const { return values_.size(); }
   std::size_t storageCount() const { return storages_.size(); }
   std::size_t boundSymbolCount() const { return boundSymbols_.size(); }
+  std::size_t subgraphCount() const { return subgraphs_.size(); }
 
   /// `base`, or where that names something already, `base_1`, `base_2`, ...: names never clash (A30).
   StringId internUnique(const std::string& base) { return strings_.internUnique(base); }

@@ -69,7 +69,7 @@ inline Symbol parseSymbol(const std::string& name, const std::string& schema) {
   return symbol;
 }
 
-/// The ops of the models kept with the tests.
+/// The ops of the models and sessions kept with the tests.
 inline std::optional<Symbol> stubLookup(std::string_view name) {
   static const std::map<std::string, std::string, std::less<>> schemas{
       {"aten.linear.default", "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"},
@@ -108,6 +108,25 @@ inline std::optional<Symbol> stubLookup(std::string_view name) {
        "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
        "pin_memory=None) "
        "-> Tensor"},
+      // of derived traces
+      {"aten.div.Tensor", "aten::div.Tensor(Tensor self, Tensor other) -> Tensor"},
+      {"aten.eq.Scalar", "aten::eq.Scalar(Tensor self, Scalar other) -> Tensor"},
+      {"aten.masked_fill_.Scalar", "aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)"},
+      {"aten.mean.default", "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"},
+      {"aten.mm.default", "aten::mm(Tensor self, Tensor mat2) -> Tensor"},
+      {"aten.mul.Scalar", "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor"},
+      {"aten.mul.Tensor", "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor"},
+      {"aten.neg.default", "aten::neg(Tensor self) -> Tensor"},
+      {"aten.new_zeros.default",
+       "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+       "device=None, bool? pin_memory=None) -> Tensor"},
+      {"aten.scatter.src", "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"},
+      {"aten.sub.Tensor", "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"},
+      {"aten.t.default", "aten::t(Tensor(a) self) -> Tensor(a)"},
+      {"aten.tanh_backward.default", "aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor"},
+      {"aten.threshold_backward.default", "aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor"},
+      {"aten.unsqueeze.default", "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"},
+      {"aten.view.default", "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"},
   };
   const auto it = schemas.find(name);
   return it == schemas.end() ? std::nullopt : std::optional(parseSymbol(it->first, it->second));
