@@ -122,6 +122,7 @@ ValueId JointBuilder::makeValue(const RuleLocal& local, std::vector<StorageId>& 
     taken_[static_cast<std::size_t>(preferred.index)] = 1;
     if (free && known.meta && local.meta && sameShape(document_.meta(known.meta), document_.meta(local.meta))) {
       known.storage = value.storage;
+      known.requiresGrad = false;  // as an earlier derivation on this document, for other inputs, may have left it
       id = preferred;
     } else {
       if (known.name) value.name = document_.internUnique(std::string(document_.text(known.name)));

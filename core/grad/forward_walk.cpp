@@ -9,9 +9,11 @@ JointBuilder::JointBuilder(Document& document, const Computation& computation, c
     : document_(document), computation_(computation), options_(options), cache_(cache), progress_(progress) {
   bindings_.resize(document_.valueCount());
   taken_.resize(document_.valueCount());
-  // Aliases are only followed where something is written: most computations write nothing.
-  for (std::size_t i = 0; i < document_.boundSymbolCount(); ++i)
-    tracksAliases_ |= document_.symbol(document_.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i))).symbol).isMutable;
+  // Aliases are only followed where something is written: most computations write nothing. What an earlier derivation left counts not.
+  for (std::size_t i = 0; i < document_.boundSymbolCount(); ++i) {
+    const auto& bound = document_.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i)));
+    tracksAliases_ |= bound.origin.role == Role::none && document_.symbol(bound.symbol).isMutable;
+  }
 }
 
 JointResult JointBuilder::build() {
