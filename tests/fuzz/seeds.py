@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Seed corpora of the fuzz targets: seeds.py TARGET OUT FOLDER... writes what the target takes, made of the files below the folders.
+"""Seed corpora of the fuzz targets: seeds.py TARGET OUT FOLDER... writes what the target takes, made of the files below the folders,
+and beside it OUT.dict, the words that stand in quotes in them.
 
 A target that has no function here starts from the files of tests/fuzz/seeds/TARGET, or from nothing.
 """
 import hashlib
 import io
 import pathlib
+import re
 import sys
 import zipfile
 
@@ -46,9 +48,26 @@ def pickle(folders):
             yield from (archive.read(entry) for entry in archive.infolist() if entry.filename.endswith("data.pkl"))
 
 
+SESSION_RECORDS = """session model document/strings document/metas document/symbols document/patterns document/sources document/subgraphs
+    document/storages document/values document/terms document/ops computation traces analysis values""".split()
+
+
+def session(folders):
+    for content in files(folders, ".retrograd"):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = set(archive.namelist())
+            records = (name + ".json" for name in SESSION_RECORDS)
+            yield b"\0".join(archive.read(record) if record in names else b'{"tensors":[],"numbers":[]}' for record in records)
+
+
 def kept(target):
     folder = pathlib.Path(__file__).parent / "seeds" / target
     return [path.read_bytes() for path in sorted(folder.iterdir())] if folder.is_dir() else []
+
+
+def dictionary(seeds):
+    words = {word for seed in seeds for word in re.findall(rb'"[A-Za-z_][A-Za-z0-9_.]{1,30}"', seed)}
+    return "".join('"\\"{}\\""\n'.format(word[1:-1].decode()) for word in sorted(words)[:2000])
 
 
 def main(target, out, *folders):
@@ -59,6 +78,7 @@ def main(target, out, *folders):
     for seed in seeds:
         if len(seed) <= LARGEST:
             (out / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
+    pathlib.Path(f"{out}.dict").write_text(dictionary(seeds))
     print(f"{target}: {len(list(out.iterdir()))} seeds")
 
 
