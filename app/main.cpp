@@ -47,11 +47,11 @@ int openWindow(int& argc, char** argv, const std::vector<std::string>& files, st
 }
 
 int start(int argc, char** argv) {
-  CLI::App app{"Retrograd: a debugger for autograd. Opens .pt2 files in its window; the subcommands need no display."};
+  CLI::App app{"Retrograd: a debugger for autograd. Opens .pt2 files and .retrograd sessions in its window; the subcommands need no display."};
   app.name("retrograd");
   app.footer("Exit codes: 0 all well, 1 a check failed, 2 bad input or use.");
   std::vector<std::string> files;
-  app.add_option("files", files, ".pt2 files to open in the window");
+  app.add_option("files", files, "files to open in the window");
   app.require_subcommand(0, 1);
   std::map<const CLI::App*, cli::Run> runs;
   for (const auto& command : cli::commands()) {

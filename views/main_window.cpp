@@ -19,7 +19,7 @@
 namespace retrograd::views {
 namespace {
 
-const QString archiveFilter = QStringLiteral("torch.export archives (*.pt2);;All files (*)");
+const QString archiveFilter = QStringLiteral("Models and sessions (*.pt2 *.retrograd);;All files (*)");
 
 }  // namespace
 

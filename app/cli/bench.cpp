@@ -1,5 +1,4 @@
 #include "core/checking/bench.h"
-#include "core/checking/curve.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +6,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "core/checking/curve.h"
 #include "core/trace/json.h"
 
 namespace retrograd::cli {
@@ -34,8 +34,15 @@ void print(const std::vector<CurvePoint>& curve) {
                point.backward * 1e3, point.peakBytes);
 }
 
-int runCurve(const BenchArguments& arguments, const AnalysisOptions& options, const Progress& progress) {
-  const auto curve = budgetCurve(arguments.file, options, arguments.curve, arguments.repeat, progress);
+int runCurve(const BenchArguments& arguments, const Progress& progress) {
+  const auto openPartitioned = [&](PartitionOptions::Kind kind, std::optional<std::int64_t> budget) {
+    auto input = arguments.input;
+    auto& partition = input.partition ? *input.partition : input.partition.emplace();
+    partition.kind = kind;
+    partition.budget = budget;
+    return open(arguments.file, input, progress);
+  };
+  const auto curve = budgetCurve(openPartitioned, arguments.curve, arguments.repeat, progress);
   if (arguments.format == "json")
     fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"file", arguments.file}, {"budget_curve", toJson(curve)}}, 1));
   else
@@ -45,16 +52,15 @@ int runCurve(const BenchArguments& arguments, const AnalysisOptions& options, co
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
-  app.add_option("file", arguments->file, "a .pt2 archive")->required();
+  app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session")->required();
   app.add_option("--repeat", arguments->repeat, "repeats the medians are taken over")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--budget-curve", arguments->curve, "in place of the report: bytes saved against time recomputed, at this many budgets")
       ->check(CLI::Range(2, 1000));
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) {
-    const auto file = readFile(arguments->file, progress);
-    if (arguments->curve) return runCurve(*arguments, arguments->input.forFile(file), progress);
-    const auto report = bench(arguments->file, arguments->input.forFile(file), arguments->repeat, progress);
+    if (arguments->curve) return runCurve(*arguments, progress);
+    const auto report = bench([&] { return open(arguments->file, arguments->input, progress); }, arguments->repeat, progress);
     if (arguments->format == "json")
       fmt::print("{}\n", dumpJson(toJson(report), 1));
     else

@@ -86,7 +86,7 @@ int checkAll(const CheckArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<CheckArguments>();
-  auto* file = app.add_option("file", arguments->file, "a .pt2 archive");
+  auto* file = app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session");
   auto* suite = app.add_option("--suite", arguments->suite, "folder: every .pt2 under it is a case");
   file->excludes(suite);
   app.add_option("--reference", arguments->check.reference, "safetensors file with in.*, cot.*, out.*, grad.in.*, grad.p.*, mut.*");

@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "core/debug/compare_runs.h"
+#include "core/debug/session_file.h"
 #include "core/trace/json.h"
 
 namespace retrograd::cli {
@@ -34,7 +35,9 @@ void printRow(const Document& document, const RunDifference& row, const char* ma
 
 /// B on what A ran on, unless told otherwise, so that only what is asked about differs.
 std::shared_ptr<const Analysis> openB(const CompareArguments& arguments, const Analysis& a, const Progress& progress) {
-  auto file = readFile(arguments.b.empty() ? arguments.a : arguments.b, progress);
+  const auto& path = arguments.b.empty() ? arguments.a : arguments.b;
+  requireFile(path);
+  auto file = readModel(path, progress);
   auto options = arguments.input.forFile(file);
   options.inDouble = arguments.doubleB;
   options.seed = arguments.seedB.value_or(a.seed);
@@ -72,7 +75,7 @@ int run(const CompareArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<CompareArguments>();
-  app.add_option("a", arguments->a, "a model file")->required();
+  app.add_option("a", arguments->a, "a model file or a session")->required();
   app.add_option("b", arguments->b, "another (default: the same one)");
   app.add_option("--tolerance", arguments->tolerance, "relative difference at which two values part")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_flag("--double", arguments->doubleB, "run the second in double precision");

@@ -61,7 +61,7 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<DebugArguments>();
-  app.add_option("file", arguments->file, "a .pt2 archive")->required();
+  app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session")->required();
   app.add_option("--script", arguments->script, "file with one command a line (default: standard input)");
   app.add_option("-c,--command", arguments->commands, "a command; repeatable")->allow_extra_args(false);
   app.add_flag("--keep-going", arguments->keepGoing, "go on after a command that failed");

@@ -8,19 +8,27 @@
 
 #include "core/checking/reference.h"
 #include "core/checking/threads.h"
+#include "core/debug/session_file.h"
+#include "core/formats/file_kind.h"
 #include "core/grad/library.h"
 #include "core/tracing/op_table.h"
 
 namespace retrograd::cli {
 
-void addPartition(CLI::App& app, PartitionOptions& partition) {
+void addPartition(CLI::App& app, std::optional<PartitionOptions>& partition) {
   static const std::map<std::string, PartitionOptions::Kind> kinds{{"default", PartitionOptions::defaultKind}, {"min-cut", PartitionOptions::minCut}};
+  const auto asked = [&partition]() -> PartitionOptions& { return partition ? *partition : partition.emplace(); };
   app.add_option_function<std::string>(
-         "--partition", [&partition](const std::string& kind) { partition.kind = kinds.at(kind); },
+         "--partition", [asked](const std::string& kind) { asked().kind = kinds.at(kind); },
          "what to save for backward: what the formulas ask for (default), or the fewest bytes (min-cut)")
       ->check(CLI::IsMember({"default", "min-cut"}));
-  app.add_option("--budget", partition.budget, "bytes that may be saved for backward; recomputes as little as that takes")->check(CLI::NonNegativeNumber);
-  app.add_option("--recompute", partition.recompute, "recompute in the backward: all, a module's path, or #OP (name or id); repeatable")
+  app.add_option_function<std::int64_t>(
+         "--budget", [asked](std::int64_t bytes) { asked().budget = bytes; },
+         "bytes that may be saved for backward; recomputes as little as that takes")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option_function<std::vector<std::string>>(
+         "--recompute", [asked](const std::vector<std::string>& marks) { asked().recompute = marks; },
+         "recompute in the backward: all, a module's path, or #OP (name or id); repeatable")
       ->allow_extra_args(false);
 }
 
@@ -36,7 +44,7 @@ void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules) {
       ->allow_extra_args(false);
 }
 
-void addOrder(CLI::App& app, int& order, TraceKind& again) {
+void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again) {
   app.add_option("--order", order, "2: gradients of gradients, the joint trace differentiated again; 3 and up likewise")->check(CLI::Range(1, 4));
   app.add_option_function<std::string>(
          "--again", [&again](const std::string& kind) { again = kind == "joint" ? TraceKind::joint : TraceKind::backward; },
@@ -57,14 +65,13 @@ void InputOptions::addTo(CLI::App& app) {
 }
 
 AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
-  setThreads(threads);
   AnalysisOptions options;
   if (!inputs.empty()) options = optionsFor(readReference(inputs), file);
-  if (seed != 0 || inputs.empty()) options.seed = seed;
+  if (seed) options.seed = *seed;
   options.exactCotangents = false;
-  options.partition = partition;
+  options.partition = partition.value_or(PartitionOptions());
   options.rules = rules;
-  options.order = order;
+  options.order = order.value_or(1);
   options.again = again;
   if (gradInputs) {
     options.gradInputs = *gradInputs;
@@ -73,19 +80,29 @@ AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
   return options;
 }
 
+AnalysisOptions InputOptions::forSession(const Analysis& stored) const {
+  const auto asked = forFile(stored.file);
+  auto options = overlaid(stored, asked);
+  if (seed) options.seed = *seed;  // the default can be asked for, too
+  if (partition) options.partition = *partition;
+  if (order) options.order = *order;
+  return options;
+}
+
 void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
-  if (std::filesystem::is_directory(path, ignored)) throw Error(ErrorCode::badUse, "is a folder, not a .pt2 file", path);
-}
-
-ModelFile readFile(const std::string& path, const Progress& progress) {
-  requireFile(path);
-  return readModelFile(path, lookupSymbol, progress);
+  if (std::filesystem::is_directory(path, ignored)) throw Error(ErrorCode::badUse, "is a folder, not a file", path);
 }
 
 std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress) {
-  auto file = readFile(path, progress);
+  requireFile(path);
+  setThreads(options.threads);
+  if (isSessionFile(path)) {
+    auto stored = loadSession(path, progress, options.rules);
+    return options.given() ? deriveAnew(*stored, options.forSession(*stored), progress) : stored;
+  }
+  auto file = readModelFile(path, lookupSymbol, progress);
   const auto analysisOptions = options.forFile(file);
   return analyse(std::move(file), analysisOptions, progress);
 }

@@ -11,37 +11,40 @@
 namespace retrograd::cli {
 
 /// "--partition default|min-cut", "--budget BYTES", "--recompute all|MODULE|#OP": what is saved for backward.
-void addPartition(CLI::App& app, PartitionOptions& partition);
+void addPartition(CLI::App& app, std::optional<PartitionOptions>& partition);
 
 /// "--library FILE", repeatable: ops and gradient rules of the user's own, loaded as soon as the command line is read.
 void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules);
 
 /// "--order N", "--again joint|backward": gradients of gradients.
-void addOrder(CLI::App& app, int& order, TraceKind& again);
+void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again);
 
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
   std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
   std::optional<std::vector<std::string>> gradInputs;
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed;
   int threads = 0;
-  int order = 1;
+  std::optional<int> order;
   TraceKind again = TraceKind::joint;
-  PartitionOptions partition;
+  std::optional<PartitionOptions> partition;
   std::shared_ptr<const RuleRegistry> rules;
 
   void addTo(CLI::App& app);
-  /// Applies `threads` and gives what to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.
+  /// Whether anything is asked for that a session file may hold otherwise.
+  bool given() const { return !inputs.empty() || gradInputs || seed || partition || order; }
+  /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.
   AnalysisOptions forFile(const ModelFile& file) const;
+  /// The same for a session file's model: what is not given stays as it was saved.
+  AnalysisOptions forSession(const Analysis& stored) const;
 };
 
 /// Throws Error(badUse) where there is no such file.
 void requireFile(const std::string& path);
 
-/// Reads the file named on the command line. Throws Error(badUse) where there is no such file, else as readModelFile.
-ModelFile readFile(const std::string& path, const Progress& progress);
-
-/// Reads and derives. Throws as readFile and analyse.
+/// Opens the file named on the command line: a model is read and derived, a session file opens as it was saved or, where options are
+/// given, is derived anew with these, which a note says. Throws Error(badUse) where there is no such file, else as readModelFile,
+/// loadSession and analyse.
 std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress);
 
 /// Writes notes and problems to standard error; true where one is an error.

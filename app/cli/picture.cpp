@@ -12,7 +12,7 @@ namespace {
 Run setup(CLI::App& app) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
   auto dark = std::make_shared<bool>(false);
-  app.add_option("file", paths->first, "a .pt2 archive")->required();
+  app.add_option("file", paths->first, "a .pt2 archive or a .retrograd session")->required();
   app.add_option("picture", paths->second, "PNG file to write")->required();
   app.add_flag("--dark", *dark, "in the dark theme");
   return [paths, dark](const Progress&) {

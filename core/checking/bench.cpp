@@ -66,15 +66,15 @@ void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, 
 
 }  // namespace
 
-BenchReport bench(const std::string& path, const AnalysisOptions& options, int repeat, const Progress& progress) {
+BenchReport bench(const std::function<std::shared_ptr<const Analysis>()>& open, int repeat, const Progress& progress) {
   Samples samples;
   BenchReport report;
   std::shared_ptr<const Analysis> analysis;
   for (int i = 0; i < repeat; ++i) {
     progress.check();
     analysis.reset();  // two at once would count double in the process's memory
-    analysis = openModel(path, options, progress);
-    if (!analysis->derived()) throw Error(ErrorCode::execution, "the backward could not be derived", path);
+    analysis = open();
+    if (!analysis->derived()) throw Error(ErrorCode::execution, "the backward could not be derived", analysis->file.path);
     samples.read.push_back(analysis->times.read);
     samples.trace.push_back(analysis->times.trace);
     runOnce(analysis, samples, report, progress);

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -23,9 +24,9 @@ struct BenchReport {
   std::vector<std::pair<std::string, double>> seconds() const;
 };
 
-/// Reads, derives and runs a file `repeat` times, the rule cache emptied before each cold joint, and LibTorch's eager forward and
-/// backward on the same inputs. Throws as openModel and Session.
-BenchReport bench(const std::string& path, const AnalysisOptions& options, int repeat, const Progress& progress = {});
+/// Opens (`open`) and runs a file `repeat` times, derives it with an empty and a warm rule cache, and runs LibTorch's eager forward and
+/// backward on the same inputs. Throws as `open` and Session.
+BenchReport bench(const std::function<std::shared_ptr<const Analysis>()>& open, int repeat, const Progress& progress = {});
 
 /// docs/bench.schema.json
 nlohmann::ordered_json toJson(const BenchReport& report);

@@ -13,6 +13,8 @@
 #include "core/debug/higher_order.h"
 #include "core/debug/joint_run.h"
 #include "core/debug/session.h"
+#include "core/debug/session_file.h"
+#include "core/formats/file_kind.h"
 #include "core/tracing/op_table.h"
 
 namespace retrograd {
@@ -318,18 +320,19 @@ class Check {
   }
 
   CheckReport run() {
-    auto file = readModelFile(path_, lookupSymbol, progress_);
+    if (isSessionFile(path_)) stored_ = loadSession(path_, progress_, options_.rules);
+    auto file = stored_ ? stored_->file : readModelFile(path_, lookupSymbol, progress_);
     if (const auto unknown = errorsOf(file.problems); !unknown.empty()) {
       report_.unknownOps = true;
       return skip(unknown);
     }
     if (file.computation.outputs.empty()) return skip("the file holds nothing to check: it has no outputs");
-    const auto analysis = analyseAs(std::move(file), false);
+    const auto analysis = stored_ ? analyseStored(false) : analyseFile(std::move(file), false);
     if (!analysis->derived())
       throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
     count(*analysis);
     compareAll(analysis);
-    if (reference_ && reference_->inDouble && options_.deterministic && options_.order == 1) compareInDouble(*analysis);
+    if (reference_ && reference_->inDouble && options_.deterministic && !analysis->differentiated) compareInDouble(*analysis);
     if (report_.originsMissing > 0) {
       report_.status = CheckStatus::fail;
       if (report_.reason.empty()) report_.reason = fmt::format("{} ops have no origin", report_.originsMissing);
@@ -344,16 +347,31 @@ class Check {
     return std::move(report_);
   }
 
-  std::shared_ptr<const Analysis> analyseAs(ModelFile file, bool inDouble) {
-    AnalysisOptions options = reference_ ? optionsFor(*reference_, file) : AnalysisOptions();
+  AnalysisOptions optionsFor(const ModelFile& file, bool inDouble) const {
+    AnalysisOptions options = reference_ ? retrograd::optionsFor(*reference_, file) : AnalysisOptions();
     if (options_.seed) options.seed = *options_.seed;
     if (options_.gradInputs) options.gradInputs = options_.gradInputs;
     options.inDouble = inDouble;
-    options.partition = options_.partition;
+    options.partition = options_.partition.value_or(PartitionOptions());
     options.rules = options_.rules;
-    options.order = options_.order;
+    options.order = options_.order.value_or(1);
     options.again = options_.again;
+    return options;
+  }
+
+  std::shared_ptr<const Analysis> analyseFile(ModelFile file, bool inDouble) {
+    const auto options = optionsFor(file, inDouble);
     return analyse(std::move(file), options, progress_);
+  }
+
+  /// The session as it was saved, unless something else is asked for.
+  std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
+    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order) return stored_;
+    auto options = overlaid(*stored_, optionsFor(stored_->file, inDouble));
+    if (options_.seed) options.seed = *options_.seed;
+    if (options_.partition) options.partition = *options_.partition;
+    if (options_.order) options.order = *options_.order;
+    return deriveAnew(*stored_, options, progress_);
   }
 
   void count(const Analysis& analysis) {
@@ -373,8 +391,8 @@ class Check {
     progress_.check();
     compareWithLibTorch(*analysis, run, tolerances);
     progress_.check();
-    if (analysis->differentiated && options_.again == TraceKind::joint && options_.order == 2) compareWithLibTorch(*analysis, run, tolerances, runEagerTwice);
-    if (!reference_ || options_.order > 1) return;
+    if (orderOf(*analysis) == 2 && differentiatedKind(*analysis) == TraceKind::joint) compareWithLibTorch(*analysis, run, tolerances, runEagerTwice);
+    if (!reference_ || analysis->differentiated) return;
     ReferenceComparison comparison(*analysis, run, options_.deterministic, false, "");
     judge(report_, comparison.compare(reference_->expected), tolerances);
     report_.notes.insert(report_.notes.end(), comparison.notes().begin(), comparison.notes().end());
@@ -394,7 +412,7 @@ class Check {
   }
 
   void compareInDouble(const Analysis& asWritten) {
-    const auto analysis = analyseAs(readModelFile(path_, lookupSymbol, progress_), true);
+    const auto analysis = stored_ ? analyseStored(true) : analyseFile(readModelFile(path_, lookupSymbol, progress_), true);
     if (!analysis->derived()) throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
     const auto run = runSession(analysis, progress_);
     const auto tolerance = options_.tolerance.value_or(doubleTolerance);
@@ -412,6 +430,7 @@ class Check {
   const CheckOptions& options_;
   const Progress& progress_;
   std::optional<Reference> reference_;
+  std::shared_ptr<const Analysis> stored_;  // where the file is a session
   CheckReport report_;
 };
 

@@ -23,9 +23,9 @@ struct CheckOptions {
   bool deterministic = true;                       ///< false: against the reference only what does not depend on the draw
   std::optional<std::uint64_t> seed;               ///< in place of the reference's
   std::optional<std::vector<std::string>> gradInputs;
-  int order = 1;                                   ///< 2 and up: gradients of gradients, which no reference holds
+  std::optional<int> order;                        ///< 2 and up: gradients of gradients, which no reference holds
   TraceKind again = TraceKind::joint;
-  PartitionOptions partition;
+  std::optional<PartitionOptions> partition;       ///< absent: the default, or what a session file was saved with
   std::shared_ptr<const RuleRegistry> rules;       ///< registered gradient rules; may be null
 };
 
@@ -48,7 +48,7 @@ struct CheckReport {
   bool unknownOps = false;  ///< the reason of the skip: ops LibTorch does not have
 };
 
-/// Runs forward and backward of a file and compares: with the reference (in double once more where it has f64/), with the joint
+/// Runs forward and backward of a file, or of a session file as it was saved, and compares: with the reference (in double once more where it has f64/), with the joint
 /// trace bit for bit, with LibTorch's own autograd; counts ops without an origin. Tolerances: `options.tolerance`, else 2e-2 where
 /// bfloat16 or float16 is computed in, 1e-9 where all is float64, else max(1e-5, 20 * noise), 1e-4 without noise.
 /// Throws Error where the file or the reference can't be read, and for a derivation or a run that fails.

@@ -4,22 +4,17 @@
 
 namespace retrograd {
 
-std::vector<CurvePoint> budgetCurve(const std::string& path, const AnalysisOptions& options, int points, int repeat, const Progress& progress) {
-  auto one = options;
-  const auto saved = [&](PartitionOptions::Kind kind) {
-    one.partition.kind = kind;
-    one.partition.budget.reset();
-    return bench(path, one, 1, progress).savedStorageBytes;
+std::vector<CurvePoint> budgetCurve(const OpenPartitioned& open, int points, int repeat, const Progress& progress) {
+  const auto measure = [&](PartitionOptions::Kind kind, std::optional<std::int64_t> budget, int times) {
+    return bench([&] { return open(kind, budget); }, times, progress);
   };
-  const auto most = saved(PartitionOptions::defaultKind), least = saved(PartitionOptions::minCut);
+  const auto most = measure(PartitionOptions::defaultKind, {}, 1).savedStorageBytes, least = measure(PartitionOptions::minCut, {}, 1).savedStorageBytes;
   std::vector<CurvePoint> curve;
   const auto steps = std::max(points, 2) - 1;
   for (int i = 0; i <= steps; ++i) {
     CurvePoint point;
     point.budget = least + (most - least) * i / steps;
-    one.partition.kind = PartitionOptions::minCut;
-    one.partition.budget = point.budget;
-    const auto report = bench(path, one, repeat, progress);
+    const auto report = measure(PartitionOptions::minCut, point.budget, repeat);
     point.savedStorageBytes = report.savedStorageBytes;
     point.recomputedOps = report.recomputedOps;
     point.recompute = report.recompute;

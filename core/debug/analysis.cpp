@@ -7,9 +7,11 @@
 #include "core/debug/bindings.h"
 #include "core/debug/higher_order.h"
 #include "core/debug/inputs.h"
+#include "core/debug/session_file.h"
 #include "core/debug/sizes.h"
 #include "core/debug/symbolic_joint.h"
 #include "core/execution/evaluator.h"
+#include "core/formats/file_kind.h"
 #include "core/grad/elide_copies.h"
 #include "core/grad/transform.h"
 #include "core/split/split.h"
@@ -215,7 +217,12 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOption
   analysis->partition = options.partition;
   analysis->rules = options.rules;
   analysis->differentiated = std::move(of);
+  analysis->gradInputs = options.gradInputs;
+  analysis->inDouble = options.inDouble;
   analysis->problems = analysis->file.problems;
+  const auto& history = analysis->computation().trace.history;
+  analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
+  analysis->times.read = analysis->file.seconds - analysis->times.trace;
   if (options.inDouble) castToDouble(analysis->file);
   const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
   try {
@@ -262,20 +269,16 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
 }
 
 std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options, const Progress& progress) {
-  const auto start = Clock::now();
-  auto file = readModelFile(path, lookupSymbol, progress);
-  const auto seconds = since(start);
-  auto analysis = std::const_pointer_cast<Analysis>(analyse(std::move(file), options, progress));
-  const auto& history = analysis->computation().trace.history;
-  analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
-  analysis->times.read = seconds - analysis->times.trace;
-  return analysis;
+  if (!isSessionFile(path)) return analyse(readModelFile(path, lookupSymbol, progress), options, progress);
+  auto stored = loadSession(path, progress, options.rules);
+  return asksForNothing(options) ? stored : deriveAnew(*stored, overlaid(*stored, options), progress);
 }
 
 DerivationTimes timeDerivation(const Analysis& analysis, int repeats) {
   DerivationTimes times;
   AnalysisOptions options;
   options.seed = analysis.seed;
+  options.gradInputs = analysis.gradInputs;
   const auto inputCount = analysis.computation().inputs.size();
   const auto deriveOn = [&](Document& document, RuleCache& cache, std::vector<double>& joint, std::vector<double>& split) {
     auto start = Clock::now();

@@ -49,11 +49,19 @@ struct Analysis {
   PartitionOptions partition;
   std::shared_ptr<const RuleRegistry> rules;
   std::shared_ptr<const Analysis> differentiated;  ///< order 2 and up: what this is the derivative of; its joint or backward is the computation
+  std::optional<std::vector<std::string>> gradInputs;  ///< as AnalysisOptions has it
+  bool inDouble = false;
   std::vector<Problem> problems;
   TensorMap constants;                       ///< literals inside formulas, by value id as text
   std::map<std::size_t, ValueId> mutated;    ///< computation input -> the value its in-place writes leave at the forward's end
   std::vector<std::string> dataDependent;    ///< why the traces hold for these inputs only; empty: they do not depend on data
   AnalysisTimes times;
+
+  // What only a session file brings (session_file.h).
+  std::string sessionPath;                   ///< that it was opened from; empty: none
+  std::map<ValueId, TensorData> values;      ///< of a run, where the session file holds them
+  std::map<ValueId, Argument> valueNumbers;  ///< the same for values that are no tensors
+  std::map<std::string, std::string> marks;  ///< breakpoints, notes and the like, kept for the window: JSON texts by name
 
   const Computation& computation() const { return file.computation; }
   bool derived() const { return !joint.ops.empty() || !joint.history.empty(); }
@@ -68,7 +76,8 @@ struct DerivationTimes {
 };
 DerivationTimes timeDerivation(const Analysis& analysis, int repeats);
 
-/// Reads a file and derives joint, forward and backward. Unknown ops leave the computation alone, with a Problem each.
+/// Reads a file and derives joint, forward and backward. Unknown ops leave the computation alone, with a Problem each. A session file
+/// opens as it was saved; where `options` ask for anything, its model is derived anew with that and what else it was saved with.
 /// Throws Error (badInput, unsupportedOp, cancelled, ...) that names the file or the op.
 std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options = {}, const Progress& progress = {});
 /// The same from a file that was read already.

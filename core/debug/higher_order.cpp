@@ -12,6 +12,7 @@ class Conversion {
  public:
   Conversion(const Analysis& analysis, const Trace& trace) : analysis_(analysis), trace_(trace) {
     file_.path = analysis.file.path;
+    file_.identity = analysis.file.identity;
     file_.torchVersion = analysis.file.torchVersion;
     file_.document = std::make_shared<Document>(*analysis.document);
     file_.weights = analysis.file.weights;
@@ -126,6 +127,15 @@ class Conversion {
 };
 
 }  // namespace
+
+int orderOf(const Analysis& analysis) { return analysis.differentiated ? orderOf(*analysis.differentiated) + 1 : 1; }
+
+TraceKind differentiatedKind(const Analysis& analysis) {
+  const bool isBackward = analysis.differentiated && analysis.computation().trace.ops == analysis.differentiated->backward.ops;
+  return isBackward ? TraceKind::backward : TraceKind::joint;
+}
+
+const Analysis& firstOf(const Analysis& analysis) { return analysis.differentiated ? firstOf(*analysis.differentiated) : analysis; }
 
 ModelFile asModel(const Analysis& analysis, TraceKind kind) {
   if (kind != TraceKind::joint && kind != TraceKind::backward)

@@ -12,6 +12,13 @@ namespace retrograd {
 /// Throws Error(badUse) for a trace of another kind, and as Evaluator::run.
 ModelFile asModel(const Analysis& analysis, TraceKind kind);
 
+/// 1 for what was derived from a model, 2 for what was derived from that, and so on.
+int orderOf(const Analysis& analysis);
+/// Which trace of `analysis.differentiated` its computation is; joint where there is none.
+TraceKind differentiatedKind(const Analysis& analysis);
+/// What was derived from the model itself.
+const Analysis& firstOf(const Analysis& analysis);
+
 /// LibTorch's own gradients of gradients: `second.differentiated`'s computation run eagerly and differentiated with a graph of the
 /// derivatives, which is differentiated again for the cotangents of `second` (the derivative of a joint trace). The oracle for order 2
 /// where the joint was differentiated. Throws Error(execution) where LibTorch refuses.

@@ -14,16 +14,6 @@
 namespace retrograd {
 namespace {
 
-TensorData keepTensor(const at::Tensor& tensor) {
-  auto keep = std::make_shared<at::Tensor>(tensor);
-  TensorData data;
-  data.meta = metaOf(tensor);
-  data.bytes = tensor.numel() ? tensor.storage().nbytes() : 0;
-  data.data = tensor.numel() ? static_cast<const std::byte*>(tensor.storage().data()) : nullptr;
-  data.owner = std::shared_ptr<const void>(keep, keep.get());
-  return data;
-}
-
 std::string shapeText(const std::vector<std::int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
 
 /// Every element has a place of its own, so that a copy can be laid out like that.

@@ -10,15 +10,12 @@
 namespace retrograd {
 namespace {
 
-ModelFile readVerified(const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
-  const ByteRegion bytes = mapFile(path);
+ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
   if (!looksLikeZip(bytes.span())) throw Error(ErrorCode::badInput, describeForeignFile(bytes), path);
   const auto archive = Archive::open(bytes, path, progress);
   if (findModelRecord(*archive).empty()) throw Error(ErrorCode::badInput, describeForeignArchive(*archive), path);
   try {
-    auto file = readPt2(archive, lookup, progress);
-    file.identity = identityOf(bytes);
-    return file;
+    return readPt2(archive, lookup, progress);
   } catch (const Error& e) {
     throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);
   }
@@ -29,7 +26,9 @@ ModelFile readVerified(const std::string& path, const SymbolLookup& lookup, cons
 ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
   try {
     const auto start = std::chrono::steady_clock::now();
-    auto file = readVerified(path, lookup, progress);
+    const auto bytes = mapFile(path);
+    auto file = readVerified(bytes, path, lookup, progress);
+    file.identity = identityOf(bytes);
     file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return file;
   } catch (const std::bad_alloc&) {

@@ -142,7 +142,8 @@ class TraceChecker {
 
   void checkDifferentiated(const SessionFile& from) const {
     const auto& ops = computation_.trace.ops;
-    if (!from.derived() || (ops != from.joint.ops && ops != from.backward.ops)) fail("its ops are not those of the trace that was differentiated", "computation");
+    if (!from.derived() || (ops != from.joint.ops && ops != from.backward.ops))
+      fail("its ops are not those of the trace that was differentiated", "computation");
   }
 
   /// An op that no file may name is never run because its computation is not derived; a file that hides it must not change that.

@@ -65,6 +65,17 @@ Out partOut(double number) {
   return out.is_object() ? out["real"] : out;
 }
 
+/// A literal that is an expression over the size symbols, with what it is at hand.
+Out sizeOut(Out hint, const std::string& expression) { return {{"size", Out::array({std::move(hint), textOut(expression)})}}; }
+
+Argument readSize(const Json& json) {
+  Row row(json, 2);
+  const Json& hint = row.next();
+  auto number = hint.kind() == Json::Kind::integer ? Argument::ofInt(hint.integer()) : Argument::ofReal(hint.number());
+  number.text = readText(row.next());
+  return number;
+}
+
 std::vector<std::int64_t> readSizes(const Json& json) {
   std::vector<std::int64_t> sizes;
   if (json.items().size() > maxRank) fail("a tensor of " + std::to_string(json.items().size()) + " dimensions");
@@ -122,6 +133,8 @@ Out metaOut(const TensorMeta& meta) {
   if (meta.layout != Layout::strided) out["layout"] = layoutNames[static_cast<std::size_t>(meta.layout)];
   if (meta.offset != 0) out["offset"] = meta.offset;
   if (!meta.symbols.empty()) out["symbols"] = textsOut(meta.symbols);
+  if (!meta.strideSymbols.empty()) out["stride_symbols"] = textsOut(meta.strideSymbols);
+  if (!meta.offsetSymbol.empty()) out["offset_symbol"] = textOut(meta.offsetSymbol);
   if (meta.conjugate) out["conjugate"] = true;
   if (meta.negative) out["negative"] = true;
   if (meta.wrappedNumber) out["wrapped_number"] = true;
@@ -137,13 +150,16 @@ TensorMeta readMeta(const Json& json) {
   if (const Json* layout = json.find("layout")) meta.layout = static_cast<Layout>(indexOf(layoutNames, layout->text(), "layout"));
   if (const Json* offset = json.find("offset")) meta.offset = readInteger(*offset, 0, std::numeric_limits<std::int64_t>::max());
   if (const Json* symbols = json.find("symbols")) meta.symbols = readTexts(*symbols);
+  if (const Json* symbols = json.find("stride_symbols")) meta.strideSymbols = readTexts(*symbols);
+  if (const Json* symbol = json.find("offset_symbol")) meta.offsetSymbol = readText(*symbol);
   meta.conjugate = flagIn(json, "conjugate");
   meta.negative = flagIn(json, "negative");
   meta.wrappedNumber = flagIn(json, "wrapped_number");
   const bool sparse = meta.layout != Layout::strided && meta.strides.empty();
   if (!sparse && meta.strides.size() != meta.sizes.size())
     fail(std::to_string(meta.sizes.size()) + " sizes but " + std::to_string(meta.strides.size()) + " strides");
-  if (!meta.symbols.empty() && meta.symbols.size() != meta.sizes.size()) fail("not as many symbols as sizes");
+  for (const auto* symbols : {&meta.symbols, &meta.strideSymbols})
+    if (!symbols->empty() && symbols->size() != meta.sizes.size()) fail("not as many symbols as sizes");
   auto extent = meta;
   extent.strides.resize(extent.sizes.size());
   pt2::checkExtent(extent);
@@ -157,8 +173,8 @@ Out argumentOut(const Argument& argument) {
     case Kind::missing: return {{"missing", true}};
     case Kind::operand: return {{"operand", argument.integer}};
     case Kind::boolean: return argument.integer != 0;
-    case Kind::integer: return argument.integer;
-    case Kind::real: return realOut(argument.real);
+    case Kind::integer: return argument.text.empty() ? Out(argument.integer) : sizeOut(argument.integer, argument.text);
+    case Kind::real: return argument.text.empty() ? realOut(argument.real) : sizeOut(partOut(argument.real), argument.text);
     case Kind::complex: return {{"complex", {partOut(argument.real), partOut(argument.imaginary)}}};
     case Kind::string: return {{"text", textOut(argument.text)}};
     case Kind::dtype: return {{"dtype", torchName(static_cast<DType>(argument.integer))}};
@@ -186,6 +202,7 @@ Argument readArgument(const Json& json, std::size_t subgraphs) {
   if (key == "missing") return Argument::ofMissing();
   if (key == "operand") return Argument::ofOperand(readInteger(value, 0, std::numeric_limits<std::uint16_t>::max()));
   if (key == "real") return Argument::ofReal(value.number());
+  if (key == "size") return readSize(value);
   if (key == "complex") {
     Row parts(value, 2);
     const auto real = parts.next().number();

@@ -97,6 +97,7 @@ class LevelReader {
     readTensors(json.at("constants"), model.constants, !session_.embedded);
     readTensors(json.at("samples"), model.sampleInputs, !session_.embedded);
     readNumbers(json.at("sample_numbers"), model.sampleNumbers);
+    model.guards = readTexts(json.at("guards"));
     model.problems = readProblems(json.at("problems"), counts_.ops);
   }
 
@@ -167,7 +168,8 @@ std::string findModelFile(const SessionFile& session, const std::string& path) {
     std::error_code ignored;
     if (!fs::is_regular_file(candidate, ignored)) continue;
     try {
-      if (identityOf(mapFile(candidate)) == model.identity) return candidate;
+      const auto bytes = mapFile(candidate);
+      if (bytes.size == model.identity.size && identityOf(bytes) == model.identity) return candidate;
     } catch (const Error&) {  // no longer readable: changed
     }
     if (changed.empty()) changed = candidate;

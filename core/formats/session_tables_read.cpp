@@ -98,7 +98,8 @@ class DocumentReader {
     }
     auto found = lookup_(symbol.name);
     if (!found && pt2::isNumberOperator(symbol.name)) return symbol;
-    if (!found || found->name != symbol.name) fail("names " + symbol.name + ", an op that this LibTorch does not have or that no file may call");
+    if (!found || found->name != symbol.name)
+      fail("names " + symbol.name + ", an op that this LibTorch does not have or that no file may call (ops of a library need --library)");
     if (const auto schema = readText(row.at("schema")); found->schema != schema)
       fail("was saved with another LibTorch: " + symbol.name + " is " + found->schema + " now and was " + schema +
            "; open the model file itself and save a session of it");
@@ -221,10 +222,33 @@ class DocumentReader {
   int tablesRead_ = 0;
 };
 
+void readSizes(const Json& json, Document& document) {
+  constexpr auto any = std::numeric_limits<std::int64_t>::max();
+  std::vector<SizeSymbol> symbols;
+  forEachRow(json.at("symbols"), [&](const Json& entry) {
+    Row row(entry, 4);
+    SizeSymbol symbol;
+    symbol.name = readText(row.next());
+    symbol.hint = row.integer();
+    symbol.least = row.integer(0, any);
+    if (const Json& greatest = row.next(); !greatest.isNull()) symbol.greatest = readInteger(greatest, symbol.least, any);
+    symbols.push_back(std::move(symbol));
+  });
+  document.setSizeSymbols(std::move(symbols));
+  forEachRow(json.at("numbers"), [&](const Json& entry) {
+    Row row(entry, 2);
+    const auto value = row.id<ValueId>(document.valueCount());
+    if (!value) fail("an expression of no value");
+    document.setSizeExpression(value, readText(row.next()));
+  });
+}
+
 }  // namespace
 
 std::shared_ptr<Document> readDocument(const Archive& archive, const std::string& folder, const SymbolLookup& lookup, const Progress& progress) {
-  return DocumentReader(archive, folder, lookup, progress).run();
+  auto document = DocumentReader(archive, folder, lookup, progress).run();
+  readRecord(archive, folder + "document/sizes.json", [&](const Json& json) { readSizes(json, *document); });
+  return document;
 }
 
 }  // namespace retrograd::session

@@ -120,6 +120,16 @@ std::string opsText(const Document& document, const TermLists& terms) {
   return text.close().take();
 }
 
+/// The size symbols, and the expressions of numbers over them.
+Out sizesOut(const Document& document) {
+  Out symbols = Out::array(), numbers = Out::array();
+  for (const auto& symbol : document.sizeSymbols())
+    symbols.push_back(Out::array({textOut(symbol.name), symbol.hint, symbol.least, symbol.greatest ? Out(*symbol.greatest) : Out()}));
+  for (std::size_t i = 0; i < document.valueCount(); ++i)
+    if (const auto expression = document.sizeExpression(idOf<ValueId>(i)); !expression.empty()) numbers.push_back(Out::array({i, textOut(expression)}));
+  return {{"symbols", std::move(symbols)}, {"numbers", std::move(numbers)}};
+}
+
 }  // namespace
 
 Counts countsOf(const Document& document) {
@@ -142,6 +152,7 @@ std::vector<Record> documentRecords(const Document& document, const std::string&
       record("values", valuesText(document)),
       record("terms", terms.text()),
       record("ops", opsText(document, terms)),
+      record("sizes", sizesOut(document).dump()),
   };
 }
 

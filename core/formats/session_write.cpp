@@ -107,8 +107,9 @@ class SessionWriter {
   }
 
   Out modelOut(const ModelFile& model) {
-    const auto absolute = fs::absolute(model.path).lexically_normal();
-    const auto relative = absolute.lexically_relative(fs::absolute(path_).lexically_normal().parent_path());
+    std::error_code ignored;  // without a working folder both stay empty
+    const auto absolute = fs::absolute(model.path, ignored).lexically_normal();
+    const auto relative = absolute.lexically_relative(fs::absolute(path_, ignored).lexically_normal().parent_path());
     return {{"path", textOut(absolute.string())},
             {"relative", textOut(relative.string())},
             {"size", model.identity.size},
@@ -119,6 +120,7 @@ class SessionWriter {
             {"constants", tensorsOut(model, &ModelFile::constants)},
             {"samples", tensorsOut(model, &ModelFile::sampleInputs)},
             {"sample_numbers", numbersOut(model.sampleNumbers)},
+            {"guards", textsOut(model.guards)},
             {"problems", problemsOut(model.problems)}};
   }
 

@@ -22,6 +22,8 @@ struct PartitionOptions {
   /// computation op's node name or id.
   std::vector<std::string> recompute;
   bool regions = true;  ///< false: the file's own checkpoint regions are not recomputed
+
+  bool operator==(const PartitionOptions&) const = default;
 };
 
 struct PartitionResult {

@@ -13,7 +13,8 @@ std::size_t hashOf(const TensorMeta& m) {
   for (auto s : m.sizes) mix(seed, static_cast<std::size_t>(s));
   for (auto s : m.strides) mix(seed, static_cast<std::size_t>(s));
   mix(seed, static_cast<std::size_t>(m.offset));
-  for (const auto& s : m.symbols) mix(seed, std::hash<std::string>()(s));
+  for (const auto* symbols : {&m.symbols, &m.strideSymbols})
+    for (const auto& s : *symbols) mix(seed, std::hash<std::string>()(s));
   return seed;
 }
 

@@ -162,6 +162,16 @@ at::Tensor borrowTensor(const TensorData& data) {
   return flat.as_strided(meta.sizes, meta.strides, meta.offset);
 }
 
+TensorData keepTensor(const at::Tensor& tensor) {
+  auto keep = std::make_shared<at::Tensor>(tensor);
+  TensorData data;
+  data.meta = metaOf(tensor);
+  data.bytes = tensor.numel() ? tensor.storage().nbytes() : 0;
+  data.data = tensor.numel() ? static_cast<const std::byte*>(tensor.storage().data()) : nullptr;
+  data.owner = std::shared_ptr<const void>(keep, keep.get());
+  return data;
+}
+
 TensorData copyOut(const at::Tensor& tensor) {
   auto plain = tensor.detach();
   const bool strided = plain.layout() == at::kStrided;

@@ -196,6 +196,81 @@ class RunAndBench(Case):
             self.assertIn("cancelled", errors)
 
 
+class Save(Case):
+    def save(self, model, *options, out="saved.retrograd"):
+        out = self.path / out
+        result = self.good("save", DATA / model / "model.pt2", "-o", out, "--format", "json", *options)
+        jsonschema.validate(json.loads(result.stdout), schema("save"))
+        return out
+
+    def test_every_command_opens_a_session_as_it_was(self):
+        for model in MODELS:
+            with self.subTest(model=model):
+                file = self.save(model, "--recompute", "all", "--seed", "5")
+                options = ["--recompute", "all", "--seed", "5"]
+                fresh = json.loads(self.good("trace", DATA / model / "model.pt2", "--format", "json", *options).stdout)
+                stored = json.loads(self.good("trace", file, "--format", "json").stdout)
+                for document in (fresh, stored):
+                    document.pop("file")
+                    for trace in document["traces"].values():
+                        for record in trace["history"]:
+                            record.pop("seconds")
+                self.assertEqual(fresh, stored)
+                self.assertIn("pass", self.good("check", file).stdout)
+                self.assertIn("backward", self.good("run", file).stdout)
+                jsonschema.validate(json.loads(self.good("bench", file, "--repeat", "1", "--format", "json").stdout), schema("bench"))
+
+    def test_options_derive_anew_and_say_so(self):
+        file = self.save("dropout_train", "--partition", "min-cut", "--recompute", "all")
+        self.assertNotIn("derived anew", self.good("trace", file).stderr)
+        for options in (["--partition", "default"], ["--grad-inputs", "none"], ["--seed", "0"]):
+            self.assertIn("derived anew", self.good("trace", file, *options).stderr)
+        count = lambda *options: self.good("trace", file, "--format", "json", *options).stdout.count('"recomputed"')
+        self.assertGreater(count(), 0)
+        self.assertGreater(count("--seed", "1"), 0)  # what is not named stays
+        self.assertEqual(count("--partition", "default"), 0)
+
+    def test_a_session_is_saved_in_its_own_place_and_a_model_beside_itself(self):
+        model = self.path / "model.pt2"
+        model.write_bytes((DATA / "mlp" / "model.pt2").read_bytes())
+        self.good("save", model)
+        session = self.path / "model.retrograd"
+        before = session.read_bytes()
+        self.good("save", session, "--embed")
+        self.assertGreater(len(session.read_bytes()), len(before))
+        model.unlink()
+        self.good("check", session)
+
+    def test_a_missing_model_file_is_named(self):
+        model = self.path / "model.pt2"
+        model.write_bytes((DATA / "mlp" / "model.pt2").read_bytes())
+        self.good("save", model)
+        model.unlink()
+        for command in ("trace", "check", "run", "bench"):
+            errors = self.bad(command, self.path / "model.retrograd").stderr
+            self.assertIn(str(model), errors)
+            self.assertIn("--embed", errors)
+
+    def test_a_full_disk_loses_nothing(self):
+        file = self.save("mlp")
+        before = file.read_bytes()
+        limited = f"ulimit -f 2; exec '{PROGRAM}' save '{DATA}/mlp/model.pt2' -o '{file}' --embed --values"
+        result = subprocess.run(["bash", "-c", f"trap '' XFSZ; {limited}"], capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("saved.retrograd", result.stderr)
+        self.assertEqual(file.read_bytes(), before)
+        self.assertEqual(os.listdir(self.path), ["saved.retrograd"])
+
+    def test_damaged_sessions_are_refused_by_name(self):
+        content = self.save("mlp", "--embed", "--values").read_bytes()
+        flipped = bytearray(content)
+        flipped[len(content) // 2] ^= 1
+        for name, damaged in (("cut", content[: len(content) // 2]), ("flipped", bytes(flipped))):
+            file = self.path / f"{name}.retrograd"
+            file.write_bytes(damaged)
+            self.assertIn(file.name, self.bad("trace", file).stderr)
+
+
 class BadInput(Case):
     def files(self):
         archive = (DATA / "mlp" / "model.pt2").read_bytes()

@@ -49,7 +49,7 @@ def pickle(folders):
 
 
 SESSION_RECORDS = """session model document/strings document/metas document/symbols document/patterns document/sources document/subgraphs
-    document/storages document/values document/terms document/ops computation traces analysis values""".split()
+    document/storages document/values document/terms document/ops document/sizes computation traces analysis values""".split()
 
 
 def session(folders):

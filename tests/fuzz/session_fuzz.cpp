@@ -16,7 +16,7 @@ using namespace retrograd;
 
 constexpr std::array records{"session.json",           "model.json",           "document/strings.json",  "document/metas.json",
                              "document/symbols.json",  "document/patterns.json", "document/sources.json",  "document/subgraphs.json",
-                             "document/storages.json", "document/values.json", "document/terms.json",    "document/ops.json",
+                             "document/storages.json", "document/values.json", "document/terms.json",    "document/ops.json",      "document/sizes.json",
                              "computation.json",       "traces.json",          "analysis.json",          "values.json"};
 
 std::string archiveOf(std::string_view input) {

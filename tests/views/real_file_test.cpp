@@ -14,6 +14,7 @@ class RealFileTest : public QObject {
   void stepsOverTheBorderAndBack();
   void valuesOfTheSelectedOpShow();
   void textFileIsRefusedWithoutLosingTheDocument();
+  void aSessionOpensAsItWasSaved();
 };
 
 namespace {
@@ -105,6 +106,17 @@ void RealFileTest::textFileIsRefusedWithoutLosingTheDocument() {
   QCOMPARE(f.controller().document(), before);
   QVERIFY(f.window().messages().isVisible());
   QVERIFY(f.window().messages().text().contains(QStringLiteral("notes.pt2")));
+}
+
+void RealFileTest::aSessionOpensAsItWasSaved() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(QStringLiteral(RETROGRAD_SOURCE_DIR "/tests/data/sessions/mlp_format1.retrograd")));
+  QVERIFY2(f.analysis().derived(), qPrintable(f.window().messages().text()));
+  QVERIFY(!f.analysis().sessionPath.empty());
+  QVERIFY(f.analysis().marks.contains("breakpoints"));
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, f.execution().size);
 }
 
 }  // namespace retrograd::views

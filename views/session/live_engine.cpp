@@ -1,5 +1,5 @@
+#include "core/debug/session_file.h"
 #include "core/formats/safetensors.h"
-#include "core/tracing/op_table.h"
 #include "views/session/engine.h"
 
 namespace retrograd::views {
@@ -41,7 +41,7 @@ class LiveEngine : public Engine {
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source != InputSource::drawn) return openModel(request.path, options, progress);
     // Inputs are drawn where the archive holds none, so its own are taken out before the analysis.
-    auto file = readModelFile(request.path, lookupSymbol, progress);
+    auto file = readModel(request.path, progress);
     file.sampleInputs.clear();
     return analyse(std::move(file), options, progress);
   }

@@ -71,8 +71,8 @@ class Cases : public testing::TestWithParam<SuiteCase> {};
 
 TEST_P(Cases, holdWithHalfOfTheModulesRecomputed) {
   auto options = GetParam().options;
-  options.partition.recompute = halfOfTheModules(*openModel(GetParam().model));
-  if (options.partition.recompute.empty()) GTEST_SKIP() << "it has no modules";
+  options.partition.emplace().recompute = halfOfTheModules(*openModel(GetParam().model));
+  if (options.partition->recompute.empty()) GTEST_SKIP() << "it has no modules";
   const auto report = checkModel(GetParam().model, options);
   EXPECT_EQ(report.status, CheckStatus::pass) << report.reason;
   EXPECT_EQ(report.originsMissing, 0u);

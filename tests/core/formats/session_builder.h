@@ -132,6 +132,7 @@ class SessionBuilder {
   void addTensors(ValueId y) {
     session_.model.weights["w"] = tensor({2, 3}, 2);
     session_.inputs["x"] = session_.model.sampleInputs["x"] = tensor({2, 3}, 0);
+    session_.model.guards = {"L['x'].size()[0] % 2 == 0"};
     session_.model.sampleNumbers["n"] = session_.numbers["n"] = Argument::ofReal(0.5);
     session_.inputSource = {"x: sample input of the file"};
     session_.mutated[0] = y;

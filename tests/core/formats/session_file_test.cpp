@@ -89,6 +89,7 @@ TEST(SessionFile, keepsAllThatIsNoTable) {
   EXPECT_TRUE(after.embedded);
   EXPECT_EQ(after.model.path, before.model.path);
   EXPECT_EQ(after.model.torchVersion, "2.15");
+  EXPECT_EQ(after.model.guards, before.model.guards);
   EXPECT_EQ(after.inputSource, before.inputSource);
   EXPECT_EQ(after.mutated, before.mutated);
   EXPECT_EQ(after.dataDependent, before.dataDependent);
@@ -189,6 +190,37 @@ TEST(SessionFile, argumentsOfEveryKindComeBack) {
   const auto after = readSessionFile(written(before), stubLookup);
   EXPECT_EQ(after.model.document->pattern(id), pattern);
   EXPECT_TRUE(std::signbit(after.model.document->pattern(id).arguments[6].real));
+}
+
+TEST(SessionFile, symbolicSizesComeBack) {
+  auto before = SessionBuilder().build();
+  auto& document = *before.model.document;
+  document.setSizeSymbols({{"s0", 2, 1, 64}, {"s1", 3, 0, {}}});
+  TensorMeta meta;
+  meta.sizes = {2, 3};
+  meta.strides = {3, 1};
+  meta.symbols = {"s0", ""};
+  meta.strideSymbols = {"s1", ""};
+  meta.offsetSymbol = "s0 - 2";
+  const auto metaId = document.internMeta(meta);
+  CallPattern pattern;
+  pattern.arguments = {Argument::ofInt(3), Argument::ofReal(0.5)};
+  pattern.arguments[0].text = "s0 + 1";
+  pattern.arguments[1].text = "1/s0";
+  const auto patternId = document.internPattern(pattern);
+  const auto number = document.addValue({});
+  document.setSizeExpression(number, "2*s0");
+  const auto after = readSessionFile(written(before), stubLookup);
+  EXPECT_EQ(after.model.document->meta(metaId), meta);
+  EXPECT_EQ(after.model.document->pattern(patternId), pattern);
+  EXPECT_EQ(after.model.document->sizeExpression(number), "2*s0");
+  const auto& symbols = after.model.document->sizeSymbols();
+  ASSERT_EQ(symbols.size(), 2u);
+  EXPECT_EQ(symbols[0].name, "s0");
+  EXPECT_EQ(symbols[0].hint, 2);
+  EXPECT_EQ(symbols[0].least, 1);
+  EXPECT_EQ(symbols[0].greatest, 64);
+  EXPECT_FALSE(symbols[1].greatest);
 }
 
 TEST(SessionFile, isToldByItsContent) {

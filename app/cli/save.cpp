@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "core/debug/session_file.h"
+#include "core/formats/file_kind.h"
+#include "core/trace/json.h"
+
+namespace fs = std::filesystem;
+
+namespace retrograd::cli {
+namespace {
+
+struct SaveArguments {
+  std::string file, out, format = "text";
+  SaveSessionOptions save;
+  InputOptions input;
+};
+
+/// A session is saved in its own place, a model's beside the model.
+std::string placeFor(const SaveArguments& arguments) {
+  if (!arguments.out.empty()) return arguments.out;
+  return isSessionFile(arguments.file) ? arguments.file : fs::path(arguments.file).replace_extension(".retrograd").string();
+}
+
+void print(const Analysis& analysis, const SaveArguments& arguments, const std::string& out) {
+  const auto size = fs::file_size(out);
+  const auto ops = [](const Trace& trace) { return trace.ops.size(); };
+  if (arguments.format == "json") {
+    const nlohmann::ordered_json json{{"file", out},
+                                      {"bytes", size},
+                                      {"model", analysis.file.path},
+                                      {"embedded", arguments.save.embed},
+                                      {"values", arguments.save.values || !analysis.values.empty()},
+                                      {"ops",
+                                       {{"computation", ops(analysis.computation().trace)},
+                                        {"joint", ops(analysis.joint)},
+                                        {"forward", ops(analysis.forward)},
+                                        {"backward", ops(analysis.backward)}}}};
+    fmt::print("{}\n", dumpJson(json, 1));
+    return;
+  }
+  fmt::print("{}: {} bytes, computation {} ops, forward {}, backward {}; {}\n", out, size, ops(analysis.computation().trace), ops(analysis.forward),
+             ops(analysis.backward), arguments.save.embed ? "weights inside" : "weights in " + analysis.file.path);
+}
+
+int save(const SaveArguments& arguments, const Progress& progress) {
+  const auto analysis = open(arguments.file, arguments.input, progress);
+  const bool broken = reportProblems(analysis->problems);
+  const auto out = placeFor(arguments);
+  saveSession(*analysis, out, arguments.save, progress);
+  print(*analysis, arguments, out);
+  return broken ? badInputOrUse : allWell;
+}
+
+Run setup(CLI::App& app) {
+  auto arguments = std::make_shared<SaveArguments>();
+  app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session")->required();
+  app.add_option("-o,--out", arguments->out, "the session file to write (default: the model's name with .retrograd; a session's own)");
+  app.add_flag("--embed", arguments->save.embed, "store the weights too, so that the model file is not needed again");
+  app.add_flag("--values", arguments->save.values, "run forward and backward, and store every value");
+  addFormat(app, arguments->format);
+  arguments->input.addTo(app);
+  return [arguments](const Progress& progress) { return save(*arguments, progress); };
+}
+
+const Registration registration("save", "save a model with its traces, inputs and marks as a session that opens as it is", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

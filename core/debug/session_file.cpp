@@ -1,0 +1,185 @@
+#include "core/debug/session_file.h"
+
+#include <chrono>
+
+#include "core/debug/higher_order.h"
+#include "core/debug/run_values.h"
+#include "core/formats/file_kind.h"
+#include "core/formats/session_file.h"
+#include "core/tracing/op_table.h"
+
+namespace retrograd {
+namespace {
+
+/// Reading looks each op up again; what it would refuse must not be written.
+void checkOps(const Analysis& analysis) {
+  const auto& document = *analysis.document;
+  std::vector<char> seen(document.symbolCount(), 0);
+  for (auto op : analysis.joint.ops) {
+    const auto id = document.boundSymbol(op).symbol;
+    if (std::exchange(seen[static_cast<std::size_t>(id.index)], 1)) continue;
+    const auto& symbol = document.symbol(id);
+    if (!lookupSymbol(symbol.name))
+      throw Error(ErrorCode::unsupportedOp,
+                  "a file may not name this op, which the derived traces call: such a model cannot be saved as a session; keep the model file",
+                  symbol.qualifiedName());
+  }
+}
+
+std::map<std::string, double> secondsOf(const AnalysisTimes& times) {
+  return {{"read", times.read}, {"trace", times.trace}, {"joint", times.joint}, {"split", times.split}};
+}
+
+double secondsOf(const std::map<std::string, double>& seconds, const std::string& pass) {
+  const auto it = seconds.find(pass);
+  return it == seconds.end() ? 0 : it->second;
+}
+
+SessionFile sessionOf(const Analysis& analysis) {
+  checkOps(analysis);
+  SessionFile session;
+  session.model = analysis.file;
+  session.joint = analysis.joint;
+  session.forward = analysis.forward;
+  session.backward = analysis.backward;
+  session.inputs = analysis.inputs;
+  session.numbers = analysis.numbers;
+  session.cotangents = analysis.cotangents;
+  session.inputSource = analysis.inputSource;
+  for (const auto& [id, tensor] : analysis.constants) session.constants[ValueId(std::stoll(id))] = tensor;
+  session.mutated = analysis.mutated;
+  session.dataDependent = analysis.dataDependent;
+  session.problems = analysis.problems;
+  session.seed = analysis.seed;
+  session.minCut = analysis.partition.kind == PartitionOptions::minCut;
+  session.budget = analysis.partition.budget;
+  session.recompute = analysis.partition.recompute;
+  session.regions = analysis.partition.regions;
+  session.gradInputs = analysis.gradInputs;
+  session.inDouble = analysis.inDouble;
+  session.seconds = secondsOf(analysis.times);
+  session.values = analysis.values;
+  session.valueNumbers = analysis.valueNumbers;
+  if (analysis.differentiated) session.differentiated = std::make_shared<SessionFile>(sessionOf(*analysis.differentiated));
+  return session;
+}
+
+std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<const RuleRegistry>& rules) {
+  auto analysis = std::make_shared<Analysis>();
+  analysis->file = std::move(session.model);
+  analysis->document = analysis->file.document;
+  analysis->joint = std::move(session.joint);
+  analysis->forward = std::move(session.forward);
+  analysis->backward = std::move(session.backward);
+  analysis->links = OriginLinks(*analysis->document, analysis->joint);
+  analysis->inputs = std::move(session.inputs);
+  analysis->numbers = std::move(session.numbers);
+  analysis->cotangents = std::move(session.cotangents);
+  analysis->inputSource = std::move(session.inputSource);
+  for (auto& [id, tensor] : session.constants) analysis->constants[std::to_string(id.index)] = std::move(tensor);
+  analysis->mutated = std::move(session.mutated);
+  analysis->dataDependent = std::move(session.dataDependent);
+  analysis->problems = std::move(session.problems);
+  analysis->seed = session.seed;
+  analysis->partition = {session.minCut ? PartitionOptions::minCut : PartitionOptions::defaultKind, session.budget, std::move(session.recompute),
+                         session.regions};
+  analysis->rules = rules;
+  analysis->gradInputs = std::move(session.gradInputs);
+  analysis->inDouble = session.inDouble;
+  analysis->values = std::move(session.values);
+  analysis->valueNumbers = std::move(session.valueNumbers);
+  analysis->marks = std::move(session.marks);
+  analysis->times = {secondsOf(session.seconds, "read"), secondsOf(session.seconds, "trace"), secondsOf(session.seconds, "joint"),
+                     secondsOf(session.seconds, "split")};
+  if (session.differentiated) analysis->differentiated = analysisOf(std::move(*session.differentiated), rules);
+  return analysis;
+}
+
+}  // namespace
+
+void saveSession(const Analysis& analysis, const std::string& path, const SaveSessionOptions& options, const Progress& progress) {
+  auto session = sessionOf(analysis);
+  session.embedded = options.embed || firstOf(analysis).inDouble;  // weights in double are not the model file's
+  if (options.values && analysis.derived()) {
+    auto values = runValues(analysis, progress);
+    session.values = std::move(values.tensors);
+    session.valueNumbers = std::move(values.numbers);
+  }
+  session.marks = options.marks.value_or(analysis.marks);
+  writeSessionFile(path, session);
+}
+
+std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress, std::shared_ptr<const RuleRegistry> rules) {
+  const auto start = std::chrono::steady_clock::now();
+  auto session = readSessionFile(path, lookupSymbol, progress);
+  auto analysis = analysisOf(std::move(session), rules);
+  analysis->sessionPath = path;
+  analysis->times.read = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  progress.at("ready", 1);
+  return analysis;
+}
+
+AnalysisOptions optionsFromModel(const Analysis& analysis) {
+  const auto& first = firstOf(analysis);
+  AnalysisOptions options;
+  options.inputs = first.inputs;
+  options.numbers = first.numbers;
+  options.cotangents = first.cotangents;
+  options.gradInputs = first.gradInputs;
+  options.seed = analysis.seed;
+  options.inDouble = first.inDouble;
+  options.partition = analysis.partition;
+  options.order = orderOf(analysis);
+  options.again = differentiatedKind(analysis);
+  options.rules = analysis.rules;
+  return options;
+}
+
+AnalysisOptions overlaid(const Analysis& stored, const AnalysisOptions& given) {
+  AnalysisOptions options = optionsFromModel(stored);
+  if (!given.inputs.empty()) {
+    options.inputs = given.inputs;
+    options.cotangents.clear();
+  }
+  if (!given.numbers.empty()) options.numbers = given.numbers;
+  if (!given.cotangents.empty()) options.cotangents = given.cotangents;
+  options.exactCotangents = given.exactCotangents;
+  if (given.gradInputs) options.gradInputs = given.gradInputs;
+  if (given.seed != 0) options.seed = given.seed;
+  options.inDouble |= given.inDouble;
+  if (given.partition != PartitionOptions()) options.partition = given.partition;
+  if (given.order > 1) options.order = given.order;
+  if (given.order > 1) options.again = given.again;
+  if (given.rules) options.rules = given.rules;
+  return options;
+}
+
+bool asksForNothing(const AnalysisOptions& options) {
+  return options.inputs.empty() && options.numbers.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
+         options.seed == 0 && !options.inDouble && options.order == 1 && options.partition == PartitionOptions();
+}
+
+std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const AnalysisOptions& options, const Progress& progress) {
+  const auto& first = firstOf(stored);
+  ModelFile file = first.file;
+  file.document = std::make_shared<Document>(*first.document);
+  auto analysis = std::const_pointer_cast<Analysis>(analyse(std::move(file), options, progress));
+  analysis->sessionPath = stored.sessionPath;
+  analysis->marks = stored.marks;
+  analysis->problems.push_back(
+      {Problem::Severity::note, "derived anew: the traces are not those that were saved, because other inputs or options were asked for",
+       stored.sessionPath, -1});
+  return analysis;
+}
+
+ModelFile readModel(const std::string& path, const Progress& progress) {
+  if (!isSessionFile(path)) return readModelFile(path, lookupSymbol, progress);
+  const auto stored = loadSession(path, progress);
+  const auto& first = firstOf(*stored);
+  ModelFile file = first.file;
+  for (const auto& [name, tensor] : first.inputs) file.sampleInputs[name] = tensor;
+  for (const auto& [name, number] : first.numbers) file.sampleNumbers[name] = number;
+  return file;
+}
+
+}  // namespace retrograd
