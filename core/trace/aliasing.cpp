@@ -34,7 +34,10 @@ bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMet
 
 ValueId aliasedOperand(const Document& document, const Symbol& symbol, const CallPattern& pattern, std::span<const ValueId> operands,
                        std::size_t returned) {
-  if (returned >= symbol.returns.size() || symbol.returns[returned].aliasSet < 0) return {};
+  if (returned >= symbol.returns.size()) return {};
+  if (symbol.name == "aten._unsafe_view.default")  // a view of memory, though autograd is not to know
+    return operands.empty() || !operands[0] || !document.isTensor(operands[0]) ? ValueId() : operands[0];
+  if (symbol.returns[returned].aliasSet < 0) return {};
   ValueId first;
   for (std::size_t i = 0; i < symbol.arguments.size() && i < pattern.arguments.size() && !first; ++i) {
     if (symbol.arguments[i].aliasSet != symbol.returns[returned].aliasSet) continue;

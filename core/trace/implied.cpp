@@ -54,17 +54,39 @@ ValueId base(const Document& document, BoundSymbolId op, std::size_t output) {
 }
 
 std::int32_t version(const Document& document, BoundSymbolId op, std::size_t output) {
-  const auto& bound = document.boundSymbol(op);
-  if (bound.origin.role != Role::none) return 0;
-  const auto from = base(document, op, output);
-  if (!from) return 0;
-  return document.value(from).version + (contains(writtenOperands(document, op), from) ? 1 : 0);
+  const auto value = document.outputs(op)[output];
+  const auto storage = value ? document.value(value).storage : StorageId();
+  if (!storage) return 0;
+  std::int32_t version = 0;
+  bool writes = false;
+  for (auto operand : document.operands(op))
+    if (operand && document.value(operand).storage == storage) version = std::max(version, document.value(operand).version);
+  for (auto written : writtenOperands(document, op)) writes |= document.value(written).storage == storage;
+  return version + (writes ? 1 : 0);
 }
 
 ValueKind kind(const BoundSymbol& bound) {
   if (bound.origin.role == Role::cotangent) return ValueKind::cotangent;
   return isBackward(bound.origin.role) ? ValueKind::gradient : ValueKind::activation;
 }
+
+bool requiresGrad(const Document& document, BoundSymbolId op, std::size_t output) {
+  const auto& origin = document.boundSymbol(op).origin;
+  const auto value = document.outputs(op)[output];
+  if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(document.value(value).meta).dtype)) return false;
+  if (origin.role == Role::recompute) return origin.value && document.value(origin.value).requiresGrad;
+  if (origin.role != Role::forward || !origin.op || !document.boundSymbol(origin.op).gradMode) return false;
+  if (!contains(document.outputs(origin.op), value)) return false;
+  const auto operands = document.operands(origin.op);
+  return std::any_of(operands.begin(), operands.end(), [&](ValueId operand) { return operand && document.value(operand).requiresGrad; });
+}
+
+bool requiresGrad(const Document& document, const Value& input) {
+  const bool may = input.kind == ValueKind::parameter || input.kind == ValueKind::input;
+  return may && input.meta && isDifferentiable(document.meta(input.meta).dtype);
+}
+
+bool external(ValueKind kind) { return kind != ValueKind::activation && kind != ValueKind::gradient; }
 
 std::uint8_t effects(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
@@ -97,10 +119,30 @@ std::int16_t operand(const Document& document, const Origin& origin) {
   return -1;
 }
 
-std::int16_t output(const Document& document, const Origin& origin) {
-  if (origin.role != Role::gradient || !origin.op) return -1;
-  return document.outputs(origin.op).size() == 1 ? 0 : -1;
+ValueId namingOutput(const Document& document, const Origin& origin) {
+  const auto outputs = document.outputs(origin.op);
+  if (origin.output >= 0 && static_cast<std::size_t>(origin.output) < outputs.size()) {
+    const auto meant = outputs[static_cast<std::size_t>(origin.output)];
+    if (meant && !contains(document.operands(origin.op), meant)) return meant;
+  }
+  return firstOutput(document, origin.op);
 }
+
+std::int16_t output(const Document& document, const Origin& origin, ValueId named) {
+  if (origin.role != Role::gradient || !origin.op) return -1;
+  const auto outputs = document.outputs(origin.op);
+  const auto found = std::find(outputs.begin(), outputs.end(), named);
+  return named && found != outputs.end() ? static_cast<std::int16_t>(found - outputs.begin()) : std::int16_t{0};
+}
+
+bool isTensor(const Document& document, BoundSymbolId op, std::size_t output) {
+  const auto& bound = document.boundSymbol(op);
+  const auto& returns = document.symbol(bound.symbol).returns;
+  const auto position = returnOf(document.pattern(bound.pattern), output);
+  return position < returns.size() && returns[position].type.starts_with("Tensor");
+}
+
+bool replays(const BoundSymbol& bound) { return bound.origin.role == Role::recompute && (bound.effects & effect::random) != 0; }
 
 std::string_view nodeName(const Document& document, BoundSymbolId op) {
   const auto first = firstOutput(document, op);

@@ -10,12 +10,19 @@ namespace implied {
 /// The operand whose storage output `output` (flat) lies in; none where it has its own. Needs the metas of both.
 ValueId base(const Document& document, BoundSymbolId op, std::size_t output);
 
-/// How many writes the storage under an output had seen: in the computation those through the operand it shares it with, in a derived trace
-/// none.
+/// How many writes the storage under an output had seen: those the operands know of that lie in it, and the op's own.
 std::int32_t version(const Document& document, BoundSymbolId op, std::size_t output);
 
 /// Gradients are what backward ops make, all else are activations.
 ValueKind kind(const BoundSymbol& bound);
+
+/// In a derived trace: it is an output of a computation op that has an operand which requires grad. The computation does not say.
+bool requiresGrad(const Document& document, BoundSymbolId op, std::size_t output);
+/// The same for what flows in: parameters and inputs that can.
+bool requiresGrad(const Document& document, const Value& input);
+
+/// Storages of what flows in belong to others.
+bool external(ValueKind kind);
 
 /// In the computation as schema and literals say; in a derived trace a view is what shares memory, and no data decided.
 std::uint8_t effects(const Document& document, BoundSymbolId op);
@@ -26,8 +33,16 @@ bool gradMode(const Document& document, const BoundSymbol& bound);
 /// Position of origin.value among the tensor operands of the origin; -1 where it is none of them.
 std::int16_t operand(const Document& document, const Origin& origin);
 
-/// The output whose cotangent a backward op reads: the only one there is.
-std::int16_t output(const Document& document, const Origin& origin);
+/// The output by which an origin names its computation op: the one meant, else the first; none where the op has no output of its own.
+ValueId namingOutput(const Document& document, const Origin& origin);
+/// The output a gradient is for, as that name tells.
+std::int16_t output(const Document& document, const Origin& origin, ValueId named);
+
+/// Whether the schema says that this output is a tensor.
+bool isTensor(const Document& document, BoundSymbolId op, std::size_t output);
+
+/// A recomputed draw replays the original.
+bool replays(const BoundSymbol& bound);
 
 /// Node name of a computation op: that of its first output.
 std::string_view nodeName(const Document& document, BoundSymbolId op);
