@@ -35,13 +35,6 @@ Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup) {
   return symbol;
 }
 
-bool passesOperandsThrough(std::string_view symbol) {
-  static constexpr std::array<std::string_view, 8> names{
-      "higher_order.cond", "higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast", "higher_order.invoke_subgraph",
-      "higher_order.wrap", "higher_order.tag_activation_checkpoint",  "higher_order.hints_wrapper",      "higher_order.checkpoint"};
-  return std::find(names.begin(), names.end(), symbol) != names.end();
-}
-
 std::string unknownOpMessage(const std::string& name) {
   if (name.starts_with("torch._functorch.predispatch."))
     return "unknown op " + name +

@@ -13,9 +13,6 @@ Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup);
 /// Which targets outside of LibTorch are understood: Python operators on numbers.
 bool isNumberOperator(std::string_view target);
 
-/// Higher-order ops that hand the operands after their last graph to that graph as they are.
-bool passesOperandsThrough(std::string_view symbol);
-
 /// What to tell of an op that is not known, and what to do about it.
 std::string unknownOpMessage(const std::string& name);
 

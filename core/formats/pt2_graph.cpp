@@ -1,9 +1,12 @@
 // Nodes: the symbol of a target, the arguments of a call, the order of a graph.
 #include "core/formats/pt2_graph.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/formats/graph_ops.h"
 #include "core/trace/effects.h"
+#include "core/trace/python_text.h"
 
 namespace retrograd::pt2 {
 namespace {
@@ -86,12 +89,26 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
   return id;
 }
 
+/// A name that Python takes and that no other graph of the call has.
+std::string GraphReader::graphName(std::string_view name, const Call& call) const {
+  std::string display(name);
+  std::replace_if(
+      display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  if (!isPythonName(display)) display.insert(0, "graph_");
+  const auto isTaken = [&](const std::string& text) {
+    return std::any_of(call.graphs.begin(), call.graphs.end(), [&](const auto& g) { return document_.subgraph(g.id).name == text; });
+  };
+  const auto base = display;
+  for (int suffix = 1; isTaken(display); ++suffix) display = base + "_" + std::to_string(suffix);
+  return display;
+}
+
 void GraphReader::readArguments(const Json& node, const Op& op, const Scope& scope, Call& call) {
   const bool higherOrder = document_.symbol(op.symbol).isHigherOrder;
   ArgumentReader reader(scope, call.operands, [&](const Json& graph) {
     if (!higherOrder) fail("a graph as argument of an op that is not of higher order");
     Subgraph subgraph;
-    subgraph.name = graph.at("name").text();
+    subgraph.name = graphName(graph.at("name").text(), call);
     const auto id = document_.addSubgraph(std::move(subgraph));
     call.graphs.push_back({id, &graph.at("graph")});
     return id;

@@ -56,6 +56,7 @@ class GraphReader {
   const Op& opOf(std::string_view target);
   std::vector<BoundSymbolId> readNodes(const Json& graph, Scope& scope, BoundSymbolId parent, bool gradMode);
   BoundSymbolId readNode(const Json& node, Scope& scope, BoundSymbolId parent, bool gradMode);
+  std::string graphName(std::string_view name, const Call& call) const;
   void readArguments(const Json& node, const Op& op, const Scope& scope, Call& call);
   void readSchemaArguments(std::span<const Json> inputs, const Op& op, ArgumentReader& reader, Call& call);
   void readFreeArguments(std::span<const Json> inputs, ArgumentReader& reader, Call& call);

@@ -3,6 +3,7 @@
 #include "core/formats/graph_ops.h"
 #include "core/formats/pt2_graph.h"
 #include "core/trace/effects.h"
+#include "core/trace/implied.h"
 
 namespace retrograd::pt2 {
 namespace {
@@ -26,14 +27,7 @@ void GraphReader::readSubgraphs(BoundSymbolId op, const Call& call, bool gradMod
   bool inner = gradMode;
   if (name == "higher_order.wrap_with_set_grad_enabled" && !call.pattern.arguments.empty())
     inner = call.pattern.arguments.front().integer != 0;
-  std::vector<ValueId> passed;
-  if (passesOperandsThrough(name)) {
-    std::size_t lastGraph = 0;
-    for (std::size_t i = 0; i < call.pattern.arguments.size(); ++i)
-      if (call.pattern.arguments[i].kind == Argument::Kind::subgraph) lastGraph = i;
-    for (std::size_t i = lastGraph + 1; i < call.pattern.arguments.size(); ++i)
-      forEachOperand(call.pattern.arguments[i], [&](std::size_t hole) { passed.push_back(call.operands[hole]); });
-  }
+  const auto passed = implied::passedOperands(document_, op);
   for (const auto& pending : call.graphs) {
     try {
       readSubgraph(pending, op, passed, inner);

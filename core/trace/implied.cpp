@@ -1,6 +1,7 @@
 #include "core/trace/implied.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/trace/aliasing.h"
 #include "core/trace/effects.h"
@@ -140,6 +141,23 @@ bool isTensor(const Document& document, BoundSymbolId op, std::size_t output) {
   const auto& returns = document.symbol(bound.symbol).returns;
   const auto position = returnOf(document.pattern(bound.pattern), output);
   return position < returns.size() && returns[position].type.starts_with("Tensor");
+}
+
+std::vector<ValueId> passedOperands(const Document& document, BoundSymbolId op) {
+  static constexpr std::array<std::string_view, 8> passing{
+      "higher_order.cond", "higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast", "higher_order.invoke_subgraph",
+      "higher_order.wrap", "higher_order.tag_activation_checkpoint",  "higher_order.hints_wrapper",      "higher_order.checkpoint"};
+  const auto& bound = document.boundSymbol(op);
+  std::vector<ValueId> passed;
+  if (std::find(passing.begin(), passing.end(), document.symbol(bound.symbol).name) == passing.end()) return passed;
+  const auto& arguments = document.pattern(bound.pattern).arguments;
+  std::size_t lastGraph = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].kind == Argument::Kind::subgraph) lastGraph = i;
+  const auto operands = document.operands(op);
+  for (std::size_t i = lastGraph + 1; i < arguments.size(); ++i)
+    forEachOperand(arguments[i], [&](std::size_t hole) { passed.push_back(operands[hole]); });
+  return passed;
 }
 
 bool replays(const BoundSymbol& bound) { return bound.origin.role == Role::recompute && (bound.effects & effect::random) != 0; }

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/trace/call.h"
+#include "core/trace/implied.h"
 #include "core/trace/last_use.h"
 #include "core/trace/printer_comments.h"
 #include "core/trace/python_text.h"
@@ -169,7 +170,11 @@ class TraceWriter {
     if (options_.source) writePlace(op, depth);
     const auto place = place_;  // what a body says of itself ends with it
     const auto* frame = frame_;
-    for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments) writeBodies(argument, depth);
+    const auto& bound = document_.boundSymbol(op);
+    if (document_.symbol(bound.symbol).isHigherOrder) {
+      const auto passed = implied::passedOperands(document_, op);
+      for (const auto& argument : document_.pattern(bound.pattern).arguments) writeBodies(argument, passed, depth);
+    }
     place_ = place;
     frame_ = frame;
     auto content = printCall(document_, op);
@@ -190,18 +195,18 @@ class TraceWriter {
     frame_ = place.frame;
   }
 
-  void writeBodies(const Argument& argument, std::size_t depth) {
+  void writeBodies(const Argument& argument, const std::vector<ValueId>& passed, std::size_t depth) {
     if (argument.kind == Argument::Kind::subgraph) {
       const auto& body = document_.subgraph(SubgraphId(argument.integer));
       line(depth, fmt::format("def {}({}):", body.name, parameters(body.inputs)));
-      if (options_.comments)
-        for (auto input : body.inputs)
-          if (input) line(depth + 1, "# " + comments_.input(input, ValueKind::activation));
+      const bool fits = passed.size() == body.inputs.size();
+      for (std::size_t i = 0; i < body.inputs.size() && options_.comments; ++i)
+        if (auto input = body.inputs[i]) line(depth + 1, "# " + comments_.bodyInput(input, fits ? passed[i] : ValueId()));
       for (auto op : body.ops) writeOp(op, depth + 1);
       const auto outputs = joined(body.outputs, [&](const Argument& a) { return printArgument(document_, a, body.outputValues); });
       line(depth + 1, "return " + listItem(outputs, true, body.outputs.size()));
     }
-    for (const auto& item : argument.items) writeBodies(item, depth);
+    for (const auto& item : argument.items) writeBodies(item, passed, depth);
   }
 
   /// The caller keeps what it gave, but for the backward, whose saved values and cotangents go as soon as they can (spec C4).

@@ -112,7 +112,7 @@ void CommentWriter::addOutput(std::vector<std::string>& parts, BoundSymbolId op,
   if (isDerived && value.requiresGrad != implied::requiresGrad(document_, op, output))
     parts.emplace_back(value.requiresGrad ? "requires grad" : "no grad");
   if (isUnknownTensor && parts.size() > before)
-    parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(before), document_.displayName(id));
+    parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(before), document_.displayName(id) + ": \"tensor\"");
 }
 
 std::string CommentWriter::originText(const Origin& origin) const {
@@ -158,7 +158,7 @@ void CommentWriter::addOrigin(std::vector<std::string>& parts, BoundSymbolId op)
       parts.emplace_back("zeros for an unused output");
       break;
     case Role::cotangent:
-      parts.emplace_back("cotangent");
+      parts.emplace_back("cotangent of an output");
       break;
   }
   if (!from.empty()) parts.push_back("forward: " + from);
@@ -189,14 +189,27 @@ std::string CommentWriter::op(BoundSymbolId op) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string CommentWriter::bodyInput(ValueId id, ValueId passed) {
+  const auto& value = document_.value(id);
+  std::vector<std::string> parts{typed(id)};
+  if (value.kind != ValueKind::activation) parts.emplace_back(name(value.kind));
+  const auto base = passed && document_.isTensor(passed) && document_.isTensor(id) ? passed : ValueId();
+  addStorage(parts, id, base);
+  const auto usual = base && document_.value(base).storage == value.storage ? document_.value(base).version : 0;
+  if (value.version != usual) parts.push_back(fmt::format("version {}", value.version));
+  if (value.requiresGrad) parts.emplace_back("requires grad");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::string CommentWriter::input(ValueId id, ValueKind usual, std::string_view role, const InputSpec* spec, const Argument* number) {
   const auto& value = document_.value(id);
   std::vector<std::string> parts{typed(id, spec)};
   auto kind = std::string(name(value.kind));
-  if (spec && !spec->target.empty()) kind += " " + word(spec->target);
+  const bool hasTarget = spec && !spec->target.empty() && spec->target != document_.displayName(id);
+  if (hasTarget) kind += " " + word(spec->target);
   if (value.kind != usual && kind != role)
     parts.push_back(kind);
-  else if (spec && !spec->target.empty())
+  else if (hasTarget)
     parts.push_back("target " + word(spec->target));
   if (!role.empty()) parts.emplace_back(role);
   if (spec)

@@ -21,6 +21,8 @@ class CommentWriter {
   /// computation knows of it.
   std::string input(ValueId value, ValueKind usual, std::string_view role = {}, const InputSpec* spec = nullptr,
                     const Argument* number = nullptr);
+  /// The same for an input of a body; `passed` is the operand that stands for it, where there is one.
+  std::string bodyInput(ValueId value, ValueId passed);
 
  private:
   std::string typed(ValueId value, const InputSpec* spec = nullptr) const;
