@@ -102,8 +102,9 @@ std::vector<ValueId> TextReader::defineOutputs(const Targets& targets, const Cal
 }
 
 /// The bound symbol of an earlier trace that this line shows again; none for a new one. The n-th of several such calls is the n-th there.
-BoundSymbolId TextReader::known(const Call& call, PatternId pattern, std::span<const ValueId> outputs) {
-  std::string key = std::to_string(call.symbol.index) + "/" + std::to_string(pattern.index) + "/";
+BoundSymbolId TextReader::known(const Call& call, std::span<const ValueId> outputs) {
+  // By the pattern's content: a pattern that holds a NaN has a new id each time, as it equals none.
+  std::string key = std::to_string(call.symbol.index) + "/" + std::to_string(hashOf(call.pattern)) + "/";
   for (auto operand : call.operands) key += std::to_string(operand.index) + ",";
   key += "/";
   for (auto output : outputs) key += std::to_string(output.index) + ",";
@@ -128,7 +129,7 @@ BoundSymbolId TextReader::readOp(const Statement& statement, Scope& scope) {
   const auto pattern = document_.internPattern(call.pattern);
   const bool isDerived = scope.kind != TraceKind::computation;
   if (isDerived)
-    if (const auto before = known(call, pattern, outputs)) return before;
+    if (const auto before = known(call, outputs)) return before;
 
   BoundSymbol bound;
   bound.symbol = call.symbol;

@@ -97,7 +97,7 @@ class TextReader {
   BoundSymbolId readOp(const Statement& statement, Scope& scope);
   Targets readTargets(const Statement& statement, const Symbol& symbol) const;
   std::vector<ValueId> defineOutputs(const Targets& targets, const Call& call, const OpNote& note, Scope& scope);
-  BoundSymbolId known(const Call& call, PatternId pattern, std::span<const ValueId> outputs);
+  BoundSymbolId known(const Call& call, std::span<const ValueId> outputs);
   void describeOutputs(BoundSymbolId op, const Targets& targets, const OpNote& note, const std::vector<char>& isNew, const Scope& scope);
   void describeState(BoundSymbolId op, const OpNote& note, const Scope& scope);
   void describePlace(BoundSymbolId op, const OpNote& note, const Scope& scope);

@@ -6,6 +6,7 @@
 #include "core/checking/suite.h"
 #include "core/debug/analysis.h"
 #include "core/formats/text_trace.h"
+#include "core/trace/difference.h"
 #include "core/trace/printer.h"
 #include "core/tracing/op_table.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 std::vector<std::string> models() {
   std::vector<std::string> found;
-  for (const char* folder : {"tests/data/models", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9"})
+  for (const char* folder : {"tests/data/models", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9", "../shared/cases/large"})
     if (const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder; fs::is_directory(path))
       for (const auto& one : findCases(path.string())) found.push_back(one.model);
   // Of the ops a sample: they are some thousand.
@@ -47,8 +48,9 @@ void expectSame(const std::string& one, const std::string& other) {
 
 class PrintedModels : public testing::TestWithParam<std::string> {};
 
-TEST_P(PrintedModels, readBackAsTheyWere) {
-  const auto analysis = openModel(GetParam());
+void expectReadsBack(const std::string& path, const AnalysisOptions& analysisOptions) {
+  const auto analysis = openModel(path, analysisOptions);
+  if (!analysis->derived()) return;  // an op without a derivative
   PrintOptions options;
   options.computation = &analysis->computation();
   options.numbers = &analysis->numbers;
@@ -58,7 +60,21 @@ TEST_P(PrintedModels, readBackAsTheyWere) {
   ASSERT_EQ(read.derived.size(), 3u);
   options.computation = &*read.computation;
   options.numbers = &read.numbers;
+  TraceComparison comparison(*analysis->document, *read.document);
+  for (const auto* trace : {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward})
+    if (const auto difference = comparison.compare(*trace, *read.find(trace->kind)))
+      ADD_FAILURE() << name(trace->kind) << ", " << difference->what << "\nwritten: " << difference->first << "\nread:    " << difference->second;
   expectSame(text, print(*read.document, {&read.computation->trace, &read.derived[0], &read.derived[1], &read.derived[2]}, options));
+}
+
+TEST_P(PrintedModels, readBackAsTheyWere) { expectReadsBack(GetParam(), {}); }
+
+TEST_P(PrintedModels, readBackWithRecomputation) {
+  AnalysisOptions all, cut;
+  all.partition.recompute = {"all"};
+  cut.partition.kind = PartitionOptions::minCut;
+  expectReadsBack(GetParam(), all);
+  expectReadsBack(GetParam(), cut);
 }
 
 std::string testName(const testing::TestParamInfo<std::string>& info) {
