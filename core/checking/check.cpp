@@ -330,6 +330,10 @@ class Check {
     count(*analysis);
     compareAll(analysis);
     if (reference_ && reference_->inDouble && options_.deterministic && options_.order == 1) compareInDouble(*analysis);
+    for (const auto& difference : analysis->printedDifferences) {
+      report_.status = CheckStatus::fail;
+      if (report_.reason.empty()) report_.reason = difference;
+    }
     if (report_.originsMissing > 0) {
       report_.status = CheckStatus::fail;
       if (report_.reason.empty()) report_.reason = fmt::format("{} ops have no origin", report_.originsMissing);
