@@ -53,6 +53,8 @@ Symbol TextReader::resolve(const Expression& callee) {
   const bool lacksOverload = path.starts_with(opsPrefix) && std::count(path.begin(), path.end(), '.') == 3;
   if (!symbol.known && lacksOverload)
     if (auto usual = resolveSymbol(path + ".default", lookup_); usual.known) return usual;
+  if (!symbol.known && lacksOverload && resolveSymbol(path + ".Tensor", lookup_).known)
+    fail(source_, callee.place, "expected the op with its overload, such as " + path + ".Tensor, found " + shown(callee));
   if (!symbol.known && path.starts_with("torch.") && !path.starts_with(opsPrefix)) {
     const auto meant = "torch.ops.aten" + path.substr(path.rfind('.')) + ".default";
     if (resolveSymbol(meant, lookup_).known)

@@ -94,7 +94,8 @@ class ExpressionParser {
     result.text = tokens_[at_++].text;
     result.items.push_back(std::move(left));
     result.items.push_back((this->*operand)());
-    return finished(std::move(result), result.items.front().source.data());
+    const auto* begin = result.items.front().source.data();
+    return finished(std::move(result), begin);
   }
 
   Expression unary() {
