@@ -45,7 +45,10 @@ void print(const Analysis& analysis, const TraceOptions& options) {
     return;
   }
   for (const auto& note : notes(analysis)) fmt::print("# {}\n", note);
-  const PrintOptions printing{!options.plain, !options.plain};
+  PrintOptions printing;
+  printing.del = printing.source = !options.plain;
+  printing.computation = &analysis.computation();
+  printing.numbers = &analysis.numbers;
   for (const auto* trace : traces) {
     if (trace != traces.front()) std::puts("");
     const auto text = printTrace(*analysis.document, *trace, printing);

@@ -333,6 +333,10 @@ class Check {
     count(*analysis);
     compareAll(analysis);
     if (reference_ && reference_->inDouble && options_.deterministic && !analysis->differentiated) compareInDouble(*analysis);
+    for (const auto& difference : analysis->printedDifferences) {
+      report_.status = CheckStatus::fail;
+      if (report_.reason.empty()) report_.reason = difference;
+    }
     if (report_.originsMissing > 0) {
       report_.status = CheckStatus::fail;
       if (report_.reason.empty()) report_.reason = fmt::format("{} ops have no origin", report_.originsMissing);

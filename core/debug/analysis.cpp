@@ -12,10 +12,12 @@
 #include "core/debug/symbolic_joint.h"
 #include "core/execution/evaluator.h"
 #include "core/formats/file_kind.h"
+#include "core/formats/text_trace.h"
 #include "core/grad/elide_copies.h"
 #include "core/grad/transform.h"
 #include "core/split/split.h"
 #include "core/trace/dead_code.h"
+#include "core/trace/difference.h"
 #include "core/trace/effects.h"
 #include "core/tracing/op_table.h"
 
@@ -42,7 +44,7 @@ std::vector<char> differentiated(const ModelFile& file, const AnalysisOptions& o
     if (input.kind == InputKind::parameter) wanted[i] = input.requiresGrad;
     if (input.kind == InputKind::user)
       wanted[i] = options.gradInputs ? std::find(options.gradInputs->begin(), options.gradInputs->end(), input.name) != options.gradInputs->end()
-                                     : !isWritten(file, value);
+                                     : input.requiresGrad && !isWritten(file, value);
   }
   return wanted;
 }
@@ -185,6 +187,25 @@ void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& 
   chooseCotangents(analysis, options, cotangents);
 }
 
+/// Derived traces that the file gives too, as a golden test does, beside those derived here.
+void comparePrinted(Analysis& analysis) {
+  const auto& printed = *analysis.file.printed;
+  TraceComparison comparison(*printed.document, *analysis.file.document);
+  comparison.compare(printed.computation->trace, analysis.computation().trace);  // the same text: this pairs its ops and values
+  for (const auto* trace : {&analysis.joint, &analysis.forward, &analysis.backward}) {
+    const auto* given = printed.find(trace->kind);
+    const auto difference = given ? comparison.compare(*given, *trace) : std::nullopt;
+    if (!difference) continue;
+    auto text = fmt::format("the {} in the text is not the one that follows from its computation: {}", name(trace->kind), difference->what);
+    if (!difference->first.empty()) text += fmt::format("\n  text:    {}", difference->first);
+    if (!difference->second.empty()) text += fmt::format("\n  derived: {}", difference->second);
+    analysis.problems.push_back({Problem::Severity::note, text, {}, -1});
+    analysis.printedDifferences.push_back(std::move(text));
+  }
+  if (analysis.printedDifferences.empty())
+    analysis.problems.push_back({Problem::Severity::note, "the derived traces in the text are those that follow from its computation", {}, -1});
+}
+
 }  // namespace
 
 bool isWritten(const ModelFile& file, ValueId input) {
@@ -223,12 +244,14 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOption
   const auto& history = analysis->computation().trace.history;
   analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
   analysis->times.read = analysis->file.seconds - analysis->times.trace;
+  if (analysis->file.isText) drawWeights(*analysis, options.seed);
   if (options.inDouble) castToDouble(analysis->file);
   const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
   try {
     if (runnable) {
       chooseInputs(*analysis, options);
       derive(*analysis, options, progress);
+      if (analysis->file.printed) comparePrinted(*analysis);
     }
   } catch (const Error& e) {
     if (e.code() == ErrorCode::cancelled) throw;

@@ -18,7 +18,7 @@ at::Tensor inputTensor(const Analysis& analysis, std::size_t i) {
     default:
       data = find(analysis.file.weights, input.target);
       if (!data) data = find(analysis.file.constants, input.target);
-      if (!data) throw Error(ErrorCode::badInput, "the archive holds no data for '" + input.target + "'", analysis.file.path);
+      if (!data) throw Error(ErrorCode::badInput, "the file holds no data for '" + input.target + "'", analysis.file.path);
   }
   return data ? borrowTensor(*data) : at::Tensor();
 }

@@ -3,10 +3,13 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/view_as_complex.h>
 #include <fmt/ranges.h>
+
+#include <cmath>
 
 #include "core/debug/sizes.h"
 #include "core/tracing/convert.h"
@@ -145,6 +148,61 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
     analysis.inputs[input.name] = keepTensor(laidOutAs(tensor, meta));
     analysis.inputSource.push_back(input.name + ": " + source);
   }
+}
+
+namespace {
+
+struct DrawnStorage {
+  at::Tensor flat;
+  std::int64_t bytes = 0;
+};
+
+/// The elements of a storage whose first tensor is described by `meta`.
+at::Tensor drawElements(const TensorMeta& meta, InputKind kind, std::int64_t count, at::Generator& generator) {
+  const auto type = toScalarType(meta.dtype);
+  if (!isDifferentiable(meta.dtype)) return at::randint(0, 2, {count}, generator, at::TensorOptions().dtype(at::kLong)).to(type);
+  const auto wide = at::TensorOptions().dtype(isComplex(meta.dtype) ? at::kComplexDouble : at::kDouble);
+  if (kind != InputKind::parameter) return at::rand({count}, generator, wide).add_(0.5).to(type);
+  const auto fanIn = meta.sizes.size() < 2 ? 1 : meta.elements() / std::max<std::int64_t>(meta.sizes[0], 1);
+  return at::randn({count}, generator, wide).div_(std::sqrt(static_cast<double>(std::max<std::int64_t>(fanIn, 1)))).to(type);
+}
+
+}  // namespace
+
+void drawWeights(Analysis& analysis, std::uint64_t seed) {
+  constexpr std::int64_t most = std::int64_t{8} << 30;
+  auto& file = analysis.file;
+  const auto& document = *file.document;
+  std::map<std::string, DrawnStorage> storages;  // by key: tied ones come once
+  std::int64_t total = 0;
+  std::size_t count = 0;
+  const auto isWeight = [&](const InputSpec& spec) { return !spec.storageKey.empty() && spec.value && document.isTensor(spec.value); };
+  for (const auto& spec : file.computation.inputs) {
+    if (!isWeight(spec)) continue;
+    ++count;
+    auto& bytes = storages[spec.storageKey].bytes;
+    const auto& value = document.value(spec.value);
+    const auto needed = std::max(document.storage(value.storage).bytes, document.meta(value.meta).storageBytes());
+    if (__builtin_add_overflow(total, std::max<std::int64_t>(needed - bytes, 0), &total)) total = most + 1;
+    bytes = std::max(bytes, needed);
+    if (total > most) break;
+  }
+  if (count == 0) return;
+  if (total > most) {
+    analysis.inputSource.push_back("parameters and buffers: not drawn, as the text describes more than 8 GiB of them; the traces cannot be run");
+    return;
+  }
+  auto generator = at::detail::createCPUGenerator(seed + 2);
+  for (const auto& spec : file.computation.inputs) {
+    if (!isWeight(spec)) continue;
+    const auto& meta = document.meta(document.value(spec.value).meta);
+    auto& storage = storages[spec.storageKey];
+    if (!storage.flat.defined()) storage.flat = drawElements(meta, spec.kind, (storage.bytes + itemSize(meta.dtype) - 1) / itemSize(meta.dtype), generator);
+    auto data = keepTensor(storage.flat);
+    data.meta = meta;
+    (spec.kind == InputKind::constant ? file.constants : file.weights)[spec.target] = std::move(data);
+  }
+  analysis.inputSource.push_back(fmt::format("{} parameters and buffers: drawn from seed {}, as the text only describes them", count, seed));
 }
 
 void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const std::map<std::string, TensorMeta>& metas) {

@@ -8,6 +8,11 @@ namespace retrograd {
 /// Fills Analysis::inputs, numbers and inputSource. Throws Error(badUse) naming the input.
 void chooseInputs(Analysis& analysis, const AnalysisOptions& options);
 
+/// Parameters, buffers and constants that a text only describes, drawn from the seed: parameters normal and so scaled that a matrix product
+/// keeps the size of numbers, other floating tensors uniform from 0.5 to 1.5 (they may be variances), integers and booleans 0 or 1. Tied
+/// ones share memory. Says so in Analysis::inputSource. More than 8 GiB are not drawn: such a model can be seen, not run.
+void drawWeights(Analysis& analysis, std::uint64_t seed);
+
 /// Cotangents for the outputs that have one: given, else 1 for a single scalar output, else drawn from the seed.
 /// `metas`: by position among the user outputs, none where there is no cotangent.
 void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const std::map<std::string, TensorMeta>& metas);

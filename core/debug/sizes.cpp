@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/formats/pt2_values.h"
+#include "core/formats/tensor_extent.h"
 
 namespace retrograd {
 namespace {
@@ -236,7 +236,7 @@ TensorMeta metaAt(const TensorMeta& meta, const SizeBindings& sizes) {
   evaluate(meta.symbols, sizes, result.sizes);
   evaluate(meta.strideSymbols, sizes, result.strides);
   if (const auto offset = evaluateSize(meta.offsetSymbol, sizes); offset && *offset >= 0) result.offset = *offset;
-  pt2::checkExtent(result);
+  checkExtent(result);
   return result;
 }
 

@@ -52,6 +52,15 @@ bool anyRecord(const Archive& archive, auto&& predicate) {
 
 }  // namespace
 
+bool looksLikeTraces(const ByteRegion& bytes) {
+  if (!isText(bytes)) return false;
+  const auto text = bytes.text();
+  for (std::string_view name : {"computation(", "joint(", "forward(", "backward("})
+    if (const auto line = "def " + std::string(name); text.starts_with(line) || text.find("\n" + line) != std::string_view::npos)
+      return true;
+  return false;
+}
+
 std::string describeForeignFile(const ByteRegion& bytes) {
   const auto text = bytes.text();
   if (isSafetensors(bytes)) return make("This is a safetensors file: tensors only, without a computation.");
@@ -64,7 +73,10 @@ std::string describeForeignFile(const ByteRegion& bytes) {
     return make("This is a Python pickle, as torch.save wrote before PyTorch 1.6; it holds no graph and is never executed here.");
   if (isOnnx(bytes)) return make("This looks like an ONNX model; an exported PyTorch program is needed.");
   if (text.starts_with("PK")) return make("This begins like a zip archive but is cut off or damaged; copy or download it again.");
-  if (isText(bytes)) return make("This is a text file, not an exported PyTorch program.");
+  if (isText(bytes))
+    return make(
+        "This is a text file without 'def computation(...):', neither a printed trace (see `retrograd help text`) nor an exported PyTorch "
+        "program.");
   return make("This is no file of a kind known here.");
 }
 

@@ -6,11 +6,13 @@
 #include "core/base/error.h"
 #include "core/formats/file_kind.h"
 #include "core/formats/pt2.h"
+#include "core/formats/text_trace.h"
 
 namespace retrograd {
 namespace {
 
 ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
+  if (looksLikeTraces(bytes)) return readTextModel(bytes.text(), path, lookup, progress);
   if (!looksLikeZip(bytes.span())) throw Error(ErrorCode::badInput, describeForeignFile(bytes), path);
   const auto archive = Archive::open(bytes, path, progress);
   if (findModelRecord(*archive).empty()) throw Error(ErrorCode::badInput, describeForeignArchive(*archive), path);

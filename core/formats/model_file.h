@@ -10,6 +10,8 @@
 
 namespace retrograd {
 
+struct TextTraces;
+
 /// What was read from a file: the computation with its weights, nothing derived yet.
 struct ModelFile {
   std::string path;
@@ -24,9 +26,11 @@ struct ModelFile {
   std::map<std::string, Argument> sampleNumbers;  ///< sample inputs that are numbers, by argument name
   std::vector<std::string> guards;          ///< conditions on sizes under which the graph was exported, as Python: "L['x'].size()[0] % 4 == 0"
   std::vector<Problem> problems;            ///< what the file has lost (custom autograd.Function, ...), unknown ops
+  std::shared_ptr<const TextTraces> printed;  ///< a text file's derived traces, in a document of their own; null where there are none
+  bool isText = false;                      ///< weights are described only: they have no data
 };
 
-/// Reads a `torch.export` archive (.pt2). Verifies the whole of it first: CRCs, every record present and as long as its
+/// Reads a `torch.export` archive (.pt2) or printed traces (formats/text_trace.h). Of an archive, verifies the whole of it first: CRCs, every record present and as long as its
 /// shape says, sizes, argument kinds, nesting; nothing is allocated from numbers that were not checked.
 /// Throws Error(badInput) naming the file and the trouble. An op that `lookup` does not know is a Problem of severity
 /// error with its places; the rest of the computation is still returned.

@@ -58,7 +58,7 @@ void readProgram(const Json& program, const pt2::WeightTable& weights, const Sym
   std::unordered_map<std::string, StorageId> storages;
   pt2::GraphReader reader(*file.document, lookup, progress);
   pt2::GraphBody body = reader.readMain(graph, computation.inputs, storages);
-  computation.outputs = pt2::readOutputSpecs(signature, body, *file.document);
+  computation.outputs = pt2::readOutputSpecs(signature, body);
   pt2::checkWeights(computation.inputs, weights, *file.document);
   computation.trace.kind = TraceKind::computation;
   computation.trace.name = "computation";

@@ -2,17 +2,18 @@
 #include "core/formats/pt2_graph.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/base/error.h"
+#include "core/formats/graph_ops.h"
 #include "core/trace/effects.h"
+#include "core/trace/python_text.h"
 
 namespace retrograd::pt2 {
 namespace {
 
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
 
-constexpr std::string_view opsPrefix = "torch.ops.", higherOrderPrefix = "higher_order.";
+constexpr std::string_view opsPrefix = "torch.ops.";
 
 std::string_view shortTarget(std::string_view target) { return target.starts_with(opsPrefix) ? target.substr(opsPrefix.size()) : target; }
 
@@ -29,42 +30,11 @@ std::string nodeName(const Json& node) {
 
 }  // namespace
 
-bool isNumberOperator(std::string_view target) {
-  static constexpr std::array<std::string_view, 26> operators{
-      "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",  "neg",    "pos",    "abs",    "eq",    "ne",    "lt",
-      "le",  "gt",  "ge",  "and_",    "or_",      "xor", "not_", "invert", "lshift", "rshift", "index", "truth", "iadd"};
-  static constexpr std::array<std::string_view, 19> functions{"ceil", "floor", "trunc", "sqrt", "cos",  "cosh", "sin",
-                                                              "sinh", "tan",   "tanh",  "asin", "acos", "atan", "exp",
-                                                              "log",  "log2",  "pow",   "fabs", "isnan"};
-  static constexpr std::array<std::string_view, 9> symbolic{"float", "int", "max", "min", "ite", "not", "sqrt", "sum", "log2"};
-  const auto among = [&](const auto& table, std::string_view prefix) {
-    return target.starts_with(prefix) && std::find(table.begin(), table.end(), target.substr(prefix.size())) != table.end();
-  };
-  return among(operators, "_operator.") || among(functions, "math.") || among(symbolic, "torch.sym_") || among(symbolic, "torch._sym_") ||
-         among(functions, "torch._sym_") || among(functions, "torch.sym_") || target == "builtins.round" || target == "builtins.abs";
-}
-
-Symbol GraphReader::resolve(std::string_view target) const {
-  const auto name = shortTarget(target);
-  if (name.starts_with(higherOrderPrefix)) {
-    Symbol symbol;
-    symbol.name = name;
-    symbol.known = symbol.isHigherOrder = true;
-    return symbol;
-  }
-  if (target.starts_with(opsPrefix))
-    if (auto known = lookup_(name)) return *std::move(known);
-  Symbol symbol;
-  symbol.name = name;
-  symbol.known = !target.starts_with(opsPrefix) && isNumberOperator(target);
-  return symbol;
-}
-
 const GraphReader::Op& GraphReader::opOf(std::string_view target) {
   auto [it, isNew] = ops_.try_emplace(std::string(target));
   Op& op = it->second;
   if (!isNew) return op;
-  const Symbol symbol = resolve(target);
+  const Symbol symbol = resolveSymbol(target, lookup_);
   op.symbol = document_.internSymbol(symbol);
   op.hasSchema = !symbol.schema.empty();
   op.isToken = symbol.name == "higher_order.with_effects";
@@ -97,9 +67,7 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
   Call call;
   readArguments(node, op, scope, call);
   BoundSymbol bound;
-  bound.effects = effectsOf(document_.symbol(op.symbol), call.pattern.arguments);
-  if ((bound.effects & effect::needsData) && !needsDataIndices(call) && document_.symbol(op.symbol).name.starts_with("aten.index"))
-    bound.effects &= static_cast<std::uint8_t>(~effect::needsData);
+  bound.effects = effectsInComputation(document_, document_.symbol(op.symbol), call.pattern, call.operands);
   applyWrites(op, call);
   readOutputs(node, op, scope, call);
   bound.symbol = op.symbol;
@@ -121,12 +89,26 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
   return id;
 }
 
+/// A name that Python takes and that no other graph of the call has.
+std::string GraphReader::graphName(std::string_view name, const Call& call) const {
+  std::string display(name);
+  std::replace_if(
+      display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  if (!isPythonName(display)) display.insert(0, "graph_");
+  const auto isTaken = [&](const std::string& text) {
+    return std::any_of(call.graphs.begin(), call.graphs.end(), [&](const auto& g) { return document_.subgraph(g.id).name == text; });
+  };
+  const auto base = display;
+  for (int suffix = 1; isTaken(display); ++suffix) display = base + "_" + std::to_string(suffix);
+  return display;
+}
+
 void GraphReader::readArguments(const Json& node, const Op& op, const Scope& scope, Call& call) {
   const bool higherOrder = document_.symbol(op.symbol).isHigherOrder;
   ArgumentReader reader(scope, call.operands, [&](const Json& graph) {
     if (!higherOrder) fail("a graph as argument of an op that is not of higher order");
     Subgraph subgraph;
-    subgraph.name = graph.at("name").text();
+    subgraph.name = graphName(graph.at("name").text(), call);
     const auto id = document_.addSubgraph(std::move(subgraph));
     call.graphs.push_back({id, &graph.at("graph")});
     return id;
@@ -178,15 +160,6 @@ void GraphReader::readFreeArguments(std::span<const Json> inputs, ArgumentReader
   if (!named) call.pattern.names.clear();
 }
 
-/// `index.Tensor` and its kin are tagged as needing data, but only a boolean index makes the shape depend on it.
-bool GraphReader::needsDataIndices(const Call& call) const {
-  return std::any_of(call.operands.begin() + (call.operands.empty() ? 0 : 1), call.operands.end(), [&](ValueId operand) {
-    if (!document_.isTensor(operand)) return false;
-    const auto dtype = document_.meta(document_.value(operand).meta).dtype;
-    return dtype == DType::b8 || dtype == DType::u8;
-  });
-}
-
 std::int32_t& GraphReader::writesTo(StorageId storage) {
   const auto i = static_cast<std::size_t>(storage.index);
   if (i >= writes_.size()) writes_.resize(i + 64, 0);
@@ -204,6 +177,7 @@ void GraphReader::applyWrites(const Op& op, const Call& call) {
 
 GraphBody GraphReader::readMain(const Json& graph, std::vector<InputSpec>& specs, std::unordered_map<std::string, StorageId>& storages) {
   Scope scope(graph);
+  reserveNames(graph);
   GraphBody body;
   const auto inputs = graph.at("inputs").items();
   if (inputs.size() != specs.size())
@@ -211,7 +185,10 @@ GraphBody GraphReader::readMain(const Json& graph, std::vector<InputSpec>& specs
   for (std::size_t i = 0; i < inputs.size(); ++i) body.inputs.push_back(defineInput(inputs[i], specs[i], scope, storages));
   body.ops = readNodes(graph, scope, {}, true);
   ArgumentReader reader(scope, body.outputValues, [](const Json&) -> SubgraphId { fail("a graph as output"); });
-  for (const auto& output : graph.at("outputs").items()) body.outputs.push_back(reader.read(output));
+  for (const auto& output : graph.at("outputs").items()) {
+    body.outputs.push_back(reader.read(output));
+    body.outputNames.push_back(valueName(output));
+  }
   return body;
 }
 

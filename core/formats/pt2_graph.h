@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -16,6 +17,7 @@ struct GraphBody {
   std::vector<ValueId> inputs;
   std::vector<Argument> outputs;  ///< literals or holes into outputValues
   std::vector<ValueId> outputValues;
+  std::vector<std::string_view> outputNames;  ///< as in the file, empty for literals
   std::vector<BoundSymbolId> ops;
 };
 
@@ -52,22 +54,22 @@ class GraphReader {
   };
 
   const Op& opOf(std::string_view target);
-  Symbol resolve(std::string_view target) const;
   std::vector<BoundSymbolId> readNodes(const Json& graph, Scope& scope, BoundSymbolId parent, bool gradMode);
   BoundSymbolId readNode(const Json& node, Scope& scope, BoundSymbolId parent, bool gradMode);
+  std::string graphName(std::string_view name, const Call& call) const;
   void readArguments(const Json& node, const Op& op, const Scope& scope, Call& call);
   void readSchemaArguments(std::span<const Json> inputs, const Op& op, ArgumentReader& reader, Call& call);
   void readFreeArguments(std::span<const Json> inputs, ArgumentReader& reader, Call& call);
   void applyWrites(const Op& op, const Call& call);
   void readOutputs(const Json& node, const Op& op, Scope& scope, Call& call);
   void readOutput(const Json& output, StorageId shared, bool asToken, Scope& scope, Call& call);
+  void reserveNames(const Json& graph);
+  StringId displayNameFor(std::string_view name);
   ValueId defineTensor(std::string_view name, Scope& scope, ValueKind kind, StorageId shared);
   ValueId defineOther(std::string_view name, Scope& scope, ValueKind kind);
   ValueId defineInput(const Json& input, InputSpec& spec, Scope& scope, std::unordered_map<std::string, StorageId>& storages);
-  ValueId sharedWith(const Op& op, const Call& call, std::size_t returned) const;
   void readSubgraphs(BoundSymbolId op, const Call& call, bool gradMode);
   void readSubgraph(const PendingGraph& pending, BoundSymbolId op, std::span<const ValueId> passed, bool gradMode);
-  bool needsDataIndices(const Call& call) const;
   std::int32_t& writesTo(StorageId storage);
   void notePlaces(const Symbol& symbol, BoundSymbolId op, const NodeOrigin& origin);
   std::string placeOf(BoundSymbolId op) const;
@@ -80,14 +82,10 @@ class GraphReader {
   std::vector<std::int32_t> writes_;  ///< by storage: how often it was written so far
   std::map<std::string, std::vector<Place>> unknown_;
   std::vector<Place> detached_, withoutGrad_;
+  std::unordered_set<std::string> reserved_, taken_;  ///< names of the main graph; names of values so far
+  std::unordered_map<std::string, int> suffixes_;
   int depth_ = 0;
   std::size_t nodesRead_ = 0;
 };
-
-/// Which targets outside of LibTorch are understood: Python operators on numbers.
-bool isNumberOperator(std::string_view target);
-
-/// Whether an op that may return its input itself (reshape, contiguous, to) did so, as the shapes and strides tell.
-bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMeta& to);
 
 }  // namespace retrograd::pt2

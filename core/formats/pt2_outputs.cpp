@@ -1,9 +1,10 @@
 // Values: inputs and outputs of graphs and nodes, and the storages under them.
 #include <algorithm>
-#include <array>
 
 #include "core/base/error.h"
 #include "core/formats/pt2_graph.h"
+#include "core/trace/aliasing.h"
+#include "core/trace/python_text.h"
 
 namespace retrograd::pt2 {
 namespace {
@@ -23,36 +24,33 @@ ValueKind kindOf(InputKind kind) {
   }
 }
 
-/// Sizes that a view of these sizes and strides can take without copying (at::detail::computeStride, in short: contiguous runs).
-bool viewable(const TensorMeta& from, const TensorMeta& to) {
-  std::int64_t step = 1;
-  for (std::size_t i = from.sizes.size(); i-- > 0;) {
-    if (from.sizes[i] == 1) continue;
-    if (from.strides[i] != step) return from.sizes == to.sizes && from.strides == to.strides;
-    step *= from.sizes[i];
-  }
-  return true;
-}
-
 }  // namespace
 
-bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMeta& to) {
-  static constexpr std::array<std::string_view, 9> unlessCopied{"aten.reshape", "aten.contiguous",          "aten.to.",
-                                                                "aten.flatten", "aten.reshape_as",          "aten.type_as",
-                                                                "aten.ravel",   "aten._reshape_alias_copy", "aten.unflatten"};
-  const bool mayCopy =
-      std::any_of(unlessCopied.begin(), unlessCopied.end(), [&](std::string_view n) { return symbol.name.starts_with(n); });
-  if (!mayCopy) return true;
-  if (from.dtype != to.dtype || from.device != to.device || from.offset != to.offset) return false;
-  if (symbol.name.starts_with("aten.contiguous") || symbol.name.starts_with("aten.to.") || symbol.name.starts_with("aten.type_as"))
-    return from.strides == to.strides;
-  return viewable(from, to);
+void GraphReader::reserveNames(const Json& graph) {
+  for (auto table : {"tensor_values", "sym_int_values", "sym_float_values", "sym_bool_values", "custom_obj_values"})
+    if (const Json* values = graph.find(table); values && values->isObject())
+      for (const auto& [name, meta] : values->members()) reserved_.emplace(name);
+}
+
+/// A name that means one value over all graphs of the document (A30), as the traces derived from it are flat, and that Python takes. Names
+/// of the main graph stay as they are; those of bodies get a suffix where they are met again.
+StringId GraphReader::displayNameFor(std::string_view name) {
+  std::string display(name);
+  std::replace_if(
+      display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  if (!isPythonName(display)) display.insert(0, "v_");
+  const auto base = display;
+  bool kept = depth_ == 0 && display == name;  // reserved for itself
+  for (int& suffix = suffixes_[base]; taken_.contains(display) || (!kept && reserved_.contains(display)); kept = false)
+    display = base + "_" + std::to_string(++suffix);
+  taken_.insert(display);
+  return document_.intern(display);
 }
 
 ValueId GraphReader::defineTensor(std::string_view name, Scope& scope, ValueKind kind, StorageId shared) {
   const TensorMeta meta = scope.meta(name);
   Value value;
-  value.name = document_.intern(name);
+  value.name = displayNameFor(name);
   value.kind = kind;
   value.meta = document_.internMeta(meta);
   value.storage = shared ? shared : document_.addStorage(meta.storageBytes());
@@ -64,7 +62,7 @@ ValueId GraphReader::defineTensor(std::string_view name, Scope& scope, ValueKind
 
 ValueId GraphReader::defineOther(std::string_view name, Scope& scope, ValueKind kind) {
   Value value;
-  value.name = document_.intern(name);
+  value.name = displayNameFor(name);
   value.kind = kind;
   const auto id = document_.addValue(value);
   if (auto expression = scope.sizeExpression(name); !expression.empty()) document_.setSizeExpression(id, std::move(expression));
@@ -95,21 +93,6 @@ ValueId GraphReader::defineInput(const Json& input, InputSpec& spec, Scope& scop
   return spec.value = id;
 }
 
-/// The operand whose storage a return shares, by the schema's alias sets.
-ValueId GraphReader::sharedWith(const Op& op, const Call& call, std::size_t returned) const {
-  const auto& symbol = document_.symbol(op.symbol);
-  if (returned >= symbol.returns.size() || symbol.returns[returned].aliasSet < 0) return {};
-  for (std::size_t i = 0; i < symbol.arguments.size(); ++i) {
-    if (symbol.arguments[i].aliasSet != symbol.returns[returned].aliasSet) continue;
-    ValueId first;
-    forEachOperand(call.pattern.arguments[i], [&](std::size_t hole) {
-      if (!first && document_.isTensor(call.operands[hole])) first = call.operands[hole];
-    });
-    if (first) return first;
-  }
-  return {};
-}
-
 void GraphReader::readOutput(const Json& output, StorageId shared, bool asToken, Scope& scope, Call& call) {
   constexpr std::size_t limit = 65535;
   if (call.outputs.size() >= limit) fail("more than 65535 outputs");
@@ -137,7 +120,7 @@ void GraphReader::readOutputs(const Json& node, const Op& op, Scope& scope, Call
     const auto& [kind, value] = outputs[i].only();
     const bool isList = kind == "as_tensors" || kind == "as_optional_tensors";
     if (op.hasSchema && !spread && isList != op.returns[i].list) fail("output " + std::to_string(i) + " is not what the schema says");
-    const ValueId source = sharedWith(op, call, spread ? 0 : i);
+    const ValueId source = aliasedOperand(document_, document_.symbol(op.symbol), call.pattern, call.operands, spread ? 0 : i);
     const auto storageFor = [&](const Json& one) {
       const auto name = valueName(one);
       if (!source || name.empty() || !scope.hasMeta(name)) return StorageId();

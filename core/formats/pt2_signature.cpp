@@ -109,7 +109,7 @@ std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, 
   return specs;
 }
 
-std::vector<OutputSpec> readOutputSpecs(const Json& signature, const GraphBody& body, const Document& document) {
+std::vector<OutputSpec> readOutputSpecs(const Json& signature, const GraphBody& body) {
   std::vector<OutputSpec> specs;
   for (const auto& item : signature.at("output_specs").items()) {
     const auto& [key, value] = item.only();
@@ -127,7 +127,7 @@ std::vector<OutputSpec> readOutputSpecs(const Json& signature, const GraphBody& 
     else
       spec.literal = output;
     const auto name = valueName(value.at("arg"));
-    const auto actual = spec.value ? document.text(document.value(spec.value).name) : std::string_view();
+    const auto actual = body.outputNames[specs.size()];
     if (name != actual) fail("output '" + std::string(actual) + "' of the graph is '" + std::string(name) + "' in the signature");
     specs.push_back(std::move(spec));
   }

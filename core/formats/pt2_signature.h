@@ -15,7 +15,7 @@ std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, 
                                       std::map<std::string, Argument>& constants);
 
 /// Output specs, parallel to the graph's outputs, with their values.
-std::vector<OutputSpec> readOutputSpecs(const Json& signature, const GraphBody& body, const Document& document);
+std::vector<OutputSpec> readOutputSpecs(const Json& signature, const GraphBody& body);
 
 /// Compares what the graph says of its parameters, buffers and constants with what the weights are; throws Error(badInput).
 void checkWeights(const std::vector<InputSpec>& specs, const WeightTable& weights, const Document& document);

@@ -1,9 +1,9 @@
 // Higher-order ops: the graphs they carry, and what the reader has to say about a file.
-#include <algorithm>
-#include <array>
-
 #include "core/base/error.h"
+#include "core/formats/graph_ops.h"
 #include "core/formats/pt2_graph.h"
+#include "core/trace/effects.h"
+#include "core/trace/implied.h"
 
 namespace retrograd::pt2 {
 namespace {
@@ -11,32 +11,11 @@ namespace {
 constexpr int maxNesting = 32;
 constexpr std::size_t maxPlaces = 20;
 
-/// Ops that hand the operands after their last graph to that graph as they are.
-bool passesThrough(std::string_view name) {
-  static constexpr std::array<std::string_view, 8> names{
-      "higher_order.cond", "higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast", "higher_order.invoke_subgraph",
-      "higher_order.wrap", "higher_order.tag_activation_checkpoint",  "higher_order.hints_wrapper",      "higher_order.checkpoint"};
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool choosesByData(std::string_view name) { return name == "higher_order.cond" || name == "higher_order.while_loop"; }
-
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
   for (std::size_t i = 0; i < parts.size() && i < maxPlaces; ++i) text += (i ? ", " : "") + parts[i];
   if (parts.size() > maxPlaces) text += " and " + std::to_string(parts.size() - maxPlaces) + " more";
   return text;
-}
-
-std::string unknownMessage(const std::string& name) {
-  if (name.starts_with("torch._functorch.predispatch."))
-    return "unknown op " + name +
-           ": a Python call that vmap leaves in a training graph; export the decomposed graph instead: "
-           "torch.export.save(torch.export.export(model, args).run_decompositions(), \"model.pt2\")";
-  if (name.starts_with("aten.") || name.starts_with("prims."))
-    return "unknown op " + name +
-           ": this LibTorch does not have it, or a file may not call it (ops that reach files, processes or the network)";
-  return "unknown op " + name + ": a custom op, registered in Python or by an extension; LibTorch alone cannot run it. Give the library that has it with --library";
 }
 
 }  // namespace
@@ -48,14 +27,7 @@ void GraphReader::readSubgraphs(BoundSymbolId op, const Call& call, bool gradMod
   bool inner = gradMode;
   if (name == "higher_order.wrap_with_set_grad_enabled" && !call.pattern.arguments.empty())
     inner = call.pattern.arguments.front().integer != 0;
-  std::vector<ValueId> passed;
-  if (passesThrough(name)) {
-    std::size_t lastGraph = 0;
-    for (std::size_t i = 0; i < call.pattern.arguments.size(); ++i)
-      if (call.pattern.arguments[i].kind == Argument::Kind::subgraph) lastGraph = i;
-    for (std::size_t i = lastGraph + 1; i < call.pattern.arguments.size(); ++i)
-      forEachOperand(call.pattern.arguments[i], [&](std::size_t hole) { passed.push_back(call.operands[hole]); });
-  }
+  const auto passed = implied::passedOperands(document_, op);
   for (const auto& pending : call.graphs) {
     try {
       readSubgraph(pending, op, passed, inner);
@@ -63,10 +35,9 @@ void GraphReader::readSubgraphs(BoundSymbolId op, const Call& call, bool gradMod
       throw e.code() == ErrorCode::cancelled ? e : e.at("graph " + document_.subgraph(pending.id).name);
     }
   }
-  std::uint8_t effects = choosesByData(name) ? effect::needsData : 0;
-  for (const auto& pending : call.graphs)
-    for (const auto id : document_.subgraph(pending.id).ops) effects |= document_.boundSymbol(id).effects;
-  document_.boundSymbol(op).effects |= static_cast<std::uint8_t>(effects & ~effect::view);
+  const auto& bound = document_.boundSymbol(op);
+  const auto effects = effectsInComputation(document_, document_.symbol(bound.symbol), call.pattern, call.operands);
+  document_.boundSymbol(op).effects = effects;
   --depth_;
 }
 
@@ -120,7 +91,7 @@ std::vector<Problem> GraphReader::problems() const {
     all.push_back({severity, std::move(message), joined(texts), places.front().op.index});
   };
   for (const auto& [name, places] : unknown_)
-    add(Severity::error, unknownMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"),
+    add(Severity::error, unknownOpMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"),
         places);
   for (const auto& place : metadata_.customFunctions())
     all.push_back(

@@ -3,11 +3,10 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/formats/tensor_extent.h"
 
 namespace retrograd::pt2 {
 namespace {
-
-constexpr std::size_t maxRank = 64;  // PyTorch's own limit for many kernels
 
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
 
@@ -27,13 +26,6 @@ void readList(const Json& list, const char* what, std::vector<std::int64_t>& val
     symbols.resize(items.size());
     symbols[i] = std::move(n.expression);
   }
-}
-
-/// a * b + c with all of them known to be >= 0.
-std::int64_t multiplyAdd(std::int64_t a, std::int64_t b, std::int64_t c) {
-  std::int64_t product = 0, sum = 0;
-  if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, c, &sum)) fail("a tensor larger than 2^63 bytes");
-  return sum;
 }
 
 }  // namespace
@@ -71,18 +63,6 @@ std::string deviceOf(const Json& device) {
     name += std::to_string(i);
   }
   return name;
-}
-
-void checkExtent(const TensorMeta& meta) {
-  std::int64_t elements = 1, last = meta.offset;
-  bool empty = false;
-  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
-    empty |= meta.sizes[i] == 0;
-    elements = multiplyAdd(elements, std::max<std::int64_t>(meta.sizes[i], 1), 0);
-    if (meta.sizes[i] > 0) last = multiplyAdd(meta.sizes[i] - 1, meta.strides[i], last);
-  }
-  multiplyAdd(elements, itemSize(meta.dtype), 0);
-  if (!empty) multiplyAdd(multiplyAdd(last, 1, 1), itemSize(meta.dtype), 0);
 }
 
 SymbolicInt readSymbolicInt(const Json& value) {

@@ -27,9 +27,6 @@ SymbolicInt readSymbolicInt(const Json& value);
 /// bytes of the elements and of the storage within int64.
 TensorMeta readMeta(const Json& meta);
 
-/// Error(badInput) unless the bytes of the elements and of the storage fit int64; sizes, strides and offset are known to be >= 0.
-void checkExtent(const TensorMeta& meta);
-
 /// sympy's srepr in short: "Mul(Integer(2), Symbol('s0', positive=True))" is "2*s0". What cannot be parsed is returned as it is.
 std::string shortExpression(std::string_view srepr);
 

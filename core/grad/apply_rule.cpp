@@ -1,4 +1,5 @@
 #include "core/grad/joint_builder.h"
+#include "core/trace/implied.h"
 #include "core/tracing/convert.h"
 #include "core/tracing/op_table.h"
 #include "core/tracing/recorder.h"
@@ -120,7 +121,10 @@ ValueId JointBuilder::makeValue(const RuleLocal& local, std::vector<StorageId>& 
     auto& known = document_.value(preferred);
     const bool free = !taken_[static_cast<std::size_t>(preferred.index)];
     taken_[static_cast<std::size_t>(preferred.index)] = 1;
-    if (free && known.meta && local.meta && sameShape(document_.meta(known.meta), document_.meta(local.meta))) {
+    const bool fits = local.meta && (!known.meta || sameShape(document_.meta(known.meta), document_.meta(local.meta)));
+    if (free && fits) {
+      if (!known.meta) known.meta = local.meta;  // a computation written by hand need not say what its ops make
+      if (known.storage) movedStorages_.try_emplace(known.storage, value.storage);
       known.storage = value.storage;
       known.requiresGrad = false;  // as an earlier derivation on this document, for other inputs, may have left it
       id = preferred;
@@ -162,10 +166,6 @@ Instance JointBuilder::apply(BoundSymbolId op, SymbolId symbol, PatternId patter
   for (const auto& ruleOp : rule.forward) emit(ruleOp, instance.localsBegin, forwardOrigin(op));
   for (std::size_t i = 0; i < rule.outputs.size(); ++i)
     if (rule.outputRequiresGrad[i]) document_.value(output(instance, i)).requiresGrad = true;
-  for (auto [operand, local] : rule.written) {
-    const auto before = document_.value(tensors[static_cast<std::size_t>(operand)]).version;
-    document_.value(valueOfLocal(instance, local)).version = before + 1;
-  }
   if (rule.anyRequiresGrad) instances_.push_back(instance);
   return instance;
 }
@@ -223,6 +223,7 @@ BoundSymbolId JointBuilder::emit(SymbolId symbol, PatternId pattern, std::uint8_
     if (!outputs[k]) continue;
     auto& value = document_.value(outputs[k]);
     if (!value.producer) value.producer = id;
+    value.version = effects & (effect::writes | effect::view) ? implied::version(document_, id, k) : 0;
     if (tracksAliases_ && (effects & effect::view)) viewOf_[outputs[k].index] = {id, static_cast<int>(k)};
   }
   return id;

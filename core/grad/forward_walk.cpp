@@ -27,6 +27,7 @@ JointResult JointBuilder::build() {
   copyBack();
   forwardCount_ = ops_.size();
   replayBackward();
+  moveStorages();
   auto& joint = result_.joint;
   joint.kind = TraceKind::joint;
   joint.name = "joint";
@@ -42,6 +43,14 @@ JointResult JointBuilder::build() {
     joint.outputs.push_back(wanted ? gradients_[static_cast<std::size_t>(value.index)].value : ValueId());
   }
   return std::move(result_);
+}
+
+/// Values of the computation that are not in the joint lie where they lay: in the memory of those they shared it with in the file.
+void JointBuilder::moveStorages() {
+  for (std::size_t i = 0; i < bindings_.size(); ++i) {
+    auto& value = document_.value(ValueId(static_cast<std::int64_t>(i)));
+    if (const auto to = movedStorages_.find(value.storage); value.storage && !taken_[i] && to != movedStorages_.end()) value.storage = to->second;
+  }
 }
 
 void JointBuilder::bindInputs() {

@@ -66,6 +66,7 @@ class JointBuilder {
   void evaluateNumbers(BoundSymbolId op);
   Argument argumentValue(BoundSymbolId op, const Argument& argument);
   void emitVerbatim(BoundSymbolId op);
+  void moveStorages();
 
   // apply_rule.cpp
   /// Finds or derives the rule, emits its forward ops, and returns the instance (listed for the backward where it needs one).
@@ -158,6 +159,7 @@ class JointBuilder {
   std::vector<AliasGroup> groups_;
   std::unordered_map<std::int32_t, std::int32_t> groupOfStorage_;
   std::unordered_map<std::int32_t, std::pair<BoundSymbolId, int>> viewOf_;  // by joint value: the view op that made it
+  std::unordered_map<StorageId, StorageId> movedStorages_;  // the file's storages: where the values that were reused lie now
   bool tracksAliases_ = false;
 
   int decompositionDepth_ = 0;

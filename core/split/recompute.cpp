@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/trace/effects.h"
@@ -73,6 +74,9 @@ class Recomputation {
     marks_.resize(document.boundSymbolCount(), 0);
     taken_ = restrictToRecomputable(document, joint, dataflow_, marks_);
     renamed_.resize(document.valueCount());
+    for (auto input : joint.inputs) takeName(input);
+    for (auto op : joint.ops)
+      for (auto output : std::as_const(document).outputs(op)) takeName(output);
   }
 
   Trace run(std::vector<Problem>* problems) {
@@ -242,9 +246,20 @@ class Recomputation {
     return id;
   }
 
+  void takeName(ValueId value) {
+    if (value && document_.value(value).name) names_.insert(document_.value(value).name);
+  }
+
+  /// bw_<name>, unless the joint has such a value already (A30).
+  StringId recomputedName(StringId original) {
+    const auto text = "bw_" + std::string(document_.text(original));
+    const auto name = document_.intern(text);
+    return names_.insert(name).second ? name : document_.internUnique(text);
+  }
+
   ValueId makeValue(ValueId original, std::unordered_map<std::int32_t, StorageId>& storages, bool rename) {
     auto value = document_.value(original);
-    if (rename && value.name) value.name = document_.intern("bw_" + std::string(document_.text(value.name)));
+    if (rename && value.name) value.name = recomputedName(value.name);
     if (rename) value.kind = ValueKind::activation;
     bool allocates = false;
     if (value.storage) {
@@ -276,10 +291,11 @@ class Recomputation {
   Document& document_;
   const Trace& joint_;
   Dataflow dataflow_;
-  std::vector<char> marks_, taken_;    // by bound symbol
-  std::vector<State> state_;           // by position in the forward
-  std::vector<std::int32_t> blocked_;  // positions of needed ops that are not recomputed
-  std::vector<ValueId> renamed_;       // by value: what the backward reads instead
+  std::vector<char> marks_, taken_;     // by bound symbol
+  std::vector<State> state_;            // by position in the forward
+  std::vector<std::int32_t> blocked_;   // positions of needed ops that are not recomputed
+  std::vector<ValueId> renamed_;        // by value: what the backward reads instead
+  std::unordered_set<StringId> names_;  // of the joint's values
   std::vector<BoundSymbolId> ops_;
 };
 

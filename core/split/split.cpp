@@ -4,7 +4,7 @@ namespace retrograd {
 
 SplitResult splitJoint(const Document& document, const Trace& joint, std::size_t inputCount) {
   SplitResult result;
-  auto& [forward, backward] = result;
+  auto &forward = result.forward, &backward = result.backward;
   const auto border = joint.ops.begin() + static_cast<std::ptrdiff_t>(joint.forwardCount);
   forward.kind = TraceKind::forward;
   forward.name = "forward";

@@ -1,5 +1,9 @@
 #include "core/trace/call.h"
 
+#include <set>
+
+#include "core/trace/python_text.h"
+
 namespace retrograd {
 namespace {
 
@@ -14,14 +18,36 @@ const Argument* given(const Argument& argument, const SchemaEntry& entry) {
   return entry.defaultValue ? &*entry.defaultValue : &none;
 }
 
+/// From which argument on a call without a schema names its arguments: all from there have names that Python takes, and different ones.
+std::size_t firstNamed(const Symbol& symbol, const CallPattern& pattern) {
+  const auto count = pattern.arguments.size();
+  const bool positional = symbol.known && !symbol.isHigherOrder;  // an operator of Python, whose parameters have no names
+  if (positional || pattern.names.size() != count) return count;
+  auto first = count;
+  while (first > 0 && isPythonName(pattern.names[first - 1])) --first;
+  std::set<std::string_view> met;
+  for (std::size_t i = 0; i < count; ++i)
+    if (i < first ? !pattern.names[i].empty() : !met.insert(pattern.names[i]).second) return count;
+  return first;
+}
+
 }  // namespace
 
 CallArguments callArguments(const Symbol& symbol, const CallPattern& pattern) {
   CallArguments call;
+  if (symbol.arguments.empty()) {
+    const auto named = firstNamed(symbol, pattern);
+    for (std::size_t i = 0; i < pattern.arguments.size(); ++i)
+      if (i < named)
+        call.positional.push_back(&pattern.arguments[i]);
+      else
+        call.keyword.emplace_back(pattern.names[i], &pattern.arguments[i]);
+    return call;
+  }
   std::size_t needed = 0;  // positional arguments up to the last that differs from its default
   for (std::size_t i = 0; i < pattern.arguments.size(); ++i) {
     const auto& argument = pattern.arguments[i];
-    if (i >= symbol.arguments.size()) {  // no schema, or a call longer than it: nothing can be left out
+    if (i >= symbol.arguments.size()) {  // a call longer than its schema: nothing can be left out
       call.positional.push_back(&argument);
       needed = call.positional.size();
       continue;

@@ -1,5 +1,6 @@
 #include "core/trace/effects.h"
 
+#include <algorithm>
 #include <array>
 
 namespace retrograd {
@@ -74,12 +75,30 @@ std::vector<ValueId> tensorOperands(const Document& document, BoundSymbolId op) 
   return found;
 }
 
+/// `index.Tensor` and its kin are tagged as needing data, but only a boolean index makes the shape depend on it.
+bool indexesByMask(const Document& document, std::span<const ValueId> operands) {
+  return std::any_of(operands.begin() + (operands.empty() ? 0 : 1), operands.end(), [&](ValueId operand) {
+    if (!operand || !document.isTensor(operand)) return false;
+    const auto dtype = document.meta(document.value(operand).meta).dtype;
+    return dtype == DType::b8 || dtype == DType::u8;
+  });
+}
+
+std::uint8_t effectsOfBody(const Document& document, const Argument& argument) {
+  std::uint8_t effects = 0;
+  if (argument.kind == Argument::Kind::subgraph)
+    for (auto op : document.subgraph(SubgraphId(argument.integer)).ops) effects |= document.boundSymbol(op).effects;
+  for (const auto& item : argument.items) effects |= effectsOfBody(document, item);
+  return effects;
+}
+
 }  // namespace
 
 std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const Argument> arguments) {
   std::vector<std::size_t> written;
   const auto add = [&](std::size_t i) {  // an absent optional has nothing to write to
-    if (i < arguments.size() && arguments[i].kind != Argument::Kind::none && arguments[i].kind != Argument::Kind::missing) written.push_back(i);
+    if (i < arguments.size() && arguments[i].kind != Argument::Kind::none && arguments[i].kind != Argument::Kind::missing)
+      written.push_back(i);
   };
   if (symbol.isMutable)
     for (std::size_t i = 0; i < symbol.arguments.size(); ++i)
@@ -97,6 +116,17 @@ std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments
   if (symbol.isView) effects |= effect::view;
   if (symbol.needsData) effects |= effect::needsData;
   if (isOpaque(symbol)) effects |= effect::opaque;
+  return effects;
+}
+
+std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol, const CallPattern& pattern,
+                                  std::span<const ValueId> operands) {
+  auto effects = effectsOf(symbol, pattern.arguments);
+  if ((effects & effect::needsData) && symbol.name.starts_with("aten.index") && !indexesByMask(document, operands))
+    effects &= static_cast<std::uint8_t>(~effect::needsData);
+  if (!symbol.isHigherOrder) return effects;
+  if (symbol.name == "higher_order.cond" || symbol.name == "higher_order.while_loop") effects |= effect::needsData;
+  for (const auto& argument : pattern.arguments) effects |= effectsOfBody(document, argument) & static_cast<std::uint8_t>(~effect::view);
   return effects;
 }
 

@@ -2,38 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <unordered_set>
 
 #include "core/trace/call.h"
+#include "core/trace/implied.h"
 #include "core/trace/last_use.h"
+#include "core/trace/printer_comments.h"
+#include "core/trace/python_text.h"
 #include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
-
-std::string real(double d) {
-  if (std::isnan(d)) return "float('nan')";
-  if (std::isinf(d)) return d > 0 ? "float('inf')" : "-float('inf')";
-  auto text = fmt::format("{}", d);
-  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
-}
-
-std::string pythonString(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else if (c == '\r')
-      out += "\\r";
-    else
-      out += c;
-  }
-  return out + "\"";
-}
 
 template <class Range, class Show>
 std::string joined(const Range& range, Show&& show) {
@@ -73,92 +56,58 @@ std::string targets(const Document& document, BoundSymbolId op) {
   return returns.size() > 1 ? "(" + names + ")" : names;
 }
 
-/// "s77=4" for a size, else "number".
-std::string numberComment(const Document& document, ValueId value) {
-  const auto expression = document.sizeExpression(value);
-  const auto hint = evaluateSize(expression, document.sizeHints());
-  return hint ? fmt::format("{}={}", expression, *hint) : "number";
-}
+/// Module and frame of an op: its own, or those of the computation op it comes from.
+struct Place {
+  std::string module;
+  const SourceFrame* frame = nullptr;
+};
 
-std::string typed(const Document& document, ValueId value) {
-  const auto& v = document.value(value);
-  return fmt::format("{}: \"{}\"", document.displayName(value), v.meta ? typeComment(document.meta(v.meta)) : numberComment(document, value));
-}
-
-/// `t0: "torch.ops.aten.linear.default"`, or, where the origin is a graph input, `w: "parameter"`.
-std::string originText(const Document& document, const Origin& origin) {
-  if (!origin.op)
-    return origin.value ? fmt::format("{}: \"{}\"", document.displayName(origin.value), name(document.value(origin.value).kind)) : "";
-  const auto outputs = document.outputs(origin.op);
-  const auto output =
-      origin.output > 0 && static_cast<std::size_t>(origin.output) < outputs.size() ? static_cast<std::size_t>(origin.output) : 0;
-  const auto op = document.opName(origin.op);
-  return outputs.empty() ? pythonString(op) : fmt::format("{}: \"{}\"", document.displayName(outputs[output]), op);
-}
-
-std::string accumulationText(const Document& document, const Origin& origin) {
-  std::string sum;
-  for (auto term : document.terms(origin)) sum += (sum.empty() ? " = " : " + ") + document.displayName(term);
-  return fmt::format("accumulation: gradient of {}{}", document.displayName(origin.value), sum);
-}
-
-std::vector<std::string> originComments(const Document& document, BoundSymbolId op) {
+Place placeOf(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
-  const auto& origin = bound.origin;
-  std::vector<std::string> parts;
-  const auto from = originText(document, origin);
-  switch (origin.role) {
-    case Role::none:
-      return {};
-    case Role::forward:
-      // The op itself, where the file has it just so, needs no second mention.
-      if (origin.op && document.boundSymbol(origin.op).symbol != bound.symbol) parts.push_back("computation: " + from);
-      return parts;
-    case Role::gradient:
-      break;
-    case Role::accumulation:
-      parts.push_back(accumulationText(document, origin));
-      break;
-    case Role::recompute:
-      parts.push_back("recompute");
-      break;
-    case Role::zero:
-      parts.push_back("zeros for an unused output");
-      break;
-    case Role::cotangent:
-      parts.push_back("cotangent");
-      break;
-  }
-  if (!from.empty()) parts.push_back("forward: " + from);
-  return parts;
+  const auto* from = bound.origin.op ? &document.boundSymbol(bound.origin.op) : &bound;
+  return {std::string(document.text(bound.module ? bound.module : from->module)),
+          shownFrame(document.source(bound.source ? bound.source : from->source))};
 }
 
-const SourceFrame* sourceOf(const Document& document, BoundSymbolId op) {
-  const auto& bound = document.boundSymbol(op);
-  const auto id = bound.source || !bound.origin.op ? bound.source : document.boundSymbol(bound.origin.op).source;
-  return shownFrame(document.source(id));
+std::string frameText(const SourceFrame& frame) {
+  const auto file = std::filesystem::path(frame.file).filename().string();
+  return oneLine(fmt::format("{}:{}{}{}", file, frame.line, frame.code.empty() ? "" : ": ", frame.code));
+}
+
+/// "mutation of buffer count", "loss"; empty for what the user gets.
+std::string outputMeaning(const OutputSpec& output) {
+  static constexpr std::array<const char*, 7> meanings{
+      "", "loss", "mutation of buffer", "mutation of input", "mutation of parameter", "token", "gradient of"};
+  const std::string meaning = meanings[static_cast<std::size_t>(output.kind)];
+  return output.target.empty() ? meaning : meaning + " " + word(output.target);
 }
 
 /// Writes one trace; bodies of higher-order ops become nested functions before the call.
 class TraceWriter {
  public:
   TraceWriter(const Document& document, const Trace& trace, const PrintOptions& options)
-      : document_(document), trace_(trace), options_(options) {}
+      : document_(document), trace_(trace), options_(options), comments_(document) {
+    const bool isComputation = trace.kind == TraceKind::computation;
+    if (isComputation && options.computation && options.computation->inputs.size() == trace.inputs.size())
+      computation_ = options.computation;
+  }
 
   std::string write() {
     if (!trace_.history.empty()) {
       const auto& pass = trace_.history.back();
-      line(0, fmt::format("# Constructed by {} (took {:.0f} milliseconds)", pass.pass, pass.seconds * 1e3));
+      line(0, fmt::format("# Constructed by {} (took {:.0f} milliseconds)", oneLine(pass.pass), pass.seconds * 1e3));
     }
     line(0, "import torch");
     line(0, "");
     signature();
     const LastUses uses(document_, trace_);
+    const bool hasBorder = trace_.kind == TraceKind::joint && trace_.forwardCount < trace_.ops.size();
     for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
+      if (hasBorder && i == trace_.forwardCount) line(1, "# backward");
       writeOp(trace_.ops[i], 1);
       if (options_.del) writeDel(uses.values(i));
     }
-    line(1, "return " + results());
+    line(1, "return " + results() + meanings());
     return std::move(text_);
   }
 
@@ -169,50 +118,95 @@ class TraceWriter {
     text_ += '\n';
   }
 
-  void signature() {
+  /// "_3" stands for None as the fourth parameter: "_" may be there but once.
+  template <class Values>
+  std::string parameters(const Values& values) const {
     std::size_t position = 0;
-    const auto show = [&](ValueId v) {  // "_" may stand but once in a signature
+    return joined(values, [&](ValueId v) {
       const auto at = position++;
       return v ? document_.displayName(v) : fmt::format("_{}", at);
-    };
-    line(0, fmt::format("def {}({}):", name(trace_.kind), joined(trace_.inputs, show)));
-    for (std::size_t i = 0; i < trace_.inputs.size(); ++i)
-      if (auto v = trace_.inputs[i]) line(1, fmt::format("# {}{}", typed(document_, v), inputComment(v, i)));
-    for (const auto* symbol : sizeSymbolsOf(document_, trace_)) line(1, "# " + printSizeSymbol(*symbol));
-    if (!trace_.inputs.empty()) line(0, "");
+    });
   }
 
-  std::string inputComment(ValueId value, std::size_t position) const {
-    if (trace_.kind == TraceKind::backward) return position < trace_.savedCount ? ", saved for backward" : ", cotangent";
-    const auto kind = document_.value(value).kind;
-    return kind == ValueKind::input || kind == ValueKind::activation ? "" : fmt::format(", {}", name(kind));
+  void signature() {
+    line(0, fmt::format("def {}({}):", name(trace_.kind), parameters(trace_.inputs)));
+    const auto before = text_.size();
+    for (std::size_t i = 0; i < trace_.inputs.size(); ++i)
+      if (trace_.inputs[i]) line(1, "# " + inputComment(i));
+    for (auto value : literals()) line(1, "# " + comments_.input(value, ValueKind::input));
+    for (const auto* symbol : sizeSymbolsOf(document_, trace_)) line(1, "# " + printSizeSymbol(*symbol));
+    if (text_.size() > before || !trace_.inputs.empty()) line(0, "");
+  }
+
+  std::string inputComment(std::size_t position) {
+    const auto value = trace_.inputs[position];
+    if (trace_.kind == TraceKind::backward) {
+      const bool isSaved = position < trace_.savedCount;
+      return comments_.input(value, isSaved ? ValueKind::activation : ValueKind::cotangent, isSaved ? "saved for backward" : "cotangent");
+    }
+    if (!computation_) return comments_.input(value, ValueKind::input);
+    const auto& spec = computation_->inputs[position];
+    const Argument* number = nullptr;
+    if (options_.numbers && spec.kind == InputKind::user)
+      if (const auto it = options_.numbers->find(spec.name); it != options_.numbers->end()) number = &it->second;
+    return comments_.input(value, ValueKind::input, {}, &spec, number);
+  }
+
+  /// Tensors that are literals inside a formula: read, but neither made here nor flowing in.
+  std::vector<ValueId> literals() const {
+    std::unordered_set<ValueId> known(trace_.inputs.begin(), trace_.inputs.end());
+    std::vector<ValueId> found;
+    const auto read = [&](ValueId value) {
+      if (!value || document_.value(value).kind != ValueKind::constant || document_.value(value).producer) return;
+      if (known.insert(value).second) found.push_back(value);
+    };
+    for (auto op : trace_.ops)
+      for (auto operand : document_.operands(op)) read(operand);
+    for (auto output : trace_.outputs) read(output);
+    return found;
   }
 
   void writeOp(BoundSymbolId op, std::size_t depth) {
-    if (options_.source) writeSource(op, depth);
-    for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments) writeBodies(argument, depth);
+    if (options_.source) writePlace(op, depth);
+    const auto place = place_;  // what a body says of itself ends with it
+    const auto* frame = frame_;
+    const auto& bound = document_.boundSymbol(op);
+    if (document_.symbol(bound.symbol).isHigherOrder) {
+      const auto passed = implied::passedOperands(document_, op);
+      for (const auto& argument : document_.pattern(bound.pattern).arguments) writeBodies(argument, passed, depth);
+    }
+    place_ = place;
+    frame_ = frame;
     auto content = printCall(document_, op);
-    if (const auto comment = printComment(document_, op); !comment.empty()) content += "  # " + comment;
+    const auto comment = comments_.op(op);
+    if (options_.comments && !comment.empty()) content += "  # " + comment;
     line(depth, content);
   }
 
-  void writeSource(BoundSymbolId op, std::size_t depth) {
-    const auto* frame = sourceOf(document_, op);
-    if (!frame || (lastFrame_ && *frame == *lastFrame_)) return;
-    lastFrame_ = frame;
-    const auto file = std::filesystem::path(frame->file).filename().string();
-    line(depth, fmt::format("# {}:{}{}{}", file, frame->line, frame->code.empty() ? "" : ": ", frame->code));
+  /// The op's module and line of source where they are others than those of the op before. Sums of gradients of inputs have neither.
+  void writePlace(BoundSymbolId op, std::size_t depth) {
+    const auto& origin = document_.boundSymbol(op).origin;
+    if (origin.role != Role::none && !origin.op) return;
+    const auto place = placeOf(document_, op);
+    if (place.module != place_) line(depth, place.module.empty() ? "# no module" : "# module: " + word(place.module));
+    place_ = place.module;
+    const bool isSame = place.frame && frame_ ? *place.frame == *frame_ : place.frame == frame_;
+    if (!isSame) line(depth, place.frame ? "# " + frameText(*place.frame) : "# no source");
+    frame_ = place.frame;
   }
 
-  void writeBodies(const Argument& argument, std::size_t depth) {
+  void writeBodies(const Argument& argument, const std::vector<ValueId>& passed, std::size_t depth) {
     if (argument.kind == Argument::Kind::subgraph) {
       const auto& body = document_.subgraph(SubgraphId(argument.integer));
-      line(depth, fmt::format("def {}({}):", body.name, joined(body.inputs, [&](ValueId v) { return document_.displayName(v); })));
+      line(depth, fmt::format("def {}({}):", body.name, parameters(body.inputs)));
+      const bool fits = passed.size() == body.inputs.size();
+      for (std::size_t i = 0; i < body.inputs.size() && options_.comments; ++i)
+        if (auto input = body.inputs[i]) line(depth + 1, "# " + comments_.bodyInput(input, fits ? passed[i] : ValueId()));
       for (auto op : body.ops) writeOp(op, depth + 1);
       const auto outputs = joined(body.outputs, [&](const Argument& a) { return printArgument(document_, a, body.outputValues); });
       line(depth + 1, "return " + listItem(outputs, true, body.outputs.size()));
     }
-    for (const auto& item : argument.items) writeBodies(item, depth);
+    for (const auto& item : argument.items) writeBodies(item, passed, depth);
   }
 
   /// The caller keeps what it gave, but for the backward, whose saved values and cotangents go as soon as they can (spec C4).
@@ -236,17 +230,36 @@ class TraceWriter {
 
   std::string results() const {
     const std::span<const ValueId> all = trace_.outputs;
+    if (computation_ && computation_->outputs.size() == all.size()) {
+      const auto items = joined(computation_->outputs, [&](const OutputSpec& output) {
+        return output.value ? document_.displayName(output.value) : printArgument(document_, output.literal, {});
+      });
+      return listItem(items, true, all.size());
+    }
     const bool two = trace_.kind == TraceKind::forward || (trace_.kind == TraceKind::joint && trace_.resultCount > 0);
     if (!two) return tupleOf(document_, all);
     const auto count = std::min(trace_.resultCount, all.size());
     return tupleOf(document_, all.first(count)) + ", " + tupleOf(document_, all.subspan(count));
   }
 
+  /// "  # output 0: mutation of buffer count": what a computation returns beside the user's results.
+  std::string meanings() const {
+    if (!computation_ || !options_.comments) return {};
+    std::string text;
+    for (std::size_t i = 0; i < computation_->outputs.size(); ++i)
+      if (const auto meaning = outputMeaning(computation_->outputs[i]); !meaning.empty())
+        text += fmt::format("{}output {}: {}", text.empty() ? "  # " : ", ", i, meaning);
+    return text;
+  }
+
   const Document& document_;
   const Trace& trace_;
   const PrintOptions& options_;
+  CommentWriter comments_;
+  const Computation* computation_ = nullptr;
   std::string text_;
-  const SourceFrame* lastFrame_ = nullptr;
+  std::string place_;                   ///< module of the op before
+  const SourceFrame* frame_ = nullptr;  ///< its line of source
   std::vector<bool> inputs_;
 };
 
@@ -269,9 +282,9 @@ std::string printArgument(const Document& document, const Argument& argument, st
     case Kind::integer:
       return argument.text.empty() ? std::to_string(argument.integer) : argument.text;
     case Kind::real:
-      return argument.text.empty() ? real(argument.real) : argument.text;
+      return argument.text.empty() ? pythonReal(argument.real) : argument.text;
     case Kind::complex:
-      return fmt::format("complex({}, {})", real(argument.real), real(argument.imaginary));
+      return fmt::format("complex({}, {})", pythonReal(argument.real), pythonReal(argument.imaginary));
     case Kind::string:
       return pythonString(argument.text);
     case Kind::device:
@@ -310,14 +323,7 @@ std::string printCall(const Document& document, BoundSymbolId op) {
   return fmt::format("{}{}{}({})", left, left.empty() ? "" : " = ", symbol.qualifiedName(), arguments);
 }
 
-std::string printComment(const Document& document, BoundSymbolId op) {
-  std::vector<std::string> parts;
-  for (auto output : document.outputs(op))
-    if (output) parts.push_back(typed(document, output));
-  for (auto& part : originComments(document, op)) parts.push_back(std::move(part));
-  if (document.boundSymbol(op).recomputed && document.boundSymbol(op).origin.role != Role::recompute) parts.push_back("recomputed");
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
+std::string printComment(const Document& document, BoundSymbolId op) { return CommentWriter(document).op(op); }
 
 std::string printTrace(const Document& document, const Trace& trace, const PrintOptions& options) {
   return TraceWriter(document, trace, options).write();

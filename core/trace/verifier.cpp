@@ -122,7 +122,8 @@ class Verifier {
       const bool returnsOperand = std::find(operands.begin(), operands.end(), outputs[i]) != operands.end();
       if (!returnsOperand) define(outputs[i], op, "output");
       const bool isTensor = flat && i < symbol.returns.size() && symbol.returns[i].type == "Tensor";
-      if (isTensor && outputs[i] && inRange(outputs[i]) && !document_.isTensor(outputs[i]))
+      const bool mustHaveType = trace_.kind != TraceKind::computation;  // whose types the grad transform finds where they are not told
+      if (mustHaveType && isTensor && outputs[i] && inRange(outputs[i]) && !document_.isTensor(outputs[i]))
         add(op, fmt::format("tensor {} has no shape and dtype", show(outputs[i])));
     }
   }

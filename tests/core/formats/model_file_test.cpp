@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/formats/archive.h"
 #include "core/formats/pt2.h"
 #include "tests/core/formats/cases.h"
@@ -133,6 +135,18 @@ TEST(ModelFile, branchesStandInSubgraphs) {
   ASSERT_EQ(branch.ops.size(), 2u);
   EXPECT_EQ(document.boundSymbol(branch.ops[0]).parent, ops[2]);
   EXPECT_EQ(document.value(branch.inputs[0]).storage, document.value(file.computation.inputs[4].value).storage);
+}
+
+// Holds A30.
+TEST(ModelFile, A30_ANameMeansOneValueOverAllGraphs) {
+  const auto file = read("cond_hop");
+  const auto& document = *file.document;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < document.valueCount(); ++i) {
+    const auto name = document.displayName(ValueId(static_cast<std::int64_t>(i)));
+    EXPECT_TRUE(names.insert(name).second) << name;
+  }
+  EXPECT_TRUE(names.contains("x") && names.contains("x_1") && names.contains("x_2")) << "of the main graph and of both branches";
 }
 
 TEST(ModelFile, trainingBatchNormWritesItsStatistics) {

@@ -174,6 +174,23 @@ TEST(Pt2Graph, detachesOfDecomposedGraphsStopTheGradient) {
   EXPECT_EQ(file.problems.back().severity, Problem::Severity::note);
 }
 
+TEST(Pt2Graph, namesThatPythonDoesNotTakeAreReplaced) {
+  Graph graph;
+  graph.nodes = node("torch.ops.aten.sin.default", argument("self", tensor("x")), tensor("a b")) + "," +
+                node("torch.ops.aten.sin.default", argument("self", tensor("a b")), tensor("lambda")) + "," +
+                node("torch.ops.aten.sin.default", argument("self", tensor("lambda")), tensor("a_b"));
+  graph.metas = meta("x") + "," + meta("a b") + "," + meta("lambda") + "," + meta("a_b");
+  graph.outputs = tensor("a b");
+  graph.outputSpecs = R"({"user_output": {"arg": )" + tensor("a b") + "}}";
+  const auto file = graph.read();
+  const auto& ops = file.computation.trace.ops;
+  const auto nameOf = [&](std::size_t i) { return file.document->displayName(std::as_const(*file.document).outputs(ops[i])[0]); };
+  EXPECT_EQ(nameOf(0), "a_b_1");
+  EXPECT_EQ(nameOf(1), "v_lambda");
+  EXPECT_EQ(nameOf(2), "a_b") << "the name a value has in the file is kept for it";
+  EXPECT_EQ(file.computation.trace.outputs[0], std::as_const(*file.document).outputs(ops[0])[0]);
+}
+
 TEST(Pt2Graph, unknownKindsOfOpsAreNamed) {
   for (const auto* target : {"torch._functorch.predispatch._vmap_increment_nesting", "torch.ops.mylib.op.default", "_operator.nonsense"}) {
     Graph graph;

@@ -127,9 +127,36 @@ inline std::optional<Symbol> stubLookup(std::string_view name) {
       {"aten.threshold_backward.default", "aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor"},
       {"aten.unsqueeze.default", "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"},
       {"aten.view.default", "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"},
+      {"aten.mul_.Tensor", "aten::mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"},
+      {"aten.exp.default", "aten::exp(Tensor self) -> Tensor"},
+      {"aten.neg_.default", "aten::neg_(Tensor(a!) self) -> Tensor(a!)"},
+      {"aten.sin_.default", "aten::sin_(Tensor(a!) self) -> Tensor(a!)"},
+      {"aten.clone.default", "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"},
+      {"aten.alias.default", "aten::alias(Tensor(a) self) -> Tensor(a)"},
+      {"aten.copy_.default", "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"},
+      {"aten.expand.default", "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"},
+      {"aten.select.int", "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"},
+      {"aten.slice.Tensor",
+       "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"},
+      {"aten.reshape.default", "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"},
+      {"aten.contiguous.default", "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)"},
+      {"aten.split.Tensor", "aten::split.Tensor(Tensor(a) self, SymInt split_size, int dim=0) -> Tensor(a)[]"},
+      {"aten.rand_like.default", "aten::rand_like(Tensor self, *, ScalarType? dtype=None) -> Tensor"},
+      {"aten.empty_like.default", "aten::empty_like(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"},
+      {"aten.bernoulli_.float", "aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"},
+      {"aten.div_.Scalar", "aten::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"},
+      {"aten.dropout.default", "aten::dropout(Tensor input, float p, bool train) -> Tensor"},
+      {"aten.slice_backward.default",
+       "aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor"},
+      {"aten._assert_async.default", "aten::_assert_async(Tensor self) -> ()"},
+      {"aten.sym_size.int", "aten::sym_size.int(Tensor self, int dim) -> SymInt"},
   };
   const auto it = schemas.find(name);
-  return it == schemas.end() ? std::nullopt : std::optional(parseSymbol(it->first, it->second));
+  if (it == schemas.end()) return std::nullopt;
+  auto symbol = parseSymbol(it->first, it->second);
+  symbol.isRandom = name.find("bernoulli") != std::string_view::npos || name.find("rand_like") != std::string_view::npos ||
+                    name.find("dropout") != std::string_view::npos;
+  return symbol;
 }
 
 }  // namespace retrograd::test

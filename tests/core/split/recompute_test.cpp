@@ -97,6 +97,16 @@ TEST(Recompute, D10_GradientOpsKeepTheirOwnRole) {
   EXPECT_EQ(joint.history[0].replaced[0], (std::pair{before, joint.ops[joint.forwardCount + 1]}));
 }
 
+// Holds A30.
+TEST(Recompute, A30_NamesOfTheModelAreNotTakenAgain) {
+  JointBuilder m;
+  const auto x = m.input("bw_a", {4}), a = m.forward("aten.sin.default", {x}, "a");
+  m.backward({a});
+  m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {m.cotangent({4}), a}, "g"));
+  const auto joint = recompute(m.document, m.trace, m.marks({a}));
+  EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a_1 = sin(bw_a)", "g = mul(cotangent, bw_a_1)"}));
+}
+
 // Holds D9.
 TEST(Recompute, D9_RunsAgainOnTheSameJoint) {
   Chain m;

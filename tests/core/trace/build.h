@@ -40,8 +40,9 @@ struct Builder {
     if (!name.empty()) v.name = document.intern(name);
     v.meta = meta(std::move(sizes));
     v.kind = kind;
-    const bool external = kind == ValueKind::input || kind == ValueKind::parameter || kind == ValueKind::buffer;
-    v.storage = storage ? storage : document.addStorage(4, {}, external);
+    const bool external = kind != ValueKind::activation && kind != ValueKind::gradient;
+    v.storage = storage ? storage : document.addStorage(document.meta(v.meta).storageBytes(), {}, external);
+    v.requiresGrad = kind == ValueKind::input || kind == ValueKind::parameter;
     return document.addValue(v);
   }
 

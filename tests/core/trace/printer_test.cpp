@@ -23,25 +23,50 @@ struct LinearJoint : Builder {
     from.op = linear;
     from.role = role;
     from.operand = static_cast<std::int16_t>(operand);
+    if (operand >= 0) from.value = operand == 0 ? x : w;
+    from.output = role == Role::gradient ? 0 : -1;
     return from;
+  }
+  /// An op as the backward has it: it runs without grad mode and makes a gradient.
+  BoundSymbolId backward(const std::string& name, std::vector<ValueId> operands, std::vector<std::int64_t> sizes, const Origin& from) {
+    const auto op = bind(symbol(name, static_cast<int>(operands.size())), operands, {value(std::move(sizes), ValueKind::gradient)}, from);
+    document.boundSymbol(op).gradMode = false;
+    return op;
   }
 };
 
 TEST(Printer, backwardLineNamesItsForwardOp) {
   LinearJoint b;
   const auto ct = b.value({4, 2}, ValueKind::cotangent);
-  const auto out = b.value({4, 3});
-  const auto op = b.bind(b.symbol("aten.mm.default", 2), {ct, b.w}, {out}, b.origin(Role::gradient, 0));
+  const auto op = b.backward("aten.mm.default", {ct, b.w}, {4, 3}, b.origin(Role::gradient, 0));
   EXPECT_EQ(printCall(b.document, op), "t4 = torch.ops.aten.mm.default(t3, w)");
-  EXPECT_EQ(printComment(b.document, op), "t4: \"cpu f32[4, 3]\", forward: linear: \"torch.ops.aten.linear.default\"");
+  EXPECT_EQ(printComment(b.document, op), "t4: \"cpu f32[4, 3]\", forward: linear: \"torch.ops.aten.linear.default\", gradient of x");
+}
+
+TEST(Printer, backwardLineSaysWhichOperandOrOutputWhereTheNamesDoNot) {
+  LinearJoint b;
+  const auto ct = b.value({4, 2}, ValueKind::cotangent);
+  const auto comment = [&](auto&& change) {
+    auto from = b.origin(Role::gradient, 0);
+    change(from);
+    const auto text = printComment(b.document, b.backward("aten.mm.default", {ct, b.w}, {4, 3}, from));
+    return text.substr(text.find("default\"") + 8);
+  };
+  EXPECT_EQ(comment([](Origin& o) { o.value = {}; }), ", operand 0");
+  EXPECT_EQ(comment([](Origin& o) { o.operand = 1; }), ", gradient of x, operand 1");
+  EXPECT_EQ(comment([](Origin& o) { o.output = -1; }), ", gradient of x, several outputs");
 }
 
 TEST(Printer, forwardOpOfTheJointNamesItsComputationOpWhereItDiffers) {
   LinearJoint b;
   const auto t = b.bind(b.symbol("aten.t.default"), {b.w}, {b.value({3, 2})}, b.origin(Role::forward));
   EXPECT_EQ(printComment(b.document, t), "t3: \"cpu f32[3, 2]\", computation: linear: \"torch.ops.aten.linear.default\"");
-  const auto same = b.bind(b.symbol("aten.linear.default", 2), {b.x, b.w}, {b.value({4, 2})}, b.origin(Role::forward));
-  EXPECT_EQ(printComment(b.document, same), "t4: \"cpu f32[4, 2]\"");
+  const auto output = std::as_const(b.document).outputs(b.linear)[0];
+  b.document.value(output).requiresGrad = true;
+  const auto same = b.bind(b.symbol("aten.linear.default", 2), {b.x, b.w}, {output}, b.origin(Role::forward));
+  EXPECT_EQ(printComment(b.document, same), "linear: \"cpu f32[4, 2]\"");
+  const auto other = b.bind(b.symbol("aten.linear.default", 2), {b.x, b.w}, {b.value({4, 2})}, b.origin(Role::forward));
+  EXPECT_EQ(printComment(b.document, other), "t4: \"cpu f32[4, 2]\", computation: linear: \"torch.ops.aten.linear.default\"");
 }
 
 TEST(Printer, accumulationNamesValueAndAllTerms) {
@@ -51,8 +76,105 @@ TEST(Printer, accumulationNamesValueAndAllTerms) {
   from.role = Role::accumulation;
   from.value = b.x;
   b.document.setTerms(from, std::vector{g1, g2});
-  const auto op = b.bind(b.symbol("aten.add.Tensor", 2), {g1, g2}, {b.value({4, 3})}, from);
+  const auto op = b.backward("aten.add.Tensor", {g1, g2}, {4, 3}, from);
   EXPECT_EQ(printComment(b.document, op), "t5: \"cpu f32[4, 3]\", accumulation: gradient of x = t3 + t4, forward: x: \"input\"");
+}
+
+TEST(Printer, whatIsNotAsUsualStandsBehindTheType) {
+  Builder b;
+  const auto x = b.input("x", {2, 3});
+  const auto base = b.value({2, 3});
+  TensorMeta meta = b.document.meta(b.document.value(base).meta);
+  meta.strides = {1, 2};
+  meta.offset = 4;
+  meta.conjugate = true;
+  const auto view = b.value({2, 3}, ValueKind::activation, {}, b.document.value(base).storage);
+  b.document.value(view).meta = b.document.internMeta(meta);
+  EXPECT_EQ(printComment(b.document, b.bind(b.symbol("aten.sin.default"), {x}, {base})), "t1: \"cpu f32[2, 3]\"");
+  const auto t = b.bind(b.symbol("aten.t.default"), {base}, {view});
+  EXPECT_EQ(printComment(b.document, t), "t2: \"cpu f32[2, 3] strides [1, 2] offset 4 conj\", storage of 24 bytes");
+  b.document.value(view).version = 3;
+  b.document.value(view).kind = ValueKind::gradient;
+  b.document.boundSymbol(t).effects = effect::opaque | effect::random;
+  b.document.boundSymbol(t).gradMode = false;
+  b.document.boundSymbol(t).recomputed = true;
+  b.document.boundSymbol(t).name = b.document.intern("a node");
+  EXPECT_EQ(printComment(b.document, t),
+            "t2: \"cpu f32[2, 3] strides [1, 2] offset 4 conj\", gradient, storage of 24 bytes, version 3, recomputed, "
+            "effects random+opaque, no_grad, node \"a node\"");
+}
+
+TEST(Printer, sharedMemoryIsSaidWhereTheSchemaDoesNotTell) {
+  Builder b;
+  const auto x = b.input("x", {3});
+  const auto y = b.value({3}, ValueKind::activation, {}, b.document.value(x).storage);
+  b.trace.outputs = {y};
+  b.bind(b.symbol("aten.foo.default"), {x}, {y});
+  EXPECT_NE(printTrace(b.document, b.trace).find("# t1: \"cpu f32[3]\", shares x\n"), std::string::npos);
+}
+
+TEST(Printer, literalTensorsOfFormulasAreDeclared) {
+  Builder b;
+  const auto x = b.input("x", {3});
+  b.trace.outputs = {b.call("aten.mul.Tensor", {x, b.value({}, ValueKind::constant)})};
+  EXPECT_NE(printTrace(b.document, b.trace).find("    # x: \"cpu f32[3]\"\n    # t1: \"cpu f32[]\", constant\n\n"), std::string::npos);
+}
+
+TEST(Printer, theBordersOfAJointAndItsResults) {
+  LinearJoint b;
+  b.trace.kind = TraceKind::joint;
+  b.trace.ops = {b.bind(b.symbol("aten.sin.default"), {b.x}, {b.value({4, 3}, ValueKind::activation, "y")}, b.origin(Role::forward)),
+                 b.backward("aten.cos.default", {b.x}, {4, 3}, b.origin(Role::gradient, 0))};
+  b.trace.forwardCount = 1;
+  b.trace.outputs = {std::as_const(b.document).outputs(b.trace.ops[0])[0], std::as_const(b.document).outputs(b.trace.ops[1])[0]};
+  b.trace.resultCount = 1;
+  const auto text = printTrace(b.document, b.trace, {.comments = false});
+  EXPECT_NE(
+      text.find("    y = torch.ops.aten.sin.default(x)\n    # backward\n    t4 = torch.ops.aten.cos.default(x)\n    return (y,), (t4,)\n"),
+      std::string::npos)
+      << text;
+}
+
+TEST(Printer, theComputationSaysWhatItsInputsAndOutputsMean) {
+  Builder b;
+  Computation computation;
+  const auto w = b.input("w", {3}, ValueKind::parameter), count = b.input("count", {1}, ValueKind::buffer);
+  b.document.value(w).requiresGrad = false;
+  Value n;
+  n.name = b.document.intern("n");
+  n.kind = ValueKind::input;
+  b.trace.inputs.push_back(b.document.addValue(n));
+  computation.inputs = {{InputKind::parameter, "w", "layer.weight", {"tied.weight"}, true, false, w, {}},
+                        {InputKind::buffer, "count", "a b", {}, false, false, count, {}},
+                        {InputKind::user, "n", {}, {}, true, false, b.trace.inputs[2], {}}};
+  b.trace.outputs = {count, {}};
+  computation.outputs = {{OutputKind::bufferMutation, count, {}, "a b"}, {OutputKind::user, {}, Argument::ofInt(7), {}}};
+  const std::map<std::string, Argument> numbers{{"n", Argument::ofInt(3)}};
+  const auto text = printTrace(b.document, b.trace, {.computation = &computation, .numbers = &numbers});
+  for (auto line :
+       {"# w: \"cpu f32[3]\", parameter layer.weight, also tied.weight, no grad\n", "# n: \"number\", value 3\n",
+        "# count: \"cpu f32[1]\", buffer \"a b\", not persistent\n", "return (count, 7)  # output 0: mutation of buffer \"a b\"\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+}
+
+TEST(Printer, argumentsOfHigherOrderOpsKeepTheirNames) {
+  Builder b;
+  const auto x = b.input("x", {3});
+  Symbol wrap;
+  wrap.name = "higher_order.hints_wrapper";
+  wrap.known = wrap.isHigherOrder = true;
+  CallPattern p{{Argument::ofOperand(0), Argument::ofInt(1)}, {"", "hints"}, 1, {}};
+  EXPECT_EQ(printCall(b.document, b.bind(b.document.internSymbol(wrap), p, {x}, {})), "torch.ops.higher_order.hints_wrapper(x, hints=1)");
+}
+
+TEST(Printer, textThatIsNoPythonIsQuoted) {
+  Builder b;
+  EXPECT_EQ(printArgument(b.document, Argument::ofString("a\"\\\n\t\x01\xff\xc3\xa9"), {}), "\"a\\\"\\\\\\n\\t\\x01\\xff\xc3\xa9\"");
+  EXPECT_EQ(printArgument(b.document, Argument::ofReal(0.1), {}), "0.1");
+  EXPECT_EQ(printArgument(b.document, Argument::ofReal(-0.0), {}), "-0.0");
+  EXPECT_EQ(printArgument(b.document, Argument::ofReal(1e22), {}), "1e+22");
+  EXPECT_EQ(printArgument(b.document, Argument::ofReal(5e-324), {}), "5e-324");
+  EXPECT_EQ(printArgument(b.document, Argument::ofComplex(1, -2), {}), "complex(1.0, -2.0)");
 }
 
 TEST(Printer, literalsAreWrittenAsPythonWritesThem) {
@@ -147,6 +269,7 @@ TEST(Printer, wholeForwardTrace) {
   const auto s = b.call("aten.sin.default", {h});
   b.document.boundSymbol(b.trace.ops.back()).source = line;
   const auto c = b.call("aten.cos.default", {s});
+  b.document.boundSymbol(b.trace.ops.back()).module = b.document.intern("h.0");
   b.trace.kind = TraceKind::forward;
   b.trace.outputs = {c, ValueId(), h};
   b.trace.resultCount = 2;
@@ -161,6 +284,8 @@ def forward(x, w):
     # model.py:31: h = (x * self.w).sin()
     t2 = torch.ops.aten.mul.Tensor(x, w)  # t2: "cpu f32[3]"
     t3 = torch.ops.aten.sin.default(t2)  # t3: "cpu f32[3]"
+    # module: h.0
+    # no source
     t4 = torch.ops.aten.cos.default(t3)  # t4: "cpu f32[3]"
     del t3
     return (t4, None), (t2,)
@@ -199,8 +324,13 @@ def backward(t0, t1, _2):
 TEST(Printer, bodiesOfHigherOrderOpsAreNestedFunctions) {
   Builder b;
   const auto x = b.input("x", {3});
-  Subgraph body{"true_graph_0", {x}, {Argument::ofOperand(0)}, {}, {}};
-  const auto y = b.call("aten.sin.default", {x});
+  Subgraph body{"true_graph_0", {}, {Argument::ofOperand(0)}, {}, {}};
+  const auto y = b.document.addValue({});
+  b.trace.outputs = {b.value({3})};
+  body.inputs = {b.value({3})};
+  b.document.value(y) = b.document.value(b.trace.outputs[0]);
+  b.document.value(y).storage = b.document.addStorage(12);
+  b.bind(b.symbol("aten.sin.default"), {body.inputs[0]}, {y});
   body.ops = std::move(b.trace.ops);
   body.outputValues = {y};
   b.trace.ops.clear();
@@ -209,15 +339,16 @@ TEST(Printer, bodiesOfHigherOrderOpsAreNestedFunctions) {
   cond.name = "higher_order.cond";
   cond.isHigherOrder = true;
   CallPattern p{{Argument::ofOperand(0), Argument::ofSubgraph(id)}, {"", ""}, 1, {}};
-  b.trace.outputs = {b.value({3})};
-  b.bind(b.document.internSymbol(cond), p, {x}, {b.trace.outputs[0]});
+  cond.known = true;
+  b.bind(b.document.internSymbol(cond), p, {x}, {b.trace.outputs[0]}, {}, effect::needsData);
   EXPECT_EQ(printTrace(b.document, b.trace), R"(import torch
 
 def computation(x):
     # x: "cpu f32[3]"
 
-    def true_graph_0(x):
-        t1 = torch.ops.aten.sin.default(x)  # t1: "cpu f32[3]"
+    def true_graph_0(t3):
+        # t3: "cpu f32[3]"
+        t1 = torch.ops.aten.sin.default(t3)  # t1: "cpu f32[3]"
         return (t1,)
     t2 = torch.ops.higher_order.cond(x, true_graph_0)  # t2: "cpu f32[3]"
     return (t2,)

@@ -95,6 +95,8 @@ TEST(Verifier, tensorsNeedStorageAndMeta) {
   b.bind(b.symbol("aten.sin.default"), {x}, {b.document.addValue(bare)});
   EXPECT_TRUE(complains(b, "no storage"));
   b.bind(b.symbol("aten.sin.default"), {x}, {b.document.addValue(Value())});
+  EXPECT_FALSE(complains(b, "no shape and dtype")) << "a computation may leave it to the grad transform";
+  b.trace.kind = TraceKind::forward;
   EXPECT_TRUE(complains(b, "no shape and dtype"));
 }
 

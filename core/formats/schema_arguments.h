@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "core/trace/argument.h"
+#include "core/trace/schema_type.h"
+
+namespace retrograd {
+
+/// Makes an argument that a file gives fit its schema type: an integer for a float becomes a real, a single number for a list of fixed
+/// length stands for all of them, a string for a device becomes one. `isNumber`: it is a number, or a value that is one. `what` names the
+/// kind in errors ("an integer"). Throws Error(badInput) where it cannot fit. What values of the graph are is for the caller to check.
+void conform(Argument& argument, const SchemaType& type, bool isNumber, std::string_view what);
+
+/// Whether tensors may be given: the type is Tensor, a list of them, or one that says nothing.
+bool takesTensor(const SchemaType& type);
+/// Whether nothing but tensors (and numbers standing for them) may be given.
+bool takesOnlyTensors(const SchemaType& type);
+
+/// "SymInt[]?", for messages.
+std::string typeText(const SchemaType& type);
+
+}  // namespace retrograd
