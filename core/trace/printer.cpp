@@ -73,11 +73,13 @@ std::string targets(const Document& document, BoundSymbolId op) {
   return returns.size() > 1 ? "(" + names + ")" : names;
 }
 
-/// "s77=4" for a size, else "number".
+/// "s77=4" for a size, "s77 > 5 is True" for a condition on sizes, else "number".
 std::string numberComment(const Document& document, ValueId value) {
-  const auto expression = document.sizeExpression(value);
-  const auto hint = evaluateSize(expression, document.sizeHints());
-  return hint ? fmt::format("{}={}", expression, *hint) : "number";
+  const auto text = document.sizeExpression(value);
+  const auto expression = SizeExpression::parse(text);
+  const auto hint = expression ? expression->evaluate(document.sizeHints()) : std::nullopt;
+  if (!hint) return "number";
+  return expression->isCondition() ? fmt::format("{} is {}", text, *hint ? "True" : "False") : fmt::format("{}={}", text, *hint);
 }
 
 std::string typed(const Document& document, ValueId value) {
