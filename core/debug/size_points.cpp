@@ -6,6 +6,8 @@ namespace retrograd {
 namespace {
 
 constexpr int strictTries = 256, tries = 1024;
+constexpr std::size_t mostTold = 32;  // symbols; among more of them some are alike
+constexpr std::int64_t largest = std::int64_t{1} << 40;
 constexpr std::int64_t smallest = 2;  // 0 and 1 are sizes of their own kind to LibTorch: they broadcast and vanish
 
 }  // namespace
@@ -13,6 +15,7 @@ constexpr std::int64_t smallest = 2;  // 0 and 1 are sizes of their own kind to 
 SizePoints::SizePoints(const ModelFile& file)
     : symbols_(file.document->sizeSymbols()), conditions_(sizeConditions(file)), hints_(file.document->sizeHints()), seen_{hints_} {
   const auto& document = *file.document;
+  for (auto& branch : branchConditions(document)) conditions_.push_back(std::move(branch.condition));
   const auto add = [&](std::string_view text) {
     auto expression = SizeExpression::parse(text);
     if (text.empty() || !expression) return;
@@ -35,13 +38,15 @@ std::int64_t SizePoints::draw(const SizeSymbol& symbol, std::int64_t window) {
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
   bits ^= bits >> 31;
-  if (multiples_) return symbol.hint * static_cast<std::int64_t>(2 + bits % 15);
+  const auto hint = std::min(symbol.hint, largest);
+  if (multiples_) return hint * static_cast<std::int64_t>(2 + bits % 15);
   const auto least = std::max(symbol.least, std::min(smallest, symbol.greatest.value_or(smallest)));
-  const auto greatest = std::min(symbol.greatest.value_or(symbol.hint + window), std::max(symbol.hint, least) + window);
+  const auto greatest = std::min(symbol.greatest.value_or(hint + window), std::max(hint, least) + window);
   return greatest <= least ? least : least + static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(greatest - least + 1));
 }
 
 bool SizePoints::isNew(const SizeBindings& point, bool strictly) const {
+  strictly &= names_.size() <= mostTold;
   for (const auto& earlier : seen_) {
     if (earlier == point) return false;
     for (const auto& name : names_)

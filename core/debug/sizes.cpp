@@ -229,6 +229,23 @@ std::vector<SizeCondition> sizeConditions(const ModelFile& file) {
   return conditions;
 }
 
+std::vector<SizeBranch> branchConditions(const Document& document) {
+  std::vector<SizeBranch> branches;
+  const auto cond = document.findSymbol("higher_order.cond");
+  const auto hints = document.sizeHints();
+  for (std::size_t i = 0; cond && i < document.boundSymbolCount(); ++i) {
+    const BoundSymbolId op(static_cast<std::int64_t>(i));
+    if (document.boundSymbol(op).symbol != cond || document.operands(op).empty()) continue;
+    std::string text(document.sizeExpression(document.operands(op)[0]));
+    auto holds = SizeExpression::parse(text);
+    const auto now = holds ? holds->evaluate(hints) : std::nullopt;
+    if (!now) continue;
+    if (*now == 0) text = fmt::format("not ({})", text);
+    branches.push_back({op, {text, *SizeExpression::parse(text)}});
+  }
+  return branches;
+}
+
 SizeBindings bindSizes(const ModelFile& file, const GivenSizes& given) { return SizeBinder(file, given).run(sizeConditions(file)); }
 
 TensorMeta metaAt(const TensorMeta& meta, const SizeBindings& sizes) {

@@ -22,6 +22,13 @@ struct SizeCondition {
 /// Those that can be understood and that hold for the file's own hints.
 std::vector<SizeCondition> sizeConditions(const ModelFile& file);
 
+/// A conditional whose predicate is a condition on sizes, or its negation: as it is for the sizes at hand.
+struct SizeBranch {
+  BoundSymbolId op;
+  SizeCondition condition;
+};
+std::vector<SizeBranch> branchConditions(const Document& document);
+
 /// The size symbols' values that the given inputs lead to; a symbol they say nothing of keeps its hint. Throws Error(badUse) that names
 /// input, dimension, symbol and range: a size that no value of its symbol gives, that is out of the file's range, that contradicts
 /// another input, or under which a condition of the file does not hold.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -72,10 +73,14 @@ class JointAligner {
       mapOperands(pair.mine, pair.others);
     }
     compareConstants();
-    std::vector<MetaId> metas(document_.valueCount());
+    std::vector<MetaId> metas(document_.valueCount()), sampleOf(other.document.metaCount());
     for (std::size_t v = 0; v < metas.size(); ++v) {
       const auto value = valueOf_[v];
-      if (value && other.document.isTensor(value)) metas[v] = samples_.internMeta(other.document.meta(other.document.value(value).meta));
+      if (!value || !other.document.isTensor(value)) continue;
+      const auto meta = other.document.value(value).meta;
+      auto& sample = sampleOf[static_cast<std::size_t>(meta.index)];
+      if (!sample) sample = samples_.internMeta(other.document.meta(meta));
+      metas[v] = sample;
     }
     metas_.push_back(std::move(metas));
     patterns_.push_back(std::move(patterns));
@@ -161,7 +166,7 @@ class JointAligner {
         if (output) valueOf_[static_cast<std::size_t>(output.index)] = {};
     if (group.ops.empty() || group.isTold) return;
     group.isTold = true;
-    notes_.add(joint_.joint.ops[group.ops.front()], "for other sizes (" + sizes_ + ") LibTorch traces it differently: its ops are those for the sizes at hand");
+    notes_.add(joint_.joint.ops[group.ops.front()], "for other sizes (" + sizes_ + ") it takes other ops: those listed are for the sizes at hand");
   }
   void map(ValueId mine, ValueId others) {
     if (mine && others && !valueOf_[static_cast<std::size_t>(mine.index)]) valueOf_[static_cast<std::size_t>(mine.index)] = others;
@@ -293,7 +298,8 @@ class SizeWriter {
       for (const auto* other : others) items.push_back(&other->items[i]);
       express(argument.items[i], items, trouble);
     }
-    if (argument.kind == Kind::list || std::all_of(others.begin(), others.end(), [&](const Argument* other) { return *other == argument; })) return;
+    const auto isSame = [&](const Argument* other) { return *other == argument || (std::isnan(argument.real) && std::isnan(other->real)); };
+    if (argument.kind == Kind::list || std::all_of(others.begin(), others.end(), isSame)) return;
     const auto seen = [&](auto number) {
       std::vector<decltype(number(argument))> all{number(argument)};
       for (const auto* other : others) all.push_back(number(*other));
@@ -346,6 +352,8 @@ std::vector<Problem> expressSizes(const ModelFile& file, JointResult& joint, con
     notes.add("data decide what is run: joint, forward and backward show sizes as numbers, for the inputs at hand");
     return notes.take();
   }
+  for (const auto& branch : branchConditions(document))
+    notes.add(branch.op, fmt::format("the sizes choose its branch: what is listed is for sizes with {}", branch.condition.text));
   JointAligner aligned(document, joint, notes);
   std::vector<SizeBindings> points{document.sizeHints()};
   const auto wanted = candidates.symbols().size() == 1 ? std::size_t{5} : std::size_t{6};

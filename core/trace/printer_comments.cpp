@@ -9,6 +9,7 @@
 #include "core/trace/implied.h"
 #include "core/trace/printer.h"
 #include "core/trace/python_text.h"
+#include "core/trace/size_expression.h"
 
 namespace retrograd {
 namespace {
@@ -66,11 +67,13 @@ std::string typeText(const TensorMeta& meta) {
   return text;
 }
 
-/// "s77=4" for a size, else "number".
-std::string CommentWriter::numberText(ValueId value) const {
-  const auto expression = document_.sizeExpression(value);
-  const auto hint = isPlainExpression(expression) ? evaluateSize(expression, document_.sizeHints()) : std::nullopt;
-  return hint ? fmt::format("{}={}", expression, *hint) : "number";
+/// "s77=4" for a size, "s77 > 5 is True" for a condition on sizes, else "number".
+std::string numberComment(const Document& document, ValueId value) {
+  const auto text = document.sizeExpression(value);
+  const auto expression = SizeExpression::parse(text);
+  const auto hint = expression ? expression->evaluate(document.sizeHints()) : std::nullopt;
+  if (!hint) return "number";
+  return expression->isCondition() ? fmt::format("{} is {}", text, *hint ? "True" : "False") : fmt::format("{}={}", text, *hint);
 }
 
 std::string CommentWriter::typed(ValueId value, const InputSpec* spec) const {

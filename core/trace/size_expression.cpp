@@ -415,6 +415,12 @@ std::optional<std::int64_t> SizeExpression::solve(std::string_view symbol, std::
   return evaluate(bindings) == value ? std::optional(unknown) : std::nullopt;
 }
 
+bool SizeExpression::isCondition() const {
+  static constexpr std::array<std::string_view, 13> conditions{"==", "!=", "<=", ">=", "<", ">", "and", "or", "not", "And", "Or", "Not", "Eq"};
+  return steps_.back().kind == Kind::function &&
+         std::find(conditions.begin(), conditions.end(), functions[static_cast<std::size_t>(steps_.back().integer)].name) != conditions.end();
+}
+
 std::optional<std::int64_t> evaluateSize(std::string_view text, const SizeBindings& bindings) {
   const auto expression = SizeExpression::parse(text);
   return expression ? expression->evaluate(bindings) : std::nullopt;

@@ -26,6 +26,9 @@ class SizeExpression {
   /// no integer does.
   std::optional<std::int64_t> solve(std::string_view symbol, std::int64_t value, SizeBindings bindings) const;
 
+  /// A comparison or a combination of comparisons: it comes to 0 or 1.
+  bool isCondition() const;
+
   /// Names of its symbols, each once, in order of appearance.
   const std::vector<std::string>& symbols() const { return symbols_; }
 

@@ -13,6 +13,7 @@ __extension__ typedef __int128 Wide;  // products of numbers up to `largest` and
 
 constexpr int highestDegree = 3;
 constexpr std::size_t mostFactors = 12;
+constexpr std::int64_t highestDivisor = 64;
 constexpr std::int64_t largest = std::int64_t{1} << 40;
 
 /// A name, or one call: what binds tighter than any operator.
@@ -76,7 +77,7 @@ void SizeFit::makeProducts() {
   std::vector<Term> factors;
   for (const auto& term : terms_) {
     if (factors.size() == mostFactors) break;
-    if (asMultiple(term.at)) continue;
+    if (asMultiple(term.at, 1)) continue;
     factors.push_back(term);
     products_ = productsOf(factors);
   }
@@ -142,20 +143,24 @@ std::optional<std::string> SizeFit::search(const Numbers& numbers) {
   makeProducts();
   const auto points = points_.size();
   std::optional<std::string> found;
-  if (points >= 3) found = asMultiple(numbers);
+  if (points >= 3) found = asMultiple(numbers, 1);
   if (!found && points >= 4) found = asLine(numbers);
+  if (!found && points >= 4) found = asMultiple(numbers, highestDivisor);
   if (!found && points >= 5) found = asPlane(numbers);
   return found;
 }
 
-/// a * P
-std::optional<std::string> SizeFit::asMultiple(const Numbers& numbers) const {
+/// a * P, or a * P // b where that leaves no remainder at any point.
+std::optional<std::string> SizeFit::asMultiple(const Numbers& numbers, std::int64_t largestDivisor) const {
   for (const auto& product : products_) {
-    if (product.at[0] == 0 || numbers[0] % product.at[0] != 0) continue;
-    const auto factor = numbers[0] / product.at[0];
-    bool holds = factor != 0;
-    for (std::size_t p = 1; p < numbers.size() && holds; ++p) holds = numbers[p] == static_cast<Wide>(factor) * product.at[p];
-    if (holds) return times(factor, product.text, product.isAtom);
+    if (product.at[0] == 0 || numbers[0] == 0) continue;
+    const auto common = std::gcd(numbers[0], product.at[0]) * (product.at[0] < 0 ? -1 : 1);
+    const auto factor = numbers[0] / common, divisor = product.at[0] / common;
+    bool holds = divisor <= largestDivisor;
+    for (std::size_t p = 1; p < numbers.size() && holds; ++p) holds = static_cast<Wide>(numbers[p]) * divisor == static_cast<Wide>(factor) * product.at[p];
+    if (!holds) continue;
+    if (divisor == 1) return times(factor, product.text, product.isAtom);
+    return fmt::format("{}//{}", factor == 1 && !product.isAtom ? "(" + product.text + ")" : times(factor, product.text, product.isAtom), divisor);
   }
   return std::nullopt;
 }

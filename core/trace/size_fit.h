@@ -38,7 +38,7 @@ class SizeFit {
   void makeProducts();
   std::vector<Term> productsOf(const std::vector<Term>& factors) const;
   std::optional<std::string> search(const Numbers& numbers);
-  std::optional<std::string> asMultiple(const Numbers& numbers) const;
+  std::optional<std::string> asMultiple(const Numbers& numbers, std::int64_t largestDivisor) const;
   std::optional<std::string> asLine(const Numbers& numbers) const;
   std::optional<std::string> asPlane(const Numbers& numbers) const;
 

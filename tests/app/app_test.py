@@ -15,6 +15,7 @@ import jsonschema
 TOP = pathlib.Path(__file__).resolve().parents[2]
 DATA = TOP / "tests" / "data" / "models"
 PROGRAM = None
+DYNAMIC = TOP / "tests" / "data" / "dynamic"
 MODELS = ["mlp", "cond_hop", "multi_output", "batchnorm_train"]
 
 
@@ -118,6 +119,44 @@ class Trace(Case):
         for model in MODELS:
             text = self.good("trace", DATA / model / "model.pt2").stdout
             compile(text, model, "exec")
+
+
+class DynamicShapes(Case):
+    def test_json_fits_the_schema_and_tells_symbols(self):
+        for archive in sorted(DYNAMIC.glob("*/*.pt2")):
+            with self.subTest(archive=archive):
+                document = json.loads(self.good("trace", archive, "--format", "json").stdout)
+                jsonschema.validate(document, schema("trace"))
+                self.assertTrue(document["sizes"])
+
+    def test_literals_of_the_backward_are_expressions(self):
+        document = json.loads(self.good("trace", DYNAMIC / "loss" / "model.pt2", "--format", "json").stdout)
+        self.assertEqual(document["sizes"], [{"symbol": "s48", "hint": 6, "min": 2, "max": 512}])
+        literals = json.dumps([op["args"] for op in document["traces"]["backward"]["ops"]])
+        self.assertIn('{"symbol": "s48", "hint": 6}', literals)
+        cotangent = document["values"][str(document["traces"]["backward"]["ops"][-1]["outputs"][0])]
+        self.assertTrue("symbols" in cotangent or len(cotangent["shape"]) < 2)
+
+    def test_text_is_python_and_names_the_range(self):
+        for archive in sorted(DYNAMIC.glob("*/*.pt2")):
+            text = self.good("trace", archive).stdout
+            compile(text, str(archive), "exec")
+        text = self.good("trace", DYNAMIC / "attention" / "model.pt2", "--show", "backward").stdout
+        self.assertIn("    # s77: 3, symbolic size in [2, 64]\n", text)
+
+    def test_inputs_of_other_sizes_run_and_their_sizes_are_listed(self):
+        folder = DYNAMIC / "attention"
+        for options in ([], ["--partition", "min-cut"], ["--recompute", "all"]):
+            self.good("run", folder / "model.pt2", "--inputs", folder / "ref.safetensors", *options)
+            self.good("check", folder / "model.pt2", "--reference", folder / "ref.safetensors", *options)
+        text = self.good("trace", folder / "model.pt2", "--inputs", folder / "ref.safetensors").stdout
+        self.assertIn("s77: 4, symbolic size", text)
+        self.assertNotIn("s77=3", text)
+
+    def test_inputs_that_do_not_fit_are_bad_use(self):
+        errors = self.bad("run", DYNAMIC / "attention" / "model.pt2", "--inputs", DYNAMIC / "loss" / "ref.safetensors").stderr
+        self.assertIn("input x", errors)
+        self.assertIn("[s77, s27, 8]", errors)
 
 
 class Check(Case):

@@ -191,6 +191,19 @@ TEST(DynamicShapes, aNumberAmongTheInputsIsASizeToo) {
   expectContains(text, {"# n: \"s86=7\"", "# s39: 11, symbolic size in [3, 40]", "# s86: 7, symbolic size in [0, 40]", "x: \"cpu f32[2*s39=22, 4]\"", "0, 0, s86)"});
 }
 
+// Holds B7, test_grad_transform_saved_for_backward_proxy, test_update_forward_with_new_saved_for_backward_numberproxy.
+// A number that forward and backward both need is a literal with its expression on both sides: nothing but tensors is saved, and the
+// number is not baked in.
+TEST(DynamicShapes, B7_NumbersAreLiteralsOnBothSidesAndNotSaved) {
+  for (const auto& analysis : {openAsExported("halves/model.pt2"), openAsReference("halves/model.pt2")}) {
+    const auto& saved = analysis->backward.inputs;
+    ASSERT_GT(analysis->backward.savedCount, 0u);
+    for (std::size_t i = 0; i < analysis->backward.savedCount; ++i) EXPECT_TRUE(analysis->document->isTensor(saved[i]));
+    expectContains(printed(*analysis, analysis->forward), {"aten.mul.Tensor(narrow, s86)"});
+    expectContains(printed(*analysis, analysis->backward), {"aten.mul.Tensor(cotangent_1, s86)", "# s86: " + std::to_string(analysis->document->sizeHints().at("s86"))});
+  }
+}
+
 TEST(DynamicShapes, varianceDividesByAnExpression) {
   const auto analysis = openAsExported("statistics/model.pt2");
   expectContains(printed(*analysis, analysis->backward), {"2/(s77 - 1)", "2/(4*s77 - 1)"});
@@ -251,7 +264,7 @@ TEST(DynamicShapes, whatIsTracedDifferentlyForOtherSizesIsToldAndTheRestIsSymbol
   for (const auto& problem : analysis->problems) {
     EXPECT_EQ(problem.severity, Problem::Severity::note);
     expectContains(problem.place, {"aten.linalg_multi_dot.default"});
-    expectContains(problem.message, {"for other sizes (n = ", "traces it differently"});
+    expectContains(problem.message, {"for other sizes (n = ", "takes other ops"});
   }
   expectContains(printed(*analysis, analysis->forward), {"aten.sin.default(x)  # t6: \"cpu f32[n=3, 4]\"", "# t7: \"cpu f32[3, 50]\"", "view.default(t8, [3, 40])  # t9: \"cpu f32[n=3, 40]\"", "# t10: \"cpu f32[n=3, 40]\""});
 }

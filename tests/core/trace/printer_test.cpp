@@ -206,6 +206,9 @@ TEST(Printer, symbolicSizesAreWrittenAsTheirExpressions) {
   n.kind = ValueKind::input;
   b.trace.inputs.push_back(b.document.addValue(n));
   b.document.setSizeExpression(b.trace.inputs[1], "s0 + 1");
+  b.trace.inputs.push_back(b.document.addValue(n));
+  b.document.value(b.trace.inputs[2]).name = b.document.intern("large");
+  b.document.setSizeExpression(b.trace.inputs[2], "s0 > 5");
   b.document.setSizeSymbols({{"s9", 5, 0, {}}, {"s0", 4, 2, 512}, {"s1", 7, 2, {}}});
   auto size = Argument::ofInt(28), one = Argument::ofReal(0.25);
   size.text = "s0*s1";
@@ -214,14 +217,15 @@ TEST(Printer, symbolicSizesAreWrittenAsTheirExpressions) {
   b.bind(b.symbol("aten.foo.default", 3), p, {b.trace.inputs[0]}, {b.value({28})});
   EXPECT_EQ(printTrace(b.document, b.trace), R"(import torch
 
-def computation(x, n):
+def computation(x, n, large):
     # x: "cpu f32[2*s0=8, 3]"
     # n: "s0 + 1=5"
+    # large: "s0 > 5 is False"
     # s0: 4, symbolic size in [2, 512]
     # s1: 7, symbolic size, at least 2
 
-    t2 = torch.ops.aten.foo.default(x, [s0*s1, -1], 1/s0)  # t2: "cpu f32[28]"
-    del t2
+    t3 = torch.ops.aten.foo.default(x, [s0*s1, -1], 1/s0)  # t3: "cpu f32[28]"
+    del t3
     return ()
 )");
 }

@@ -33,6 +33,13 @@ TEST(SizeFit, findsProductsAndSums) {
   EXPECT_EQ(found("b*t - t"), "b*t - t");
 }
 
+TEST(SizeFit, findsQuotientsWithoutRemainder) {
+  SizeFit fit({"t"}, {{{"t", 6}}, {{"t", 12}}, {{"t", 30}}, {{"t", 18}}});
+  EXPECT_EQ(fit.expressionOf({8, 16, 40, 24}), "4*t//3");
+  EXPECT_EQ(fit.expressionOf({3, 6, 15, 9}), "t//2");
+  EXPECT_EQ(fit.expressionOf({3, 6, 15, 10}), std::nullopt);
+}
+
 TEST(SizeFit, aConstantIsNoExpression) { EXPECT_EQ(found("8"), ""); }
 
 TEST(SizeFit, takesTheFilesWordFirst) {
