@@ -45,14 +45,14 @@ int runCurve(const BenchArguments& arguments, const AnalysisOptions& options, co
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
-  app.add_option("file", arguments->file, "a .pt2 archive")->required();
+  app.add_option("file", arguments->file, "a .pt2 archive or a TorchScript file")->required();
   app.add_option("--repeat", arguments->repeat, "repeats the medians are taken over")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--budget-curve", arguments->curve, "in place of the report: bytes saved against time recomputed, at this many budgets")
       ->check(CLI::Range(2, 1000));
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) {
-    const auto file = readFile(arguments->file, progress);
+    const auto file = readFile(arguments->file, arguments->input, progress);
     if (arguments->curve) return runCurve(*arguments, arguments->input.forFile(file), progress);
     const auto report = bench(arguments->file, arguments->input.forFile(file), arguments->repeat, progress);
     if (arguments->format == "json")

@@ -62,7 +62,7 @@ int run(const TraceOptions& options, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto options = std::make_shared<TraceOptions>();
-  app.add_option("file", options->file, "a .pt2 archive")->required();
+  app.add_option("file", options->file, "a .pt2 archive or a TorchScript file")->required();
   app.add_option("--show", options->show, "computation, joint, forward, backward or all")
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}))
       ->capture_default_str();

@@ -12,8 +12,8 @@
 #include "core/checking/reference.h"
 #include "core/debug/higher_order.h"
 #include "core/debug/joint_run.h"
+#include "core/debug/read_model.h"
 #include "core/debug/session.h"
-#include "core/tracing/op_table.h"
 
 namespace retrograd {
 namespace {
@@ -318,7 +318,7 @@ class Check {
   }
 
   CheckReport run() {
-    auto file = readModelFile(path_, lookupSymbol, progress_);
+    auto file = read();
     if (const auto unknown = errorsOf(file.problems); !unknown.empty()) {
       report_.unknownOps = true;
       return skip(unknown);
@@ -344,10 +344,22 @@ class Check {
     return std::move(report_);
   }
 
+  /// A file that is traced is so on the reference's inputs.
+  ModelFile read() const {
+    AnalysisOptions options;
+    if (reference_) options.inputs = reference_->inputs;
+    options.numbers = options_.numbers;
+    options.shapes = options_.shapes;
+    options.seed = options_.seed.value_or(reference_ ? reference_->seed.value_or(0) : 0);
+    return readModel(path_, options, progress_);
+  }
+
   std::shared_ptr<const Analysis> analyseAs(ModelFile file, bool inDouble) {
     AnalysisOptions options = reference_ ? optionsFor(*reference_, file) : AnalysisOptions();
     if (options_.seed) options.seed = *options_.seed;
     if (options_.gradInputs) options.gradInputs = options_.gradInputs;
+    for (const auto& [name, number] : options_.numbers) options.numbers.insert_or_assign(name, number);
+    options.shapes = options_.shapes;
     options.inDouble = inDouble;
     options.partition = options_.partition;
     options.rules = options_.rules;
@@ -394,7 +406,7 @@ class Check {
   }
 
   void compareInDouble(const Analysis& asWritten) {
-    const auto analysis = analyseAs(readModelFile(path_, lookupSymbol, progress_), true);
+    const auto analysis = analyseAs(read(), true);
     if (!analysis->derived()) throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
     const auto run = runSession(analysis, progress_);
     const auto tolerance = options_.tolerance.value_or(doubleTolerance);

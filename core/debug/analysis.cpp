@@ -7,6 +7,7 @@
 #include "core/debug/bindings.h"
 #include "core/debug/higher_order.h"
 #include "core/debug/inputs.h"
+#include "core/debug/read_model.h"
 #include "core/execution/evaluator.h"
 #include "core/grad/elide_copies.h"
 #include "core/grad/transform.h"
@@ -149,7 +150,8 @@ void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& 
   analysis.backward = std::move(backward);
   for (const auto& [id, data] : result.constants) analysis.constants[std::to_string(id.index)] = data;
   analysis.mutated = std::move(result.mutated);
-  analysis.dataDependent = std::move(result.dataDependent);
+  analysis.dataDependent = analysis.file.dataDependent;
+  analysis.dataDependent.insert(analysis.dataDependent.end(), result.dataDependent.begin(), result.dataDependent.end());
   std::map<std::string, TensorMeta> cotangents;
   for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
     if (auto id = analysis.joint.inputs[inputCount + i])
@@ -237,7 +239,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
 
 std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options, const Progress& progress) {
   const auto start = Clock::now();
-  auto file = readModelFile(path, lookupSymbol, progress);
+  auto file = readModel(path, options, progress);
   const auto seconds = since(start);
   auto analysis = std::const_pointer_cast<Analysis>(analyse(std::move(file), options, progress));
   const auto& history = analysis->computation().trace.history;

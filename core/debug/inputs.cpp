@@ -3,25 +3,14 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/randint.h>
-#include <ATen/ops/randn.h>
 #include <ATen/ops/view_as_complex.h>
 #include <fmt/ranges.h>
 
 #include "core/tracing/convert.h"
+#include "core/tracing/generator.h"
 
 namespace retrograd {
 namespace {
-
-TensorData keepTensor(const at::Tensor& tensor) {
-  auto keep = std::make_shared<at::Tensor>(tensor);
-  TensorData data;
-  data.meta = metaOf(tensor);
-  data.bytes = tensor.numel() ? tensor.storage().nbytes() : 0;
-  data.data = tensor.numel() ? static_cast<const std::byte*>(tensor.storage().data()) : nullptr;
-  data.owner = std::shared_ptr<const void>(keep, keep.get());
-  return data;
-}
 
 std::string shapeText(const std::vector<std::int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
 
@@ -71,26 +60,19 @@ bool sameButForUnits(std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
   return a == b;
 }
 
-at::Tensor draw(const TensorMeta& meta, at::Generator& generator) {
-  const auto type = toScalarType(meta.dtype);
-  if (isDifferentiable(meta.dtype)) {
-    const auto wide = isComplex(meta.dtype) ? at::kComplexDouble : at::kDouble;
-    return at::randn(meta.sizes, generator, at::TensorOptions().dtype(wide)).to(type);
-  }
-  return at::randint(0, 2, meta.sizes, generator, at::TensorOptions().dtype(at::kLong)).to(type);
-}
-
 }  // namespace
 
 void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
   const auto& file = analysis.file;
   const auto& document = *file.document;
   auto generator = at::detail::createCPUGenerator(options.seed);
-  for (const auto& [name, data] : options.inputs) {
+  const auto requireInput = [&](const std::string& name) {
     const auto known = std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
                                    [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
     if (!known) throw Error(ErrorCode::badUse, "the file has no such input", "input " + name);
-  }
+  };
+  for (const auto& [name, data] : options.inputs) requireInput(name);
+  for (const auto& [name, shape] : options.shapes) requireInput(name);
   for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
     const auto& input = file.computation.inputs[i];
     const auto value = file.computation.trace.inputs[i];
@@ -104,14 +86,23 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
     const auto& meta = document.meta(document.value(value).meta);
     at::Tensor tensor;
     std::string source;
-    if (auto it = options.inputs.find(input.name); it != options.inputs.end()) {
+    if (file.traced) {
+      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, options.inDouble, what);
+      source = file.inputSource.at(input.name);
+    } else if (auto it = options.inputs.find(input.name); it != options.inputs.end()) {
       tensor = fitDType(borrowTensor(it->second), meta, options.inDouble, what);
       source = "given";
+    } else if (auto shape = options.shapes.find(input.name); shape != options.shapes.end()) {
+      auto asked = meta;
+      asked.sizes = shape->second.sizes;
+      asked.dtype = shape->second.dtype.value_or(meta.dtype);
+      tensor = fitDType(drawTensor(asked, generator), meta, options.inDouble, what);
+      source = fmt::format("drawn from seed {}", options.seed);
     } else if (auto sample = file.sampleInputs.find(input.name); sample != file.sampleInputs.end()) {
       tensor = fitDType(borrowTensor(sample->second), meta, options.inDouble, what);
       source = "sample input of the file";
     } else {
-      tensor = draw(meta, generator);
+      tensor = drawTensor(meta, generator);
       source = fmt::format("drawn from seed {}", options.seed);
     }
     checkShape(tensor, meta, what);
@@ -132,7 +123,7 @@ void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const 
     } else if (metas.size() == 1 && meta.elements() == 1) {
       tensor = at::ones(meta.sizes, at::TensorOptions().dtype(toScalarType(meta.dtype)));
     } else {
-      tensor = draw(meta, generator);
+      tensor = drawTensor(meta, generator);
     }
     analysis.cotangents[position] = keepTensor(tensor.contiguous());
   }

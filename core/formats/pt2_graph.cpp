@@ -97,9 +97,7 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
   Call call;
   readArguments(node, op, scope, call);
   BoundSymbol bound;
-  bound.effects = effectsOf(document_.symbol(op.symbol), call.pattern.arguments);
-  if ((bound.effects & effect::needsData) && !needsDataIndices(call) && document_.symbol(op.symbol).name.starts_with("aten.index"))
-    bound.effects &= static_cast<std::uint8_t>(~effect::needsData);
+  bound.effects = effectsOf(document_, document_.symbol(op.symbol), call.pattern.arguments, call.operands);
   applyWrites(op, call);
   readOutputs(node, op, scope, call);
   bound.symbol = op.symbol;
@@ -176,15 +174,6 @@ void GraphReader::readFreeArguments(std::span<const Json> inputs, ArgumentReader
     named |= !call.pattern.names.back().empty();
   }
   if (!named) call.pattern.names.clear();
-}
-
-/// `index.Tensor` and its kin are tagged as needing data, but only a boolean index makes the shape depend on it.
-bool GraphReader::needsDataIndices(const Call& call) const {
-  return std::any_of(call.operands.begin() + (call.operands.empty() ? 0 : 1), call.operands.end(), [&](ValueId operand) {
-    if (!document_.isTensor(operand)) return false;
-    const auto dtype = document_.meta(document_.value(operand).meta).dtype;
-    return dtype == DType::b8 || dtype == DType::u8;
-  });
 }
 
 std::int32_t& GraphReader::writesTo(StorageId storage) {

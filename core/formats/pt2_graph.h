@@ -67,7 +67,6 @@ class GraphReader {
   ValueId sharedWith(const Op& op, const Call& call, std::size_t returned) const;
   void readSubgraphs(BoundSymbolId op, const Call& call, bool gradMode);
   void readSubgraph(const PendingGraph& pending, BoundSymbolId op, std::span<const ValueId> passed, bool gradMode);
-  bool needsDataIndices(const Call& call) const;
   std::int32_t& writesTo(StorageId storage);
   void notePlaces(const Symbol& symbol, BoundSymbolId op, const NodeOrigin& origin);
   std::string placeOf(BoundSymbolId op) const;

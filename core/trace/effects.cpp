@@ -1,5 +1,6 @@
 #include "core/trace/effects.h"
 
+#include <algorithm>
 #include <array>
 
 namespace retrograd {
@@ -98,6 +99,19 @@ std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments
   if (symbol.needsData) effects |= effect::needsData;
   if (isOpaque(symbol)) effects |= effect::opaque;
   return effects;
+}
+
+std::uint8_t effectsOf(const Document& document, const Symbol& symbol, std::span<const Argument> arguments, std::span<const ValueId> operands) {
+  const auto effects = effectsOf(symbol, arguments);
+  if (!(effects & effect::needsData) || !symbol.name.starts_with("aten.index")) return effects;
+  const auto masks = [&](ValueId operand) {
+    if (!operand || !document.isTensor(operand)) return false;
+    const auto dtype = document.meta(document.value(operand).meta).dtype;
+    return dtype == DType::b8 || dtype == DType::u8;
+  };
+  const auto indices = operands.subspan(operands.empty() ? 0 : 1);
+  if (std::any_of(indices.begin(), indices.end(), masks)) return effects;
+  return effects & static_cast<std::uint8_t>(~effect::needsData);
 }
 
 std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op) {

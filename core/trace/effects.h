@@ -15,6 +15,9 @@ std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const 
 /// dropout with train=False draws nothing.
 std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments);
 
+/// The same for a call whose operands are known: indexing is said to need data always, but only boolean indices do.
+std::uint8_t effectsOf(const Document& document, const Symbol& symbol, std::span<const Argument> arguments, std::span<const ValueId> operands);
+
 /// Operands whose storage the bound symbol writes. For a higher-order op whose body writes: all its tensor operands, because a
 /// body's inputs stand for them.
 std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op);

@@ -27,6 +27,8 @@ Device toDevice(c10::Device);
 TensorMeta metaOf(const at::Tensor&);
 /// A tensor over the same bytes; the tensor keeps their owner alive. Nobody may write to it.
 at::Tensor borrowTensor(const TensorData&);
+/// The inverse: the tensor's own memory as data, kept alive. Nobody may write to it.
+TensorData keepTensor(const at::Tensor&);
 /// A contiguous copy on the CPU without lazy conjugation or negation; sparse tensors become dense.
 TensorData copyOut(const at::Tensor&);
 
@@ -40,6 +42,12 @@ std::string symbolName(const c10::OperatorHandle&);
 at::Tensor wrappedNumber(const Argument&);
 /// Number as literal Argument; a wrapped number tensor too. nullopt for what is none.
 std::optional<Argument> numberArgument(const c10::IValue&);
+
+/// The number behind a wrapped number tensor: it prints better than a tensor. nullopt for what is none.
+std::optional<Argument> literalOf(const at::Tensor&);
+/// An argument of a dispatched call as ours, by its schema type; `tensor` says what stands for a defined tensor (a hole, a literal).
+/// Throws Error(unsupportedOp) for what no trace can hold.
+Argument encodeArgument(const c10::IValue& value, const c10::TypePtr& type, const std::function<Argument(const at::Tensor&)>& tensor);
 
 /// A call whose literals were converted once: filling the operands' holes is all that is left to do for each run.
 class PreparedCall {

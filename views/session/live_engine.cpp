@@ -1,5 +1,5 @@
+#include "core/debug/read_model.h"
 #include "core/formats/safetensors.h"
-#include "core/tracing/op_table.h"
 #include "views/session/engine.h"
 
 namespace retrograd::views {
@@ -40,9 +40,9 @@ class LiveEngine : public Engine {
     options.gradInputs = request.gradInputs;
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source != InputSource::drawn) return openModel(request.path, options, progress);
-    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis.
-    auto file = readModelFile(request.path, lookupSymbol, progress);
-    file.sampleInputs.clear();
+    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
+    auto file = readModel(request.path, options, progress);
+    if (!file.traced) file.sampleInputs.clear();
     return analyse(std::move(file), options, progress);
   }
 
