@@ -48,6 +48,8 @@ class ComputationRecorder final : public OpHandler {
   void handle(const c10::OperatorHandle& op, torch::jit::Stack* stack) override;
 
   bool knows(const at::Tensor& tensor) const { return find(tensor).valid(); }
+  /// Whether a recorded op made what the tensor holds now.
+  bool computed(const at::Tensor& tensor) const { return knows(tensor) && document_.value(find(tensor)).producer; }
   /// Names the value that `tensor` is, unless it has a name; made into a Python identifier that nothing else has.
   void name(const at::Tensor& tensor, std::string_view name);
   /// Notes that data decided something here, once for each place.

@@ -111,6 +111,7 @@ void ScriptInterpreter::execute(const jit::Node& node) {
         if (node.output()->type()->kind() == c10::TypeKind::FunctionType) return;  // prim::CallFunction asks its type
         throw Error(ErrorCode::badInput, "a constant without a value");
       }
+      if (constant->isTensor()) addNumber(constant->toTensor());
       // Where the file was written does not matter: everything runs on the CPU.
       return set(node.output(), constant->isDevice() ? c10::IValue(c10::Device(c10::kCPU)) : *std::move(constant));
     }
@@ -232,18 +233,20 @@ void ScriptInterpreter::unpack(const jit::Node& node) {
   for (std::size_t i = 0; i < items.size(); ++i) set(node.outputs()[i], items[i]);
 }
 
+void ScriptInterpreter::addNumber(const at::Tensor& tensor) {
+  if (tensor.defined() && tensor.dim() == 0) numbers_.emplace(tensor.unsafeGetTensorImpl(), tensor);
+}
+
 /// Tracing in Python turns sizes into 0-dim tensors, computes with them and turns them back: that is arithmetic on numbers and depends on
 /// no data.
 bool ScriptInterpreter::isAboutNumbers(const jit::Node& node, const jit::Stack& stack) const {
   bool any = false, all = true;
   for (const auto& argument : stack)
     forEachTensor(argument, [&](const at::Tensor& tensor) {
-      const bool isNumber = isNumberTensor(tensor);
-      any |= isNumber;
-      all &= isNumber || (tensor.dim() == 0 && !recorder_.knows(tensor));
+      any = true;
+      all &= numbers_.contains(tensor.unsafeGetTensorImpl()) && !recorder_.computed(tensor);
     });
-  const auto* schema = node.maybeSchema();
-  return any && all && schema && !schema->is_mutable();
+  return any && all && !node.schema().is_mutable() && !node.isNondeterministic();
 }
 
 void ScriptInterpreter::runOp(const jit::Node& node) {
@@ -264,8 +267,7 @@ void ScriptInterpreter::runOp(const jit::Node& node) {
   }
   if (stack.size() != node.outputs().size()) throw Error(ErrorCode::internal, "an op leaves another number of values than it should");
   for (std::size_t i = 0; i < stack.size(); ++i) {
-    if (stack[i].isTensor() && stack[i].toTensor().dim() == 0 && (aboutNumbers || kind == "prim::NumToTensor"))
-      numbers_.emplace(stack[i].toTensor().unsafeGetTensorImpl(), stack[i].toTensor());
+    if (stack[i].isTensor() && (aboutNumbers || kind == "prim::NumToTensor")) addNumber(stack[i].toTensor());
     set(node.outputs()[i], std::move(stack[i]));
   }
 }

@@ -43,7 +43,7 @@ class ScriptInterpreter {
   c10::IValue callMethod(const c10::IValue& self, const std::string& name, torch::jit::Stack arguments);
   c10::IValue construct(const torch::jit::Node& node);
   void unpack(const torch::jit::Node& node);
-  bool isNumberTensor(const at::Tensor& tensor) const { return numbers_.contains(tensor.unsafeGetTensorImpl()); }
+  void addNumber(const at::Tensor& tensor);
   bool isAboutNumbers(const torch::jit::Node& node, const torch::jit::Stack& stack) const;
 
   c10::IValue& value(const torch::jit::Value* v);
@@ -62,7 +62,7 @@ class ScriptInterpreter {
   std::vector<Frame> frames_;
   std::unordered_map<const torch::jit::Node*, torch::jit::Operation> operations_;
   std::unordered_map<const torch::jit::Node*, SourceStack> origins_;
-  std::unordered_map<const at::TensorImpl*, at::Tensor> numbers_;  // 0-dim tensors that tracing made of numbers
+  std::unordered_map<const at::TensorImpl*, at::Tensor> numbers_;  // 0-dim: literals, and what tracing made of sizes
   std::size_t steps_ = 0;
 };
 
