@@ -19,7 +19,7 @@
 namespace retrograd::views {
 namespace {
 
-const QString archiveFilter = QStringLiteral("torch.export archives (*.pt2);;All files (*)");
+const QString archiveFilter = QStringLiteral("Models (*.pt2 *.pt);;torch.export archives (*.pt2);;TorchScript files (*.pt);;All files (*)");
 
 }  // namespace
 

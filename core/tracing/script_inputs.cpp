@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstring>
+#include <filesystem>
 #include <set>
 
 #include "core/tracing/convert.h"
@@ -109,7 +109,7 @@ class Assembly {
 
   c10::IValue tensor(const std::string& name, const std::optional<c10::IValue>& usual) {
     known_.insert(name);
-    if (const auto it = inputs_.tensors.find(name); it != inputs_.tensors.end()) return declare(name, borrowTensor(it->second), it->second, "given");
+    if (const auto it = inputs_.tensors.find(name); it != inputs_.tensors.end()) return declare(name, borrowTensor(it->second), it->second, inputs_.source);
     std::optional<TensorMeta> meta;
     if (const auto* traced = traced_.find(name)) meta = *traced;
     const auto shape = inputs_.shapes.find(name);
@@ -144,7 +144,7 @@ class Assembly {
     if (given) {
       const auto value = fit(*given, type, name);
       recorder_.addNumber(name, *given);
-      file_.inputSource[name] = "given";
+      file_.inputSource[name] = inputs_.source;
       return value;
     }
     if (usual) return *usual;
@@ -232,10 +232,11 @@ class Assembly {
       example += type.starts_with("Tensor") ? fmt::format(" --shape {}=2x3", first) : fmt::format(" --value {}=1", first);
     }
     throw Error(ErrorCode::badUse,
-                fmt::format("A TorchScript file holds neither inputs nor their shapes, and this one is run to be traced. It takes{}\n"
-                            "Give them in a safetensors file (--inputs FILE, one tensor each under these names), or say their shapes "
-                            "(int64 and others as 2x3:int64) and values:{}",
-                            list, example));
+                fmt::format("A TorchScript file is run to be traced, and this one holds neither inputs nor their shapes. It takes{}\n"
+                            "Put them into a safetensors file, one tensor each under these names: {} beside the model, or any other, named "
+                            "with --inputs. Or say shapes (2x3:int64 where it is not float32) and values:{}",
+                            list, file_.path.empty() ? "model.inputs.safetensors" : std::filesystem::path(file_.path).stem().string() + ".inputs.safetensors",
+                            example));
   }
 
   const TraceInputs& inputs_;

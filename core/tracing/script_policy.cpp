@@ -138,6 +138,7 @@ void ScriptPolicy::checkType(const c10::TypePtr& type, const jit::Node& node) co
     case c10::TypeKind::RRefType:
     case c10::TypeKind::AwaitType:
     case c10::TypeKind::CapsuleType:
+    case c10::TypeKind::GeneratorType:
     case c10::TypeKind::PyObjectType:
     case c10::TypeKind::StorageType:
     case c10::TypeKind::StreamObjType:

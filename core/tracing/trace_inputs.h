@@ -23,6 +23,7 @@ struct TraceInputs {
   std::map<std::string, Argument> numbers;   ///< inputs that are numbers, truths or texts
   std::map<std::string, InputShape> shapes;  ///< drawn from the seed in this shape
   std::uint64_t seed = 0;                    ///< for what is drawn and for random ops
+  std::string source = "given";              ///< for people: where `tensors` and `numbers` come from
 };
 
 }  // namespace retrograd

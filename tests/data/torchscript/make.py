@@ -237,6 +237,14 @@ class NoGrad(nn.Module):
         return self.a(x) * frozen + self.b(x), x.detach() * x
 
 
+class Seeding(nn.Module):
+    """Does what no opened file may do: it changes the generator of the program that runs it."""
+
+    def forward(self, x):
+        torch.manual_seed(1)
+        return x * 2
+
+
 class Stateful(nn.Module):
     """Its state is restored by code of its own."""
 
@@ -269,6 +277,7 @@ def main():
     scripted("nested", Nested(), x=randn(2, 4))
     scripted("tied", Tied(), i=torch.tensor([1, 4, 1]))
     scripted("nograd", NoGrad(), x=randn(2, 3))
+    scripted("seeding", Seeding())
     scripted("stateful", Stateful())
     scripted("cpp_class", torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(4, 2)), {nn.Linear}, dtype=torch.qint8))
 
