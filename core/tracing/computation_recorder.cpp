@@ -123,6 +123,8 @@ ValueId ComputationRecorder::addInput(InputSpec spec, const at::Tensor& tensor, 
     if (spec.kind != InputKind::user) spec.storageKey = fmt::format("memory {}", memory.id.index);
   }
   remember(tensor, spec.value);
+  if (const auto dot = spec.target.rfind('.'); dot != std::string::npos && spec.kind != InputKind::constant)
+    owners_[spec.value] = document_.intern(std::string_view(spec.target).substr(0, dot));
   auto& data_ = spec.kind == InputKind::user ? file_.sampleInputs[spec.name]
                 : spec.kind == InputKind::constant ? file_.constants[spec.target] : file_.weights[spec.target];
   data_ = std::move(data);
@@ -151,10 +153,13 @@ ValueId ComputationRecorder::addConstant(const at::Tensor& tensor) {
     spec.target = offer->second.name;
     return addInput(spec, tensor, offer->second.data, true);
   }
-  if (tensor.requires_grad())
-    file_.problems.push_back({Problem::Severity::warning,
-                              "a tensor that requires a gradient is no parameter of the module: it is taken for a constant and has none",
-                              std::string(document_.text(module_)), -1});
+  const auto warn = [&](std::string message) { file_.problems.push_back({Problem::Severity::warning, std::move(message), std::string(document_.text(module_)), -1}); };
+  if (tensor.requires_grad()) warn("a tensor that requires a gradient is no parameter of the module: it is taken for a constant and has none");
+  if (const auto memory = hasMemory(tensor) ? memory_.find(tensor.storage().unsafeGetStorageImpl()) : memory_.end(); memory != memory_.end()) {
+    const auto first = document_.storage(memory->second.id).first;
+    if (first && document_.value(first).kind != ValueKind::constant)
+      warn("a tensor over the memory of " + document_.displayName(first) + " was made with no op that could be seen (data()): it is taken for a constant");
+  }
   spec.target = fmt::format("constant_{}", file_.constants.size());
   spec.name = "c" + spec.target.substr(1);
   return addInput(spec, tensor, snapshot(tensor), false);
@@ -229,12 +234,19 @@ void ComputationRecorder::record(const Op& op, CallPattern pattern, std::span<co
   bound.effects = effectsOf(document_, symbol, pattern.arguments, operands);
   bound.pattern = document_.internPattern(pattern);
   bound.source = source_;
-  bound.module = module_;
+  bound.module = moduleFor(operands);
   bound.gradMode = at::GradMode::is_enabled();
   const auto id = document_.addBoundSymbol(bound, operands, outputs);
   for (const auto output : outputs)
     if (output) document_.value(output).producer = id;
   file_.computation.trace.ops.push_back(id);
+}
+
+StringId ComputationRecorder::moduleFor(std::span<const ValueId> operands) const {
+  if (module_ || !options_.placeByTensors) return module_;
+  for (const auto operand : operands)
+    if (const auto owner = owners_.find(operand); owner != owners_.end()) return owner->second;
+  return {};
 }
 
 /// The result with a tensor object of its own for each value in it.

@@ -27,6 +27,8 @@ class ComputationRecorder final : public OpHandler {
     /// at::tensor() and its kin ask for memory by aten.empty and fill it with no op that could be seen: what such an op gives is then a
     /// constant from where it is first read.
     bool emptyIsLiteral = false;
+    /// Ops of which place() says no module stand in that of the first parameter or buffer they read.
+    bool placeByTensors = false;
   };
   ComputationRecorder(ModelFile& file, Options options, const Progress& progress);
 
@@ -95,6 +97,7 @@ class ComputationRecorder final : public OpHandler {
   at::Tensor addResult(const at::Tensor& tensor, bool mutates, std::vector<ValueId>& outputs);
   ValueId addConstant(const at::Tensor& tensor);
   void nameOutputs();
+  StringId moduleFor(std::span<const ValueId> operands) const;
 
   ModelFile& file_;
   Document& document_;
@@ -106,6 +109,7 @@ class ComputationRecorder final : public OpHandler {
   std::unordered_map<const at::TensorImpl*, Known> known_;
   std::unordered_map<const c10::StorageImpl*, Memory> memory_;
   std::unordered_map<const at::TensorImpl*, Offer> offers_;
+  std::unordered_map<ValueId, StringId> owners_;  // of parameters and buffers: the module they are registered in
   std::unordered_set<std::string> dependences_;
 };
 
