@@ -144,8 +144,10 @@ TEST(LiveModule, literalsAreConstantsWithTheirContent) {
   EXPECT_EQ(ops.back(), "aten.add.Scalar");
   EXPECT_EQ(std::find(ops.begin(), ops.end(), "aten.empty.memory_format"), ops.end());  // what it asked memory for was filled unseen
   const auto literal = file.document->operands(file.computation.trace.ops[ops.size() - 2])[1];
-  for (const auto& input : file.computation.inputs)
-    if (input.value == literal) EXPECT_TRUE(at::equal(asTensor(file.constants.at(input.target)), torch::tensor({1.f, 2.f, 3.f})));
+  const auto& inputs = file.computation.inputs;
+  const auto constant = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.value == literal; });
+  ASSERT_NE(constant, inputs.end());
+  EXPECT_TRUE(at::equal(asTensor(file.constants.at(constant->target)), torch::tensor({1.f, 2.f, 3.f})));
   EXPECT_TRUE(file.problems.empty());
 }
 
