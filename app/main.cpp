@@ -9,6 +9,7 @@
 #include "app/cli/options.h"
 #include "app/interrupt.h"
 #include "app/window.h"
+#include "core/debug/probe.h"
 
 namespace retrograd {
 namespace {
@@ -76,4 +77,7 @@ int start(int argc, char** argv) {
 }  // namespace
 }  // namespace retrograd
 
-int main(int argc, char** argv) { return retrograd::start(argc, argv); }
+int main(int argc, char** argv) {
+  retrograd::setProbeCommand({"/proc/self/exe", "probe-torchscript"});
+  return retrograd::start(argc, argv);
+}

@@ -22,7 +22,8 @@
 namespace retrograd::views {
 namespace {
 
-const QString archiveFilter = QStringLiteral("Models and sessions (*.pt2 *.retrograd);;All files (*)");
+const QString archiveFilter = QStringLiteral(
+    "Models and sessions (*.pt2 *.pt *.retrograd);;torch.export archives (*.pt2);;TorchScript files (*.pt);;Sessions (*.retrograd);;All files (*)");
 
 }  // namespace
 

@@ -12,8 +12,8 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, QWidget* parent) : 
   font.setPointSizeF(font.pointSizeF() * 1.7);
   title->setFont(font);
   auto* text = new QLabel(
-      tr("Retrograd reads archives of torch.export (.pt2), derives the backward, links each backward op to the forward op it comes "
-         "from, and runs both op by op. Drop a file here, or press Ctrl+O."),
+      tr("Retrograd reads archives of torch.export (.pt2) and TorchScript files (.pt), derives the backward, links each backward op to "
+         "the forward op it comes from, and runs both op by op. Drop a file here, or press Ctrl+O."),
       this);
   text->setWordWrap(true);
   auto* button = new QPushButton(tr("Open a File..."), this);

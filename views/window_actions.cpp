@@ -48,7 +48,7 @@ QAction* WindowActions::add(const char* name, const QString& text, const QString
 }
 
 void WindowActions::addFileActions() {
-  open = add("open", tr("&Open..."), tr("Opens a torch.export archive (.pt2) or a session (.retrograd) in this window"), QKeySequence::Open, "open");
+  open = add("open", tr("&Open..."), tr("Opens a torch.export archive (.pt2), a TorchScript file (.pt) or a session (.retrograd) in this window"), QKeySequence::Open, "open");
   openWindow =
       add("open-window", tr("Open in &New Window..."), tr("Opens a file beside this one"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
   reload = add("reload", tr("&Reload"), tr("Reads the file anew; breakpoints are kept"), QKeySequence(Qt::CTRL | Qt::Key_R), "reload");

@@ -52,7 +52,7 @@ int runCurve(const BenchArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
-  app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session")->required();
+  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
   app.add_option("--repeat", arguments->repeat, "repeats the medians are taken over")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--budget-curve", arguments->curve, "in place of the report: bytes saved against time recomputed, at this many budgets")
       ->check(CLI::Range(2, 1000));

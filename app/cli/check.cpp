@@ -86,7 +86,7 @@ int checkAll(const CheckArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<CheckArguments>();
-  auto* file = app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session");
+  auto* file = app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session");
   auto* suite = app.add_option("--suite", arguments->suite, "folder: every .pt2 under it is a case");
   file->excludes(suite);
   app.add_option("--reference", arguments->check.reference, "safetensors file with in.*, cot.*, out.*, grad.in.*, grad.p.*, mut.*");
@@ -96,6 +96,7 @@ Run setup(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--grad-inputs", arguments->check.gradInputs, "user inputs to differentiate, comma separated")->delimiter(',');
   app.add_option("--seed", arguments->check.seed, "seed of what is drawn, in place of the reference's");
+  addShapes(app, arguments->check.shapes, arguments->check.numbers);
   addPartition(app, arguments->check.partition);
   addLibraries(app, arguments->check.rules);
   addOrder(app, arguments->check.order, arguments->check.again);

@@ -6,7 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "core/debug/compare_runs.h"
-#include "core/debug/session_file.h"
+#include "core/debug/read_model.h"
 #include "core/trace/json.h"
 
 namespace retrograd::cli {
@@ -37,7 +37,7 @@ void printRow(const Document& document, const RunDifference& row, const char* ma
 std::shared_ptr<const Analysis> openB(const CompareArguments& arguments, const Analysis& a, const Progress& progress) {
   const auto& path = arguments.b.empty() ? arguments.a : arguments.b;
   requireFile(path);
-  auto file = readModel(path, progress);
+  auto file = readModel(path, arguments.input.forReading(), progress);
   auto options = arguments.input.forFile(file);
   options.inDouble = arguments.doubleB;
   options.seed = arguments.seedB.value_or(a.seed);

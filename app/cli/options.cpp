@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -10,8 +11,8 @@
 #include "core/checking/threads.h"
 #include "core/debug/session_file.h"
 #include "core/formats/file_kind.h"
+#include "core/debug/read_model.h"
 #include "core/grad/library.h"
-#include "core/tracing/op_table.h"
 
 namespace retrograd::cli {
 
@@ -52,16 +53,97 @@ void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again) {
       ->check(CLI::IsMember({"joint", "backward"}));
 }
 
+namespace {
+
+/// "x=2x3" as ("x", "2x3").
+std::pair<std::string, std::string> splitAtEquals(const std::string& text, const char* form) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) throw CLI::ValidationError(text, fmt::format("is not of the form {}", form));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+InputShape parseShape(const std::string& text) {
+  InputShape shape;
+  const auto colon = text.find(':');
+  if (colon != std::string::npos) {
+    shape.dtype = dtypeFromTorchName(text.substr(colon + 1));
+    if (!shape.dtype) throw CLI::ValidationError(text, "unknown dtype; known are float32, float64, int64, bool, ...");
+  }
+  std::string_view sizes = std::string_view(text).substr(0, colon);
+  while (!sizes.empty()) {
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(sizes.data(), sizes.data() + sizes.size(), size);
+    const auto used = static_cast<std::size_t>(end - sizes.data());
+    const bool more = used < sizes.size();
+    if (error != std::errc() || size < 0 || (more && (sizes[used] != 'x' || used + 1 == sizes.size())))
+      throw CLI::ValidationError(text, "is no shape; write 2x3, or nothing for a tensor of no dimension");
+    shape.sizes.push_back(size);
+    sizes.remove_prefix(more ? used + 1 : used);
+  }
+  return shape;
+}
+
+/// 3, 2.5, true, else a text.
+Argument parseValue(const std::string& text) {
+  if (text == "true" || text == "True") return Argument::ofBool(true);
+  if (text == "false" || text == "False") return Argument::ofBool(false);
+  const char *begin = text.data(), *end = begin + text.size();
+  std::int64_t integer = 0;
+  if (const auto parsed = std::from_chars(begin, end, integer); parsed.ec == std::errc() && parsed.ptr == end) return Argument::ofInt(integer);
+  double real = 0;
+  if (const auto parsed = std::from_chars(begin, end, real); parsed.ec == std::errc() && parsed.ptr == end) return Argument::ofReal(real);
+  return Argument::ofString(text);
+}
+
+}  // namespace
+
+void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values) {
+  app.add_option_function<std::vector<std::string>>(
+         "--shape",
+         [&shapes](const std::vector<std::string>& all) {
+           for (const auto& text : all) {
+             const auto [name, shape] = splitAtEquals(text, "NAME=2x3 or NAME=2x3:int64");
+             shapes.insert_or_assign(name, parseShape(shape));
+           }
+         },
+         "NAME=2x3[:dtype]: draw this input in that shape; repeatable")
+      ->allow_extra_args(false);
+  app.add_option_function<std::vector<std::string>>(
+         "--value",
+         [&values](const std::vector<std::string>& all) {
+           for (const auto& text : all) {
+             const auto [name, value] = splitAtEquals(text, "NAME=VALUE");
+             values.insert_or_assign(name, parseValue(value));
+           }
+         },
+         "NAME=3: an input that is a number, true, false or a text; repeatable")
+      ->allow_extra_args(false);
+}
+
 void InputOptions::addTo(CLI::App& app) {
   addOrder(app, order, again);
   addPartition(app, partition);
   addLibraries(app, rules);
+  addShapes(app, shapes, values);
   app.add_option("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
   app.add_option("--grad-inputs", gradInputs,
                  "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
       ->delimiter(',');
   app.add_option("--seed", seed, "seed for what is drawn: inputs, cotangents, random ops (default 0)");
   app.add_option("--threads", threads, "threads of LibTorch (default: its own choice)")->check(CLI::NonNegativeNumber);
+}
+
+AnalysisOptions InputOptions::forReading() const {
+  AnalysisOptions options;
+  options.seed = seed.value_or(0);
+  if (!inputs.empty()) {
+    auto reference = readReference(inputs);
+    options.inputs = std::move(reference.inputs);
+    if (!seed) options.seed = reference.seed.value_or(0);
+  }
+  options.numbers = values;
+  options.shapes = shapes;
+  return options;
 }
 
 AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
@@ -73,6 +155,8 @@ AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
   options.rules = rules;
   options.order = order.value_or(1);
   options.again = again;
+  options.shapes = shapes;
+  for (const auto& [name, value] : values) options.numbers.insert_or_assign(name, value);
   if (gradInputs) {
     options.gradInputs = *gradInputs;
     std::erase(*options.gradInputs, "none");
@@ -102,7 +186,7 @@ std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions
     auto stored = loadSession(path, progress, options.rules);
     return options.given() ? deriveAnew(*stored, options.forSession(*stored), progress) : stored;
   }
-  auto file = readModelFile(path, lookupSymbol, progress);
+  auto file = readModel(path, options.forReading(), progress);
   const auto analysisOptions = options.forFile(file);
   return analyse(std::move(file), analysisOptions, progress);
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,9 +20,14 @@ void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules);
 /// "--order N", "--again joint|backward": gradients of gradients.
 void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again);
 
+/// "--shape NAME=2x3[:dtype]" and "--value NAME=3", each repeatable: inputs that are drawn in a shape, and those that are no tensors.
+void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values);
+
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
   std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
+  std::map<std::string, InputShape> shapes;
+  std::map<std::string, Argument> values;
   std::optional<std::vector<std::string>> gradInputs;
   std::optional<std::uint64_t> seed;
   int threads = 0;
@@ -32,7 +38,9 @@ struct InputOptions {
 
   void addTo(CLI::App& app);
   /// Whether anything is asked for that a session file may hold otherwise.
-  bool given() const { return !inputs.empty() || gradInputs || seed || partition || order; }
+  bool given() const { return !inputs.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order; }
+  /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
+  AnalysisOptions forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.
   AnalysisOptions forFile(const ModelFile& file) const;
   /// The same for a session file's model: what is not given stays as it was saved.

@@ -72,7 +72,7 @@ int run(const RunArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
-  app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session")->required();
+  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
   app.add_option("--save", arguments->save, "write inputs, cotangents, outputs and gradients to this safetensors file");
   app.add_option("--until", arguments->until, "stop after this op: an id, the name of an output, or an op's name");
   arguments->input.addTo(app);

@@ -65,7 +65,7 @@ int run(const TraceOptions& options, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto options = std::make_shared<TraceOptions>();
-  app.add_option("file", options->file, "a .pt2 archive or a .retrograd session")->required();
+  app.add_option("file", options->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
   app.add_option("--show", options->show, "computation, joint, forward, backward or all")
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}))
       ->capture_default_str();

@@ -12,10 +12,10 @@
 #include "core/checking/reference.h"
 #include "core/debug/higher_order.h"
 #include "core/debug/joint_run.h"
+#include "core/debug/read_model.h"
 #include "core/debug/session.h"
 #include "core/debug/session_file.h"
 #include "core/formats/file_kind.h"
-#include "core/tracing/op_table.h"
 
 namespace retrograd {
 namespace {
@@ -321,7 +321,7 @@ class Check {
 
   CheckReport run() {
     if (isSessionFile(path_)) stored_ = loadSession(path_, progress_, options_.rules);
-    auto file = stored_ ? stored_->file : readModelFile(path_, lookupSymbol, progress_);
+    auto file = stored_ ? stored_->file : read();
     if (const auto unknown = errorsOf(file.problems); !unknown.empty()) {
       report_.unknownOps = true;
       return skip(unknown);
@@ -351,10 +351,22 @@ class Check {
     return std::move(report_);
   }
 
+  /// A file that is traced is so on the reference's inputs.
+  ModelFile read() const {
+    AnalysisOptions options;
+    if (reference_) options.inputs = reference_->inputs;
+    options.numbers = options_.numbers;
+    options.shapes = options_.shapes;
+    options.seed = options_.seed.value_or(reference_ ? reference_->seed.value_or(0) : 0);
+    return readModel(path_, options, progress_);
+  }
+
   AnalysisOptions optionsFor(const ModelFile& file, bool inDouble) const {
     AnalysisOptions options = reference_ ? retrograd::optionsFor(*reference_, file) : AnalysisOptions();
     if (options_.seed) options.seed = *options_.seed;
     if (options_.gradInputs) options.gradInputs = options_.gradInputs;
+    for (const auto& [name, number] : options_.numbers) options.numbers.insert_or_assign(name, number);
+    options.shapes = options_.shapes;
     options.inDouble = inDouble;
     options.partition = options_.partition.value_or(PartitionOptions());
     options.rules = options_.rules;
@@ -370,7 +382,7 @@ class Check {
 
   /// The session as it was saved, unless something else is asked for.
   std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
-    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order) return stored_;
+    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && options_.numbers.empty() && options_.shapes.empty()) return stored_;
     auto options = overlaid(*stored_, optionsFor(stored_->file, inDouble));
     if (options_.seed) options.seed = *options_.seed;
     if (options_.partition) options.partition = *options_.partition;
@@ -416,7 +428,7 @@ class Check {
   }
 
   void compareInDouble(const Analysis& asWritten) {
-    const auto analysis = stored_ ? analyseStored(true) : analyseFile(readModelFile(path_, lookupSymbol, progress_), true);
+    const auto analysis = stored_ ? analyseStored(true) : analyseFile(read(), true);
     if (!analysis->derived()) throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
     const auto run = runSession(analysis, progress_);
     const auto tolerance = options_.tolerance.value_or(doubleTolerance);

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "core/base/progress.h"
 #include "core/grad/registry.h"
 #include "core/split/partition.h"
+#include "core/tracing/trace_inputs.h"
 
 namespace retrograd {
 
@@ -25,6 +27,8 @@ struct CheckOptions {
   std::optional<std::vector<std::string>> gradInputs;
   std::optional<int> order;                        ///< 2 and up: gradients of gradients, which no reference holds
   TraceKind again = TraceKind::joint;
+  std::map<std::string, Argument> numbers;         ///< as AnalysisOptions
+  std::map<std::string, InputShape> shapes;
   std::optional<PartitionOptions> partition;       ///< absent: the default, or what a session file was saved with
   std::shared_ptr<const RuleRegistry> rules;       ///< registered gradient rules; may be null
 };

@@ -7,6 +7,7 @@
 #include "core/debug/bindings.h"
 #include "core/debug/higher_order.h"
 #include "core/debug/inputs.h"
+#include "core/debug/read_model.h"
 #include "core/debug/session_file.h"
 #include "core/debug/sizes.h"
 #include "core/debug/symbolic_joint.h"
@@ -179,7 +180,8 @@ void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& 
   analysis.backward = std::move(backward);
   for (const auto& [id, data] : result.constants) analysis.constants[std::to_string(id.index)] = data;
   analysis.mutated = std::move(result.mutated);
-  analysis.dataDependent = std::move(result.dataDependent);
+  analysis.dataDependent = analysis.file.dataDependent;
+  analysis.dataDependent.insert(analysis.dataDependent.end(), result.dataDependent.begin(), result.dataDependent.end());
   std::map<std::string, TensorMeta> cotangents;
   for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
     if (auto id = analysis.joint.inputs[inputCount + i])
@@ -292,7 +294,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
 }
 
 std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options, const Progress& progress) {
-  if (!isSessionFile(path)) return analyse(readModelFile(path, lookupSymbol, progress), options, progress);
+  if (!isSessionFile(path)) return analyse(readModel(path, options, progress), options, progress);
   auto stored = loadSession(path, progress, options.rules);
   return asksForNothing(options) ? stored : deriveAnew(*stored, overlaid(*stored, options), progress);
 }

@@ -11,6 +11,7 @@
 #include "core/grad/registry.h"
 #include "core/split/partition.h"
 #include "core/trace/links.h"
+#include "core/tracing/trace_inputs.h"
 
 namespace retrograd {
 
@@ -18,6 +19,7 @@ namespace retrograd {
 struct AnalysisOptions {
   TensorMap inputs;                          ///< user inputs by argument name; absent ones: sample inputs, else drawn
   std::map<std::string, Argument> numbers;   ///< user inputs that are numbers
+  std::map<std::string, InputShape> shapes;  ///< user inputs to draw in this shape where `inputs` has none
   TensorMap cotangents;                      ///< by position among the user outputs as text ("0"); absent ones: see `exactCotangents`
   bool exactCotangents = false;              ///< only outputs listed in `cotangents` get one (a reference's cot.*)
   std::optional<std::vector<std::string>> gradInputs;  ///< user inputs to differentiate; absent: all floating and complex
@@ -77,7 +79,7 @@ struct DerivationTimes {
 };
 DerivationTimes timeDerivation(const Analysis& analysis, int repeats);
 
-/// Reads a file and derives joint, forward and backward. Unknown ops leave the computation alone, with a Problem each. A session file
+/// Reads a file of any kind (read_model.h) and derives joint, forward and backward. Unknown ops leave the computation alone, with a Problem each. A session file
 /// opens as it was saved; where `options` ask for anything, its model is derived anew with that and what else it was saved with.
 /// Throws Error (badInput, unsupportedOp, cancelled, ...) that names the file or the op.
 std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options = {}, const Progress& progress = {});

@@ -4,8 +4,6 @@
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
-#include <ATen/ops/randint.h>
-#include <ATen/ops/randn.h>
 #include <ATen/ops/view_as_complex.h>
 #include <fmt/ranges.h>
 
@@ -13,6 +11,7 @@
 
 #include "core/debug/sizes.h"
 #include "core/tracing/convert.h"
+#include "core/tracing/generator.h"
 
 namespace retrograd {
 namespace {
@@ -68,20 +67,12 @@ bool sameButForUnits(std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
   return a == b;
 }
 
-at::Tensor draw(const TensorMeta& meta, at::Generator& generator) {
-  const auto type = toScalarType(meta.dtype);
-  if (isDifferentiable(meta.dtype)) {
-    const auto wide = isComplex(meta.dtype) ? at::kComplexDouble : at::kDouble;
-    return at::randn(meta.sizes, generator, at::TensorOptions().dtype(wide)).to(type);
-  }
-  return at::randint(0, 2, meta.sizes, generator, at::TensorOptions().dtype(at::kLong)).to(type);
-}
-
 /// Sets the symbolic sizes to what the given inputs have; a sample of other sizes does not stand against them.
 void fitSizes(Analysis& analysis, const AnalysisOptions& options, const std::map<std::string, at::Tensor>& tensors) {
   const auto& file = analysis.file;
   auto& document = *file.document;
   GivenSizes given;
+  for (const auto& [name, shape] : options.shapes) given.shapes[name] = shape.sizes;
   for (const auto& [name, tensor] : tensors) given.shapes[name] = tensor.sizes().vec();
   for (const auto& [name, number] : options.numbers)
     if (number.kind == Argument::Kind::integer) given.numbers[name] = number.integer;
@@ -104,11 +95,13 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
   const auto& document = *file.document;
   auto generator = at::detail::createCPUGenerator(options.seed);
   std::map<std::string, at::Tensor> given;
-  for (const auto& [name, data] : options.inputs) {
+  const auto requireInput = [&](const std::string& name) {
     const auto known = std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
                                    [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
     if (!known) throw Error(ErrorCode::badUse, "the file has no such input", "input " + name);
-  }
+  };
+  for (const auto& [name, data] : options.inputs) requireInput(name);
+  for (const auto& [name, shape] : options.shapes) requireInput(name);
   for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
     const auto& input = file.computation.inputs[i];
     const auto value = file.computation.trace.inputs[i];
@@ -133,14 +126,23 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
     const auto& meta = document.meta(document.value(value).meta);
     at::Tensor tensor;
     std::string source;
-    if (auto it = given.find(input.name); it != given.end()) {
+    if (file.traced) {
+      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, options.inDouble, what);
+      source = file.inputSource.at(input.name);
+    } else if (auto it = given.find(input.name); it != given.end()) {
       tensor = it->second;
       source = "given";
+    } else if (auto shape = options.shapes.find(input.name); shape != options.shapes.end()) {
+      auto asked = meta;
+      asked.sizes = shape->second.sizes;
+      asked.dtype = shape->second.dtype.value_or(meta.dtype);
+      tensor = fitDType(drawTensor(asked, generator), meta, options.inDouble, what);
+      source = fmt::format("drawn from seed {}", options.seed);
     } else if (auto sample = file.sampleInputs.find(input.name); sample != file.sampleInputs.end()) {
       tensor = fitDType(borrowTensor(sample->second), meta, options.inDouble, what);
       source = "sample input of the file";
     } else {
-      tensor = draw(meta, generator);
+      tensor = drawTensor(meta, generator);
       source = fmt::format("drawn from seed {}", options.seed);
     }
     const bool isSample = !given.contains(input.name) && file.sampleInputs.contains(input.name);
@@ -219,7 +221,7 @@ void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const 
     } else if (metas.size() == 1 && meta.elements() == 1) {
       tensor = at::ones(meta.sizes, at::TensorOptions().dtype(toScalarType(meta.dtype)));
     } else {
-      tensor = draw(meta, generator);
+      tensor = drawTensor(meta, generator);
     }
     analysis.cotangents[position] = keepTensor(tensor.contiguous());
   }

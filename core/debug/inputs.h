@@ -4,7 +4,8 @@
 namespace retrograd {
 
 /// Chooses what flows into the computation: given inputs (checked against the file's dtype and shape, laid out in its strides), else
-/// the archive's sample inputs, else drawn from the seed (floating and complex: normal; integers and booleans: 0 or 1).
+/// drawn in the shape asked for, else the archive's sample inputs, else drawn from the seed (floating and complex: normal; integers and
+/// booleans: 0 or 1). Where the file was traced, what it was traced on: nothing else fits its literals.
 /// Fills Analysis::inputs, numbers and inputSource. Throws Error(badUse) naming the input.
 void chooseInputs(Analysis& analysis, const AnalysisOptions& options);
 

@@ -59,6 +59,7 @@ TensorMap mutatedOf(const Analysis& analysis, const Evaluator& evaluator) {
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
     const auto id = computation.trace.inputs[i];
     const auto key = resultKey(computation.inputs[i], "b.");
+    if (mutated.contains(key)) continue;  // the buffer is another tensor by now
     if (auto it = analysis.mutated.find(i); it != analysis.mutated.end()) put(key, it->second);
     else if (id && silently.contains(id)) put(key, id);
   }

@@ -172,8 +172,7 @@ std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const Analysi
   return analysis;
 }
 
-ModelFile readModel(const std::string& path, const Progress& progress) {
-  if (!isSessionFile(path)) return readModelFile(path, lookupSymbol, progress);
+ModelFile modelOfSession(const std::string& path, const Progress& progress) {
   const auto stored = loadSession(path, progress);
   const auto& first = firstOf(*stored);
   ModelFile file = first.file;

@@ -33,7 +33,7 @@ bool asksForNothing(const AnalysisOptions& options);
 /// Derives the model of a loaded session once more, on a document of its own; says so in a note.
 std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const AnalysisOptions& options, const Progress& progress = {});
 
-/// A model file read, or the model of a session file with the inputs it was saved with as sample inputs: to be given to analyse().
-ModelFile readModel(const std::string& path, const Progress& progress = {});
+/// The model of a session file with the inputs it was saved with as sample inputs: to be given to analyse().
+ModelFile modelOfSession(const std::string& path, const Progress& progress = {});
 
 }  // namespace retrograd

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/formats/session_records.h"
+#include "core/formats/torchscript.h"
 
 namespace retrograd {
 namespace {
@@ -93,9 +94,8 @@ std::string describeForeignArchive(const Archive& archive) {
            "See `retrograd help export`.";
   if (anyRecord(archive, [](std::string_view n) { return n.starts_with("data/aotinductor"); }))
     return make("This is an AOTInductor package: compiled code without the graph it came from.");
-  const bool code = anyRecord(archive, [](std::string_view n) { return n.starts_with("code/"); });
-  if (code || has("constants.pkl"))
-    return make("This is a TorchScript archive; reading TorchScript is not supported. Export the Python module it was made from.");
+  if (isTorchScript(archive))
+    return make("This is a TorchScript archive, which must be run to be traced; an exported program is needed here.");
   if (has("data.pkl"))
     return make(
         "This is a file of torch.save: a state dict (weights only) or a pickled object, without a graph. Load it into the model in Python "

@@ -11,10 +11,16 @@
 namespace retrograd {
 namespace {
 
-ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
-  if (looksLikeTraces(bytes)) return readTextModel(bytes.text(), path, lookup, progress);
+std::shared_ptr<const Archive> verifiedArchive(const ByteRegion& bytes, const std::string& path, const Progress& progress) {
   if (!looksLikeZip(bytes.span())) throw Error(ErrorCode::badInput, describeForeignFile(bytes), path);
-  const auto archive = Archive::open(bytes, path, progress);
+  return Archive::open(bytes, path, progress);
+}
+
+ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const SymbolLookup& lookup, const ArchiveReader& otherwise, const Progress& progress) {
+  if (looksLikeTraces(bytes)) return readTextModel(bytes.text(), path, lookup, progress);
+  const auto archive = verifiedArchive(bytes, path, progress);
+  if (otherwise)
+    if (auto file = otherwise(archive)) return std::move(*file);
   if (findModelRecord(*archive).empty()) throw Error(ErrorCode::badInput, describeForeignArchive(*archive), path);
   try {
     return readPt2(archive, lookup, progress);
@@ -23,19 +29,30 @@ ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const S
   }
 }
 
-}  // namespace
-
-ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
+template <class Read>
+auto withinMemory(const std::string& path, Read&& read) {
   try {
-    const auto start = std::chrono::steady_clock::now();
-    const auto bytes = mapFile(path);
-    auto file = readVerified(bytes, path, lookup, progress);
-    file.identity = identityOf(bytes);
-    file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return file;
+    return read();
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::badInput, "does not fit into memory", path);
   }
+}
+
+}  // namespace
+
+std::shared_ptr<const Archive> openModelArchive(const std::string& path, const Progress& progress) {
+  return withinMemory(path, [&] { return verifiedArchive(mapFile(path), path, progress); });
+}
+
+ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress, const ArchiveReader& otherwise) {
+  return withinMemory(path, [&] {
+    const auto start = std::chrono::steady_clock::now();
+    const auto bytes = mapFile(path);
+    auto file = readVerified(bytes, path, lookup, otherwise, progress);
+    file.identity = identityOf(bytes);
+    file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return file;
+  });
 }
 
 }  // namespace retrograd

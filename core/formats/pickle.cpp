@@ -48,6 +48,7 @@ enum Opcode : std::uint8_t {
   global = 'c',
   stackGlobal = 0x93,
   reduce = 'R',
+  newObject = 0x81,
   build = 'b',
   persistent = 'Q',
   binPut = 'q',
@@ -154,8 +155,21 @@ class Machine {
   }
   void pushGlobal(std::string_view module, std::string_view name) {
     auto text = std::string(module) + " " + std::string(name);
-    if (!PickleTensors::isKnownGlobal(text)) fail("pickle: refuses to create a " + std::string(module) + "." + std::string(name));
+    if (!tensors_.isKnownGlobal(text)) fail("pickle: refuses to create a " + std::string(module) + "." + std::string(name));
     fresh(Kind::global).text = std::move(text);
+  }
+  /// An instance without its state; BUILD gives it that.
+  void pushObject() {
+    const auto arguments = take(), callee = take();
+    if (!tensors_.isClass(pickle_.at(callee)) || !pickle_.at(arguments).items.empty()) fail("pickle: refuses to create an object");
+    const auto name = pickle_.at(callee).text;
+    fresh(Kind::object).text = PickleTensors::className(name);
+  }
+  void giveState() {
+    const auto state = take();
+    auto& object = top(Kind::object);
+    if (!object.items.empty()) fail("pickle: an object is given its state twice");
+    object.items = {state};
   }
   void applyReduce() {
     const auto arguments = take(), callee = take();
@@ -287,6 +301,12 @@ void Machine::step(std::uint8_t opcode) {
     case reduce:
       applyReduce();
       return;
+    case newObject:
+      pushObject();
+      return;
+    case build:
+      giveState();
+      return;
     case persistent:
       push(tensors_.storage(pickle_, take()));
       return;
@@ -331,12 +351,12 @@ void collectLeaves(const Pickle& pickle, std::uint32_t index, int depth, std::ve
 
 }  // namespace
 
-Pickle readPickle(const std::shared_ptr<const Archive>& archive) {
-  const auto code = archive->read("data.pkl");
+Pickle readPickle(const std::shared_ptr<const Archive>& archive, const PickleRecord& record) {
+  const auto code = archive->read(record.name);
   try {
-    return Machine(code.text(), PickleTensors(archive)).run();
+    return Machine(code.text(), PickleTensors(archive, record)).run();
   } catch (const Error& e) {
-    throw e.at("data.pkl");
+    throw e.at(record.name);
   }
 }
 

@@ -18,6 +18,7 @@ constexpr std::string_view rebuildParameter = "torch._utils _rebuild_parameter",
 /// A tensor that had attributes when it was saved, as torch.export's marks of dynamic dimensions: the tensor alone matters.
 constexpr std::string_view rebuildFromType = "torch._tensor _rebuild_from_type_v2", tensorType = "torch Tensor";
 constexpr std::string_view set = "builtins set", set2 = "__builtin__ set";
+constexpr std::string_view typeTag = "torch.jit._pickle restore_type_tag", device = "torch device", ownModules = "__torch__";
 constexpr std::string_view size = "torch Size", complexNumber = "__builtin__ complex", complexNumber3 = "builtins complex";
 
 /// "torch FloatStorage" and the like; the dtype is part of the name.
@@ -48,6 +49,17 @@ std::optional<DType> storageType(std::string_view global) {
 /// "torch float8_e4m3fn"
 std::optional<DType> dtypeGlobal(std::string_view global) {
   return global.starts_with("torch ") ? dtypeFromTorchName(global.substr(6)) : std::nullopt;
+}
+
+/// Lists of one type, as TorchScript writes them: "torch.jit._pickle build_intlist".
+std::optional<std::string> typedList(std::string_view global) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> table{{{"torch.jit._pickle build_intlist", "List[int]"},
+                                                                                       {"torch.jit._pickle build_doublelist", "List[float]"},
+                                                                                       {"torch.jit._pickle build_boollist", "List[bool]"},
+                                                                                       {"torch.jit._pickle build_tensorlist", "List[Tensor]"}}};
+  for (const auto& [name, type] : table)
+    if (name == global) return std::string(type);
+  return std::nullopt;
 }
 
 const PickleValue& argument(const Pickle& pickle, const PickleValue& tuple, std::size_t i, Kind kind) {
@@ -104,9 +116,34 @@ void checkReach(const TensorMeta& meta, std::size_t bytes) {
                                          (overflow ? std::string("more than 2^63") : std::to_string(total)));
 }
 
-bool PickleTensors::isKnownGlobal(std::string_view text) {
+bool PickleTensors::isKnownGlobal(std::string_view text) const {
+  if (record_.objects && text.starts_with(ownModules)) {
+    if (text.starts_with("__torch__.torch.classes"))
+      fail("holds an object of the C++ class " + className(text) + "; creating it would run that class's code");
+    return true;
+  }
+  if (record_.objects && (text == typeTag || text == device || typedList(text))) return true;
   return text == rebuildV2 || text == rebuildV3 || text == rebuildParameter || text == orderedDict || text == size ||
          text == rebuildFromType || text == tensorType || text == set || text == set2 || text == complexNumber || text == complexNumber3 || storageType(text) || dtypeGlobal(text);
+}
+
+bool PickleTensors::isClass(const PickleValue& global) const {
+  return record_.objects && global.kind == Kind::global && std::string_view(global.text).starts_with(ownModules);
+}
+
+std::string PickleTensors::className(std::string_view global) {
+  std::string name(global);
+  std::replace(name.begin(), name.end(), ' ', '.');
+  return name;
+}
+
+/// The container itself with the type that TorchScript keeps beside it.
+PickleValue PickleTensors::typed(const Pickle& pickle, const PickleValue& arguments, std::string type) const {
+  if (arguments.items.empty()) fail("a constructor lacks arguments");
+  PickleValue value = pickle.at(arguments.items.front());
+  if (value.kind != Kind::list && value.kind != Kind::dict) fail("a type is given to what is no container");
+  value.text = std::move(type);
+  return value;
 }
 
 PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex, std::uint32_t argumentsIndex) const {
@@ -125,6 +162,16 @@ PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex,
   if (callee.text == rebuildParameter) return argument(pickle, arguments, 0, Kind::tensor);
   if (callee.text == size) return argument(pickle, arguments, 0, Kind::tuple);
   if (callee.text == complexNumber || callee.text == complexNumber3) return complexOf(pickle, arguments);
+  if (callee.text == typeTag) return typed(pickle, arguments, argument(pickle, arguments, 1, Kind::string).text);
+  if (callee.text == device) return argument(pickle, arguments, 0, Kind::string);
+  if (const auto list = typedList(callee.text)) return typed(pickle, arguments, *list);
+  if (isClass(callee)) {  // an enum's member: its class and its value
+    PickleValue member;
+    member.kind = Kind::object;
+    member.text = className(callee.text);
+    member.items = arguments.items;
+    return member;
+  }
   if (callee.text != orderedDict) fail("a call of " + callee.text);
   PickleValue dict;
   dict.kind = Kind::dict;
@@ -143,8 +190,9 @@ PickleValue PickleTensors::storage(const Pickle& pickle, std::uint32_t id) const
   const auto dtype = storageType(argument(pickle, tuple, 1, Kind::global).text);
   const auto count = argument(pickle, tuple, 4, Kind::integer).integer;
   if (!dtype || count < 0) fail("a storage of unknown type");
-  const auto region = archive_->read("data/" + argument(pickle, tuple, 2, Kind::string).text);
-  if (static_cast<std::uint64_t>(count) > region.size / static_cast<std::size_t>(itemSize(*dtype))) fail("a storage shorter than it says");
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(count, itemSize(*dtype), &bytes)) fail("a storage of more than 2^63 bytes");
+  const auto region = storageBytes(argument(pickle, tuple, 2, Kind::string).text, bytes);
   PickleValue value;
   value.kind = Kind::storage;
   value.tensor.meta.dtype = *dtype;
@@ -152,6 +200,13 @@ PickleValue PickleTensors::storage(const Pickle& pickle, std::uint32_t id) const
   value.tensor.bytes = region.size;
   value.tensor.owner = region.owner;
   return value;
+}
+
+ByteRegion PickleTensors::storageBytes(const std::string& key, std::int64_t bytes) const {
+  if (record_.withoutData) return {nullptr, static_cast<std::size_t>(bytes), nullptr};
+  auto region = archive_->read(record_.storages + key);
+  if (static_cast<std::uint64_t>(bytes) > region.size) fail("a storage shorter than it says");
+  return region;
 }
 
 PickleValue PickleTensors::tensor(const Pickle& pickle, const PickleValue& arguments, bool untyped) const {

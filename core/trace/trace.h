@@ -59,7 +59,7 @@ struct OutputSpec {
   OutputKind kind = OutputKind::user;
   ValueId value;       ///< none when the output is a literal
   Argument literal;    ///< None, an int, ... where value is none
-  std::string target;  ///< buffer or input that is mutated
+  std::string target;  ///< buffer or input that is mutated; of a user output in a tuple or dict its path ("0", "logits.1"), where known
 };
 
 /// The trace as in the file, with what its inputs and outputs mean.

@@ -224,6 +224,49 @@ std::optional<Argument> numberArgument(const c10::IValue& value) {
   return std::nullopt;
 }
 
+std::optional<Argument> literalOf(const at::Tensor& tensor) {
+  if (!tensor.unsafeGetTensorImpl()->is_wrapped_number() || !tensor.is_cpu()) return std::nullopt;
+  switch (tensor.scalar_type()) {
+    case at::kDouble: return Argument::ofReal(*tensor.const_data_ptr<double>());
+    case at::kLong: return Argument::ofInt(*tensor.const_data_ptr<std::int64_t>());
+    case at::kBool: return Argument::ofBool(*tensor.const_data_ptr<bool>());
+    default: return std::nullopt;
+  }
+}
+
+Argument encodeArgument(const c10::IValue& value, const c10::TypePtr& declared, const std::function<Argument(const at::Tensor&)>& tensor) {
+  const auto type = withoutOptional(declared);
+  const auto kind = type ? type->kind() : c10::TypeKind::AnyType;
+  const auto tensorArgument = [&](const at::Tensor& t) { return t.defined() ? tensor(t) : Argument::ofNone(); };
+  if (value.isNone() || value.isGenerator()) return Argument::ofNone();
+  if (value.isTensor()) return tensorArgument(value.toTensor());
+  Argument list = Argument::ofList({});
+  if (value.isOptionalTensorList()) {
+    list.optionalList = true;
+    for (const auto& item : value.toOptionalTensorVector()) list.items.push_back(item ? tensorArgument(*item) : Argument::ofNone());
+    return list;
+  }
+  if (value.isTensorList()) {
+    for (const at::Tensor& item : value.toTensorVector()) list.items.push_back(tensorArgument(item));
+    return list;
+  }
+  if (value.isDevice()) return Argument::ofDevice(toString(toDevice(value.toDevice())));
+  if (value.isString()) return Argument::ofString(value.toStringRef());
+  if (value.isInt()) {
+    if (kind == c10::TypeKind::ScalarTypeType) return Argument::ofDType(toDType(static_cast<at::ScalarType>(value.toInt())));
+    if (kind == c10::TypeKind::LayoutType && value.toInt() == static_cast<std::int64_t>(at::kStrided)) return Argument::ofLayout(Layout::strided);
+    if (kind == c10::TypeKind::MemoryFormatType) return Argument::ofMemoryFormat(value.toInt());
+    return Argument::ofInt(value.toInt());
+  }
+  if (auto number = numberArgument(value)) return *number;
+  if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) list.items.push_back(encodeArgument(item, c10::TypePtr(), tensor));
+    return list;
+  }
+  if (value.isSymInt()) return Argument::ofInt(value.toSymInt().guard_int(__FILE__, __LINE__));
+  throw Error(ErrorCode::unsupportedOp, "an argument of kind " + value.tagKind() + " cannot be traced");
+}
+
 c10::IValue toIValue(const Argument& argument, const c10::TypePtr& type, const PreparedCall::Lookup& operand) {
   const auto wanted = withoutOptional(type);
   switch (argument.kind) {

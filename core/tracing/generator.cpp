@@ -1,9 +1,12 @@
 #include "core/tracing/generator.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
 
 #include <mutex>
 
+#include "core/tracing/convert.h"
 #include "core/tracing/interceptor.h"
 
 namespace retrograd {
@@ -25,6 +28,15 @@ void setGeneratorState(const at::Tensor& state) {
 at::Tensor seededState(std::uint64_t seed) {
   BelowInterception below;
   return at::detail::createCPUGenerator(seed).get_state();
+}
+
+at::Tensor drawTensor(const TensorMeta& meta, at::Generator& generator) {
+  const auto type = toScalarType(meta.dtype);
+  if (isDifferentiable(meta.dtype)) {
+    const auto wide = isComplex(meta.dtype) ? at::kComplexDouble : at::kDouble;
+    return at::randn(meta.sizes, generator, at::TensorOptions().dtype(wide)).to(type);
+  }
+  return at::randint(0, 2, meta.sizes, generator, at::TensorOptions().dtype(at::kLong)).to(type);
 }
 
 }  // namespace retrograd

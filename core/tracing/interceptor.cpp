@@ -3,12 +3,14 @@
 #include <c10/core/SafePyObject.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/PyInterpreter.h>
+#include <c10/core/impl/PythonDispatcherTLS.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 
 namespace retrograd {
 namespace {
 
-thread_local OpHandler* currentHandler = nullptr;
+thread_local OpHandler* currentHandler = nullptr;   // below autograd
+thread_local OpHandler* calledOpsHandler = nullptr;  // above it
 
 const c10::DispatchKeySet interceptionKeys({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
 
@@ -33,8 +35,9 @@ struct Vtable final : c10::impl::PyInterpreterVTable {
     currentHandler->handle(op, stack);
   }
   void python_dispatcher(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) const override {
-    c10::impl::ExcludeDispatchKeyGuard guard(c10::DispatchKey::PythonDispatcher);
-    op.redispatchBoxed(keys, stack);
+    Unobserved inside;
+    if (calledOpsHandler) calledOpsHandler->handle(op, stack);
+    else op.redispatchBoxed(keys, stack);
   }
 
   void reportErrorCallback(PyObject*, c10::DispatchKey) const override {}
@@ -90,6 +93,18 @@ Interception::~Interception() {
   c10::impl::TorchDispatchModeTLS::pop_stack();
   currentHandler = previous_;
 }
+
+AboveAutograd::AboveAutograd(OpHandler& handler) {
+  calledOpsHandler = &handler;
+  c10::impl::PythonDispatcherTLS::set_state(interpreter());
+}
+
+AboveAutograd::~AboveAutograd() {
+  c10::impl::PythonDispatcherTLS::reset_state();
+  calledOpsHandler = nullptr;
+}
+
+Unobserved::Unobserved() : guard_(c10::DispatchKey::PythonDispatcher) {}
 
 BelowInterception::BelowInterception() : guard_(interceptionKeys) {}
 

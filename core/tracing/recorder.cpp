@@ -48,18 +48,6 @@ c10::IValue mapTensors(const c10::IValue& value, Map&& map) {
   return value;
 }
 
-/// A number that C++ made into a wrapped tensor inside a formula prints better as the number it is.
-std::optional<Argument> literalOf(const at::Tensor& tensor) {
-  if (!tensor.unsafeGetTensorImpl()->is_wrapped_number() || tensor.is_meta()) return std::nullopt;
-  BelowInterception below;
-  switch (tensor.scalar_type()) {
-    case at::kDouble: return Argument::ofReal(tensor.item<double>());
-    case at::kLong: return Argument::ofInt(tensor.item<std::int64_t>());
-    case at::kBool: return Argument::ofBool(tensor.item<bool>());
-    default: return std::nullopt;
-  }
-}
-
 bool boolean(const at::Tensor& tensor) { return tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte; }
 
 /// Whether data decide the result's shape or value. Indexing carries the tag always, but only boolean indices matter.
@@ -146,46 +134,17 @@ std::int32_t Recorder::localOf(const at::Tensor& tensor) {
   return id;
 }
 
-Argument Recorder::encode(const c10::IValue& value, const c10::TypePtr& declared, RecordedOp& record) {
-  auto type = declared;
-  if (type && type->kind() == c10::TypeKind::OptionalType) type = type->expectRef<c10::OptionalType>().getElementType();
-  const auto kind = type ? type->kind() : c10::TypeKind::AnyType;
-  const auto tensorArgument = [&](const at::Tensor& tensor) {
-    if (!tensor.defined()) return Argument::ofNone();
-    if (!tagOf(tensor, serial_))
-      if (auto literal = literalOf(tensor)) return *literal;
-    record.operands.push_back(localOf(tensor));
-    return Argument::ofOperand(static_cast<std::int64_t>(record.operands.size()) - 1);
-  };
-  if (value.isNone() || value.isGenerator()) return Argument::ofNone();
-  if (value.isTensor()) return tensorArgument(value.toTensor());
-  if (value.isOptionalTensorList()) {
-    Argument list = Argument::ofList({});
-    list.optionalList = true;
-    for (const auto& item : value.toOptionalTensorVector()) list.items.push_back(item ? tensorArgument(*item) : Argument::ofNone());
-    return list;
+Argument Recorder::encode(const c10::IValue& value, const c10::TypePtr& type, RecordedOp& record) {
+  try {
+    return encodeArgument(value, type, [&](const at::Tensor& tensor) {
+      if (!tagOf(tensor, serial_))
+        if (auto literal = literalOf(tensor)) return *literal;
+      record.operands.push_back(localOf(tensor));
+      return Argument::ofOperand(static_cast<std::int64_t>(record.operands.size()) - 1);
+    });
+  } catch (const Error& e) {
+    throw e.at(symbolName(record.op));
   }
-  if (value.isTensorList()) {
-    Argument list = Argument::ofList({});
-    for (const at::Tensor& item : value.toTensorVector()) list.items.push_back(tensorArgument(item));
-    return list;
-  }
-  if (value.isDevice()) return Argument::ofDevice(toString(toDevice(value.toDevice())));
-  if (value.isString()) return Argument::ofString(value.toStringRef());
-  if (value.isInt()) {
-    if (kind == c10::TypeKind::ScalarTypeType) return Argument::ofDType(toDType(static_cast<at::ScalarType>(value.toInt())));
-    if (kind == c10::TypeKind::LayoutType && value.toInt() == static_cast<std::int64_t>(at::kStrided)) return Argument::ofLayout(Layout::strided);
-    if (kind == c10::TypeKind::MemoryFormatType) return Argument::ofMemoryFormat(value.toInt());
-    return Argument::ofInt(value.toInt());
-  }
-  if (auto number = numberArgument(value)) return *number;
-  if (value.isList()) {
-    Argument list = Argument::ofList({});
-    for (const c10::IValue& item : value.toListRef()) list.items.push_back(encode(item, c10::TypePtr(), record));
-    return list;
-  }
-  if (value.isSymInt()) return Argument::ofInt(value.toSymInt().guard_int(__FILE__, __LINE__));
-  throw Error(ErrorCode::unsupportedOp, "an argument of kind " + value.tagKind() + " cannot be traced", symbolName(record.op));
 }
 
 void Recorder::handle(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

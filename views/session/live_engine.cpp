@@ -1,3 +1,4 @@
+#include "core/debug/read_model.h"
 #include "core/debug/session_file.h"
 #include "core/debug/tensor_text.h"
 #include "core/formats/safetensors.h"
@@ -48,9 +49,9 @@ class LiveEngine : public Engine {
     options.partition = request.partition;
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source != InputSource::drawn) return openModel(request.path, options, progress);
-    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis.
-    auto file = readModel(request.path, progress);
-    file.sampleInputs.clear();
+    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
+    auto file = readModel(request.path, options, progress);
+    if (!file.traced) file.sampleInputs.clear();
     return analyse(std::move(file), options, progress);
   }
 

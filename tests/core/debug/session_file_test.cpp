@@ -1,5 +1,7 @@
 #include "core/debug/session_file.h"
 
+#include "core/debug/read_model.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>

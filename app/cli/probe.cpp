@@ -1,0 +1,20 @@
+#include "core/debug/probe.h"
+
+#include <memory>
+
+#include "app/cli/command.h"
+
+namespace retrograd::cli {
+namespace {
+
+Run setup(CLI::App& app) {
+  app.group("");  // for ourselves: not in the help
+  auto file = std::make_shared<std::string>();
+  app.add_option("file", *file)->required();
+  return [file](const Progress&) { return runProbe(*file); };
+}
+
+const Registration registration("probe-torchscript", "compile and check the code of a TorchScript file, running nothing of it", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

@@ -1,0 +1,57 @@
+#include "core/debug/read_model.h"
+
+#include <filesystem>
+
+#include "core/debug/probe.h"
+#include "core/debug/session_file.h"
+#include "core/formats/file_kind.h"
+#include "core/formats/safetensors.h"
+#include "core/formats/torchscript.h"
+#include "core/tracing/op_table.h"
+#include "core/tracing/torchscript.h"
+
+namespace retrograd {
+namespace {
+
+/// Names may have the prefix of a reference: "in.x".
+TensorMap readInputs(const std::string& path) {
+  TensorMap inputs;
+  for (auto& [name, tensor] : readSafetensors(path).tensors) inputs.emplace(name.starts_with("in.") ? name.substr(3) : name, tensor);
+  return inputs;
+}
+
+TraceInputs inputsFor(const std::string& path, const AnalysisOptions& options) {
+  TraceInputs inputs{options.inputs, options.numbers, options.shapes, options.seed, "given"};
+  const bool nothingGiven = inputs.tensors.empty() && inputs.numbers.empty() && inputs.shapes.empty();
+  const auto beside = inputsBeside(path);
+  if (std::error_code ignored; nothingGiven && std::filesystem::exists(beside, ignored)) {
+    inputs.tensors = readInputs(beside);
+    inputs.source = "from " + std::filesystem::path(beside).filename().string();
+  }
+  return inputs;
+}
+
+ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const AnalysisOptions& options, const Progress& progress) {
+  const auto& path = archive->place();
+  try {
+    probe(path, progress);
+    return traceTorchScript(archive, inputsFor(path, options), progress);
+  } catch (const Error& e) {
+    throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::badInput, "does not fit into memory", path);
+  }
+}
+
+}  // namespace
+
+std::string inputsBeside(const std::string& path) { return std::filesystem::path(path).replace_extension(".inputs.safetensors").string(); }
+
+ModelFile readModel(const std::string& path, const AnalysisOptions& options, const Progress& progress) {
+  if (isSessionFile(path)) return modelOfSession(path, progress);
+  return readModelFile(path, lookupSymbol, progress, [&](const std::shared_ptr<const Archive>& archive) {
+    return isTorchScript(*archive) ? std::optional(readTorchScript(archive, options, progress)) : std::nullopt;
+  });
+}
+
+}  // namespace retrograd

@@ -1,0 +1,4 @@
+#pragma once
+
+/// Traces a module and prints its backward; 0 where that went well.
+int traceNet();
