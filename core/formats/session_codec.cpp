@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/formats/pickle_tensors.h"
-#include "core/formats/pt2_values.h"
+#include "core/formats/tensor_extent.h"
 
 namespace retrograd::session {
 namespace {
@@ -162,7 +162,7 @@ TensorMeta readMeta(const Json& json) {
     if (!symbols->empty() && symbols->size() != meta.sizes.size()) fail("not as many symbols as sizes");
   auto extent = meta;
   extent.strides.resize(extent.sizes.size());
-  pt2::checkExtent(extent);
+  checkExtent(extent);
   return meta;
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/formats/pt2_graph.h"
+#include "core/formats/graph_ops.h"
 #include "core/formats/session_codec.h"
 
 namespace retrograd::session {
@@ -97,7 +97,7 @@ class DocumentReader {
       return symbol;
     }
     auto found = lookup_(symbol.name);
-    if (!found && pt2::isNumberOperator(symbol.name)) return symbol;
+    if (!found && isNumberOperator(symbol.name)) return symbol;
     if (!found || found->name != symbol.name)
       fail("names " + symbol.name + ", an op that this LibTorch does not have or that no file may call (ops of a library need --library)");
     if (const auto schema = readText(row.at("schema")); found->schema != schema)

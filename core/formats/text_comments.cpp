@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/formats/text_cursor.h"
 #include "core/trace/python_text.h"
+#include "core/trace/size_expression.h"
 
 namespace retrograd::text {
 namespace {
@@ -69,6 +70,19 @@ class NoteReader {
     return true;
   }
 
+  /// "s77*4" of "s77*4=16", "s77 > 5" of "s77 > 5 is True"; empty for a tensor's type.
+  static std::string sizeOf(std::string_view text) {
+    std::string_view expression;
+    for (const std::string_view truth : {" is True", " is False"})
+      if (text.ends_with(truth)) expression = text.substr(0, text.size() - truth.size());
+    if (const auto equals = text.rfind('='); expression.empty() && equals != std::string_view::npos) {
+      const auto hint = text.substr(equals + 1);
+      const bool isHint = !hint.empty() && hint.find_first_not_of("-0123456789") == std::string_view::npos;
+      if (isHint) expression = text.substr(0, equals);
+    }
+    return SizeExpression::parse(expression) ? std::string(expression) : std::string();
+  }
+
   ValueNote named() {
     ValueNote value;
     value.place = cursor_.place();
@@ -79,6 +93,9 @@ class NoteReader {
     const auto is = [&](std::string_view word) { return type->rest() == word; };
     if (is("number") || is("token") || is("object")) {
       value.type = is("number") ? ValueNote::Type::number : is("token") ? ValueNote::Type::token : ValueNote::Type::object;
+    } else if (auto size = sizeOf(type->rest()); !size.empty()) {
+      value.type = ValueNote::Type::number;
+      value.size = std::move(size);
     } else if (is("tensor")) {
       value.type = ValueNote::Type::none;
     } else {
@@ -247,13 +264,22 @@ Heading readHeading(const Source& source, const Comment& comment) {
   } else if (cursor.take("module: ")) {
     heading.module = cursor.word();
     if (cursor.atEnd() && !heading.module.empty()) heading.kind = Heading::Kind::module;
-  } else if (text.ends_with(", symbolic size")) {
-    heading.symbol = cursor.plainWord();
-    if (!isPythonName(heading.symbol)) cursor.expected("the name of a size");
-    cursor.skip(heading.symbol.size());
+  } else if (text.find(", symbolic size") != std::string_view::npos) {
+    auto& size = heading.size;
+    size.name = cursor.plainWord();
+    if (!isPythonName(size.name)) cursor.expected("the name of a size");
+    cursor.skip(size.name.size());
     cursor.expect(": ");
-    heading.hint = number<std::int64_t>(cursor, "a size");
+    size.hint = number<std::int64_t>(cursor, "a size");
     cursor.expect(", symbolic size");
+    if (cursor.take(" in [")) {
+      size.least = number<std::int64_t>(cursor, "the least size");
+      cursor.expect(", ");
+      size.greatest = number<std::int64_t>(cursor, "the greatest size");
+      cursor.expect("]");
+    } else if (cursor.take(", at least ")) {
+      size.least = number<std::int64_t>(cursor, "the least size");
+    }
     if (!cursor.atEnd()) cursor.expected("the end of the line");
     heading.kind = Heading::Kind::symbolicSize;
   } else if (auto frame = readFrame(text)) {

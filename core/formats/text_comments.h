@@ -29,6 +29,7 @@ struct ValueNote {
   std::optional<bool> external, requiresGrad;
   std::optional<std::int32_t> version;
   std::optional<Expression> number;  ///< "value 3"
+  std::string size;                  ///< a number that is an expression over sizes: "s77*4", of "s77*4=16"; "s77 > 5", of "s77 > 5 is True"
 };
 
 /// An op of the computation: `t0: "torch.ops.aten.linear.default"`. For what flows in, `op` is its kind: `x: "input"`.
@@ -59,8 +60,7 @@ struct Heading {
   Kind kind = Kind::free;
   std::string module;                ///< empty: none
   std::optional<SourceFrame> frame;  ///< none: "no source"
-  std::string symbol;
-  std::int64_t hint = 0;
+  SizeSymbol size;
 };
 
 /// The comment behind an op that makes `outputs`; nothing for one that a person wrote to persons: it begins with nothing of the above.

@@ -61,6 +61,7 @@ class TextReader {
   void addInputSpec(ValueId id, const Parameter& parameter, const ValueNote* note);
   std::vector<BoundSymbolId> readStatements(const Function& function, Scope& scope);
   void readHeading(const Comment& comment, Scope& scope);
+  void declare(const SizeSymbol& size);
   void readResults(const Statement& statement, Scope& scope, Trace& trace);
   void addOutputSpecs(const Statement& statement, const std::vector<Argument>& literals, const Trace& trace);
   void checkTrace(const Trace& trace, Place place);

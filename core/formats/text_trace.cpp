@@ -252,7 +252,8 @@ void TextReader::readHeading(const Comment& comment, Scope& scope) {
       scope.source = heading.frame ? document_.internSource({*std::move(heading.frame)}) : SourceStackId();
       return;
     case Heading::Kind::symbolicSize:
-      scope.sizes[heading.symbol] = heading.hint;
+      scope.sizes[heading.size.name] = heading.size.hint;
+      declare(heading.size);
       return;
     case Heading::Kind::backward:
       if (scope.kind == TraceKind::joint && !scope.outer && !scope.inBackward)
@@ -260,6 +261,14 @@ void TextReader::readHeading(const Comment& comment, Scope& scope) {
       scope.inBackward |= scope.kind == TraceKind::joint && !scope.outer;
       return;
   }
+}
+
+/// Each trace says its sizes again: the first is as good as any.
+void TextReader::declare(const SizeSymbol& size) {
+  auto symbols = document_.sizeSymbols();
+  if (std::any_of(symbols.begin(), symbols.end(), [&](const SizeSymbol& known) { return known.name == size.name; })) return;
+  symbols.push_back(size);
+  document_.setSizeSymbols(std::move(symbols));
 }
 
 void TextReader::readResults(const Statement& statement, Scope& scope, Trace& trace) {

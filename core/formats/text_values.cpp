@@ -73,7 +73,10 @@ void TextReader::setType(ValueId id, const ValueNote& note) {
            "expected the type that '" + note.name + "' had above, \"" + (value.meta ? typeText(document_.meta(value.meta)) : "number") +
                "\"");
   }
-  if (!isTensor) return;
+  if (!isTensor) {
+    if (!note.size.empty()) document_.setSizeExpression(id, note.size);
+    return;
+  }
   value.meta = document_.internMeta(note.meta);
   tensors_[static_cast<std::size_t>(id.index)] = 1;
   for (std::size_t i = 0; i < note.meta.symbols.size(); ++i)
