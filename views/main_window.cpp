@@ -5,6 +5,7 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QInputDialog>
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QMimeData>
@@ -13,6 +14,8 @@
 #include <QVBoxLayout>
 
 #include "views/app_window.h"
+#include "views/docks/findings_dock.h"
+#include "views/docks/why_dock.h"
 #include "views/inputs_dialog.h"
 #include "views/models/format.h"
 
@@ -52,6 +55,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   makeStatusBar();
   connectCommands();
   connectRun();
+  connectQuestions();
   connectState();
   resize(QSize(1600, 980).boundedTo(screen()->availableGeometry().size()));
   restoreState();
@@ -120,6 +124,34 @@ void MainWindow::connectRun() {
   connect(actions_->toCursor, &QAction::triggered, this, [this] { controller_->runTo(selection_.op()); });
   connect(actions_->breakpoint, &QAction::triggered, this, [this] { toggleBreakpoint(selection_.op()); });
   connect(actions_->breakOnBad, &QAction::triggered, controller_, &DocumentController::setBreakOnBadNumber);
+}
+
+void MainWindow::connectQuestions() {
+  const auto on = [this](QAction* action, auto&& run) { connect(action, &QAction::triggered, this, run); };
+  on(actions_->recompute, [this] {
+    showDock(why_);
+    why_->recompute();
+  });
+  on(actions_->save, [this] {
+    showDock(why_);
+    why_->save();
+  });
+  on(actions_->walkToRoot, [this] { walkToRoot(); });
+  on(actions_->checkRun, [this] {
+    showDock(findings_);
+    findings_->walk({});
+  });
+  on(actions_->watch, [this] {
+    const auto value = selection_.value();
+    const auto& watches = execution_.watches();
+    if (std::find(watches.begin(), watches.end(), value) == watches.end())
+      controller_->addWatch(value);
+    else
+      controller_->removeWatch(value);
+    statusBar()->showMessage(tr("%n value(s) watched", nullptr, static_cast<int>(execution_.watches().size())), 4000);
+  });
+  on(actions_->fill, [this] { fillValue(); });
+  connect(why_, &WhyDock::failed, this, [this](const QString& message) { messages_->show(MessageBar::Kind::warning, message); });
 }
 
 void MainWindow::connectState() {
@@ -202,7 +234,7 @@ void MainWindow::executionChanged() {
   if (now.running) return;
   switch (now.reason) {
     case StopReason::breakpoint:
-      statusBar()->showMessage(tr("Stopped at a breakpoint"), 8000);
+      statusBar()->showMessage(hitText(), 15000);
       break;
     case StopReason::badNumber:
       statusBar()->showMessage(tr("Stopped: the op before made NaN or Inf"), 15000);
@@ -216,6 +248,13 @@ void MainWindow::executionChanged() {
     default:
       break;
   }
+}
+
+QString MainWindow::hitText() const {
+  const auto& now = execution_.now();
+  if (!now.hit || !controller_->document()) return tr("Stopped at a breakpoint");
+  const auto words = QString::fromStdString(describe(*controller_->document()->analysis, *now.hit));
+  return looksAtOutputs(*now.hit) ? tr("Stopped: the op before meets the breakpoint '%1'").arg(words) : tr("Stopped at the breakpoint '%1'").arg(words);
 }
 
 void MainWindow::jumpTo(BoundSymbolId op) {
@@ -284,6 +323,46 @@ void MainWindow::editInputs() {
     controller_->reopen(request);
   });
   dialog->open();
+}
+
+void MainWindow::walkToRoot() {
+  const auto& document = controller_->document();
+  if (!document) return;
+  const auto& bad = execution_.badValues();
+  auto start = bad.contains(selection_.value()) ? selection_.value() : ValueId();
+  if (!start && selection_.op())
+    for (const auto& row : valueRows(*document->analysis->document, selection_.op()))
+      if (bad.contains(row.value)) start = row.value;
+  showDock(findings_);
+  findings_->walk(start);
+}
+
+void MainWindow::fillValue() {
+  const auto& document = controller_->document();
+  const auto value = selection_.value();
+  if (!document || !value) return;
+  const auto name = QString::fromStdString(document->analysis->document->displayName(value));
+  auto* dialog = new QInputDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(tr("Fill %1").arg(name));
+  dialog->setLabelText(tr("A number for every element of %1 (nan and inf are numbers too):").arg(name));
+  dialog->setInputMode(QInputDialog::TextInput);
+  dialog->setTextValue(QStringLiteral("0"));
+  connect(dialog, &QInputDialog::textValueSelected, this, [this, value, generation = document->generation](const QString& text) {
+    bool isNumber = false;
+    const double number = QLocale::c().toDouble(text.trimmed(), &isNumber);
+    if (!isNumber) return messages_->show(MessageBar::Kind::warning, tr("'%1' is no number: nothing was filled").arg(text));
+    if (controller_->document() && controller_->document()->generation == generation) controller_->fillValue(value, number);
+  });
+  dialog->open();
+}
+
+void MainWindow::showDock(QWidget* content) {
+  for (auto* dock : docks_)
+    if (dock->widget() == content) {
+      dock->show();
+      dock->raise();
+    }
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

@@ -14,6 +14,9 @@
 
 namespace retrograd::views {
 
+class FindingsDock;
+class WhyDock;
+
 /// What all windows of the program share.
 struct Shared {
   std::shared_ptr<Worker> worker;
@@ -41,6 +44,8 @@ class MainWindow : public QMainWindow {
   WindowActions& actions() { return *actions_; }
   MessageBar& messages() { return *messages_; }
   BusyPanel& busy() { return *busy_; }
+  WhyDock& why() { return *why_; }
+  FindingsDock& findings() { return *findings_; }
   /// "forward 212/535 · live 3.1 MiB", as in the tool bar.
   QString positionText() const { return position_->text(); }
 
@@ -57,11 +62,19 @@ class MainWindow : public QMainWindow {
   void makeStatusBar();
   void connectCommands();
   void connectRun();
+  void connectQuestions();
   void connectState();
   void documentChanged();
   void executionChanged();
   void askForFile(bool newWindow);
   void editInputs();
+  /// From the selected value where it is known to be bad, else from another bad value of the selected op, else from any.
+  void walkToRoot();
+  void fillValue();
+  /// Brings the dock of this content to the front, opened if need be.
+  void showDock(QWidget* content);
+  /// "Stopped at the breakpoint 'kind mm after 2'".
+  QString hitText() const;
   void jumpTo(BoundSymbolId op);
   void toggleBreakpoint(BoundSymbolId op);
   void resetLayout();
@@ -83,6 +96,8 @@ class MainWindow : public QMainWindow {
   BusyPanel* busy_ = nullptr;
   QLabel* position_ = nullptr;
   QLabel* inputsLabel_ = nullptr;
+  WhyDock* why_ = nullptr;
+  FindingsDock* findings_ = nullptr;
   RecentFiles* recent_ = nullptr;
   FileWatch watch_;
   QList<QDockWidget*> docks_;

@@ -11,16 +11,20 @@
 #include <QVBoxLayout>
 
 #include "views/docks/breakpoints_dock.h"
+#include "views/docks/findings_dock.h"
 #include "views/docks/inspector_dock.h"
+#include "views/docks/memory_dock.h"
 #include "views/docks/modules_dock.h"
 #include "views/docks/problems_dock.h"
 #include "views/docks/values_dock.h"
+#include "views/docks/watches_dock.h"
+#include "views/docks/why_dock.h"
 #include "views/main_window.h"
 
 namespace retrograd::views {
 namespace {
 
-constexpr int layoutVersion = 1;
+constexpr int layoutVersion = 2;
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {
@@ -47,14 +51,24 @@ void MainWindow::makeDocks() {
   };
   setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
   add(tr("Modules"), "dock-modules", Qt::LeftDockWidgetArea, follow(new ModulesDock(context_)));
-  add(tr("Inspector"), "dock-inspector", Qt::RightDockWidgetArea, follow(new InspectorDock(context_)));
-  auto* values = add(tr("Values"), "dock-values", Qt::BottomDockWidgetArea, follow(new ValuesDock(context_)));
-  auto* problems = add(tr("Problems"), "dock-problems", Qt::BottomDockWidgetArea, follow(new ProblemsDock(context_)));
+  auto* inspector = add(tr("Inspector"), "dock-inspector", Qt::RightDockWidgetArea, follow(new InspectorDock(context_)));
+  why_ = follow(new WhyDock(context_, actions_->recompute, actions_->save));
+  auto* why = add(tr("Why"), "dock-why", Qt::RightDockWidgetArea, why_);
+  auto* values = add(tr("Values"), "dock-values", Qt::BottomDockWidgetArea, follow(new ValuesDock(context_, {actions_->watch, actions_->fill})));
+  auto* watches = add(tr("Watches"), "dock-watches", Qt::BottomDockWidgetArea, follow(new WatchesDock(context_)));
+  auto* memory = add(tr("Memory"), "dock-memory", Qt::BottomDockWidgetArea, follow(new MemoryDock(context_)));
   auto* breakpoints = add(tr("Breakpoints"), "dock-breakpoints", Qt::BottomDockWidgetArea, follow(new BreakpointsDock(context_)));
-  tabifyDockWidget(values, problems);
-  tabifyDockWidget(problems, breakpoints);
-  values->raise();
-  resizeDocks({docks_[0], docks_[1]}, {180, 340}, Qt::Horizontal);
+  findings_ = follow(new FindingsDock(context_, actions_->walkToRoot, actions_->checkRun));
+  auto* findings = add(tr("Findings"), "dock-findings", Qt::BottomDockWidgetArea, findings_);
+  auto* problems = add(tr("Problems"), "dock-problems", Qt::BottomDockWidgetArea, follow(new ProblemsDock(context_)));
+  tabifyDockWidget(inspector, why);
+  tabifyDockWidget(values, watches);
+  tabifyDockWidget(memory, breakpoints);
+  tabifyDockWidget(breakpoints, findings);
+  tabifyDockWidget(findings, problems);
+  for (auto* front : {inspector, values, memory}) front->raise();
+  resizeDocks({docks_[0], inspector}, {180, 340}, Qt::Horizontal);
+  resizeDocks({values, memory}, {720, 540}, Qt::Horizontal);
   resizeDocks({values}, {280}, Qt::Vertical);
 }
 
@@ -100,6 +114,13 @@ void MainWindow::makeMenus() {
   run->addActions({a.resumeBack, a.stepOverBack, a.stepIntoBack, a.restart});
   run->addSeparator();
   run->addActions({a.stop, a.breakpoint, a.breakOnBad});
+
+  auto* value = withTips(menuBar()->addMenu(tr("V&alue")));
+  value->addActions({a.watch, a.fill});
+  value->addSeparator();
+  value->addActions({a.recompute, a.save});
+  value->addSeparator();
+  value->addActions({a.walkToRoot, a.checkRun});
 
   withTips(menuBar()->addMenu(tr("&Help")))->addActions({a.keys, a.about});
 }

@@ -98,6 +98,7 @@ Colors lightColors() {
   c.saved = 0x2a7ab8;
   c.plot = 0x2a6fbf;
   c.border = 0xc6cbd2;
+  c.memory = {QColor(0x0072b2), QColor(0x56b4e9), QColor(0x009e73), QColor(0xb9c0c9), QColor(0xe69f00)};
   c.error = 0xfbdcd8;
   c.warning = 0xfdeccb;
   c.note = 0xdcebfb;
@@ -129,6 +130,7 @@ Colors darkColors() {
   c.saved = 0x5fb3f0;
   c.plot = 0x5a9cf0;
   c.border = 0x3c4149;
+  c.memory = {QColor(0x2f86d0), QColor(0x8fd0f8), QColor(0x2bb88a), QColor(0x6b737d), QColor(0xe0a030)};
   c.error = 0x5c2723;
   c.warning = 0x56401a;
   c.note = 0x203d60;

@@ -3,6 +3,9 @@
 #include <QIcon>
 #include <QObject>
 #include <QPalette>
+#include <array>
+
+#include "core/debug/memory_timeline.h"
 
 class QApplication;
 
@@ -16,6 +19,7 @@ struct Colors {
   QColor originMark, derivedMark;                        ///< marks beside the lines
   QColor execution, executionLine, breakpoint, bad, saved;
   QColor plot, border;
+  std::array<QColor, memoryUseCount> memory;             ///< of the timeline, by MemoryUse
   QColor error, warning, note;  ///< backgrounds of the message bar
 };
 

@@ -2,6 +2,7 @@
 
 #include "views/models/format.h"
 #include "views/models/trace_index.h"
+#include "views/session/why_report.h"
 
 namespace retrograd::views {
 namespace {
@@ -17,6 +18,7 @@ WindowActions::WindowActions(ViewContext context, QWidget* window) : QObject(win
   addViewActions();
   addGoActions();
   addRunActions();
+  addValueActions();
   keys = add("keys", tr("&Keys"), tr("Lists the keys"), QKeySequence(Qt::Key_F1));
   about = add("about", tr("&About Retrograd"), tr("Tells what this is"), {});
   connect(context_.theme, &Theme::changed, this, &WindowActions::updateIcons);
@@ -25,6 +27,10 @@ WindowActions::WindowActions(ViewContext context, QWidget* window) : QObject(win
   connect(context_.history, &JumpHistory::changed, this, &WindowActions::update);
   connect(context_.controller, &DocumentController::documentChanged, this, &WindowActions::update);
   connect(context_.controller, &DocumentController::openingChanged, this, &WindowActions::update);
+  connect(context_.controller, &DocumentController::askingChanged, this, &WindowActions::update);
+  connect(context_.controller, &DocumentController::valuesReady, this, &WindowActions::update);
+  connect(context_.execution, &ExecutionState::badValuesChanged, this, &WindowActions::update);
+  connect(context_.execution, &ExecutionState::watchesChanged, this, &WindowActions::update);
   updateIcons();
   update();
 }
@@ -114,6 +120,19 @@ void WindowActions::addRunActions() {
   breakOnBad->setCheckable(true);
 }
 
+void WindowActions::addValueActions() {
+  recompute = add("recompute", tr("&Recompute It"), tr("What if the chosen saved value were computed anew in the backward?"),
+                  QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_R));
+  save = add("save-value", tr("&Save It"), tr("What if the recomputed value were saved for the backward?"),
+             QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
+  walkToRoot = add("walk-to-root", tr("&Walk to the Root"), tr("Leads from a NaN or Inf back to the op where it came to be"),
+                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));
+  checkRun = add("check-run", tr("&Check the Run"), tr("Runs all on the side and tells whether and where NaN or Inf come to be"), {});
+  watch = add("watch", tr("&Watch"), tr("Shows the chosen value after each stop, or no longer"), QKeySequence(Qt::CTRL | Qt::Key_T));
+  fill = add("fill", tr("&Fill With..."), tr("Puts one number into every element of the chosen value; the run goes on with it"),
+             QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F));
+}
+
 void WindowActions::allow(QAction* action, const QString& reason) {
   action->setEnabled(reason.isEmpty());
   action->setProperty(reasonProperty, reason);
@@ -156,6 +175,40 @@ void WindowActions::update() {
   allow(back, context_.history->canGoBack() ? QString() : tr("No jump to go back from"));
   allow(forward, context_.history->canGoForward() ? QString() : tr("No jump to repeat"));
   updateRun();
+  updateQuestions();
+}
+
+void WindowActions::updateQuestions() {
+  const auto document = context_.controller->document();
+  const auto& now = context_.execution->now();
+  const auto op = context_.selection->op();
+  const auto value = context_.selection->value();
+  const auto closed = !document                          ? tr("No file is open")
+                      : !document->analysis->derived() ? tr("There is no forward and backward: see Problems")
+                                                       : QString();
+  const auto selected = !closed.isEmpty() ? closed : op ? QString() : tr("No op is selected");
+  const auto chosen = !closed.isEmpty() ? closed : value ? QString() : tr("No value is selected");
+  auto noRun = !closed.isEmpty() ? closed : now.available ? QString() : now.unavailableReason;
+  if (noRun.isEmpty() && now.running) noRun = tr("It runs: stop it first (Shift+F5)");
+  auto notSaved = selected, notRecomputed = selected;
+  if (selected.isEmpty()) {
+    if (!savedValueOf(*document, op, value)) notSaved = tr("The selected op has no value that is saved for the backward");
+    if (!recomputationOf(*document->analysis, op)) notRecomputed = tr("The backward does not compute the selected op anew");
+  }
+  allow(recompute, notSaved);
+  allow(save, notRecomputed);
+  const bool anyBad = !context_.execution->badValues().empty() || !now.bad.empty();
+  allow(walkToRoot, !noRun.isEmpty() ? noRun : anyBad ? QString() : tr("No NaN or Inf was seen: Check the Run looks for one"));
+  allow(checkRun, noRun);
+  allow(watch, chosen);
+  const auto& watches = context_.execution->watches();
+  watch->setText(std::find(watches.begin(), watches.end(), value) == watches.end() ? tr("&Watch") : tr("No Longer &Watch"));
+  auto absent = !noRun.isEmpty() ? noRun : chosen;
+  if (const auto& report = context_.controller->values(); absent.isEmpty() && report && report->position == now.position)
+    for (const auto& row : report->rows)
+      if (row.value == value && !row.statistics)
+        absent = row.state.present ? tr("The chosen value is a number") : tr("The chosen value is not there: %1").arg(toQt(row.state.reason));
+  allow(fill, absent);
 }
 
 void WindowActions::updateRun() {
@@ -179,7 +232,7 @@ void WindowActions::updateRun() {
                                                : tr("The selected op is not among those that run");
   allow(breakpoint, noTarget);
   if (!now.running || !busy.isEmpty()) allow(toCursor, !busy.isEmpty() ? busy : noTarget);
-  allow(stop, now.running || context_.controller->opening() ? QString() : tr("Nothing runs"));
+  allow(stop, now.running || context_.controller->opening() || context_.controller->asking() ? QString() : tr("Nothing runs"));
   allow(toExecution, !unavailable.isEmpty() ? unavailable : now.current ? QString() : tr("At the end: no op runs next"));
   allow(breakOnBad, unavailable);
   breakOnBad->setChecked(now.breakOnBadNumber);

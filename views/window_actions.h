@@ -18,6 +18,7 @@ class WindowActions : public QObject {
   QAction *open, *openWindow, *reload, *inputs, *close, *quit;
   QAction *origin, *back, *forward, *toExecution, *find, *findNext, *findPrevious;
   QAction *resume, *resumeBack, *stop, *stepOver, *stepOverBack, *stepInto, *stepIntoBack, *toCursor, *restart, *breakpoint, *breakOnBad;
+  QAction *recompute, *save, *walkToRoot, *checkRun, *watch, *fill;
   QAction *shortNames, *foldAll, *unfoldAll, *resetLayout;
   QAction *keys, *about;
   QActionGroup *grouping, *themes;
@@ -32,9 +33,11 @@ class WindowActions : public QObject {
   void addFileActions();
   void addGoActions();
   void addRunActions();
+  void addValueActions();
   void addViewActions();
   void addChoice(QActionGroup* group, const char* name, const QString& text, int data, bool checked);
   void updateRun();
+  void updateQuestions();
   void updateIcons();
   /// Enables the action where `reason` is empty; its tooltip and status tip tell what it does or why it cannot.
   static void allow(QAction* action, const QString& reason);

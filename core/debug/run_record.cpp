@@ -9,11 +9,6 @@
 
 namespace retrograd {
 
-const ValueRecord& RunRecord::of(ValueId value) const {
-  static const ValueRecord none;
-  return value && static_cast<std::size_t>(value.index) < values.size() ? values[static_cast<std::size_t>(value.index)] : none;
-}
-
 struct Recording::Impl {
   const Analysis& analysis;
   const Document& document;

@@ -19,7 +19,11 @@ struct ValueRecord {
 struct RunRecord {
   std::vector<ValueRecord> values;                 ///< by ValueId
   std::vector<double> seconds;                     ///< by position of the joint
-  const ValueRecord& of(ValueId value) const;      ///< a record that says `recorded = false` for ids beyond the run
+  /// A record that says `recorded = false` for ids beyond the run.
+  const ValueRecord& of(ValueId value) const {
+    static const ValueRecord none;
+    return value && static_cast<std::size_t>(value.index) < values.size() ? values[static_cast<std::size_t>(value.index)] : none;
+  }
 };
 
 struct RecordOptions {

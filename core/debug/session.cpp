@@ -326,6 +326,7 @@ void Session::setBreakpoints(std::vector<Breakpoint> breakpoints) {
   impl_->hit.reset();
 }
 std::optional<std::size_t> Session::hitBreakpoint() const { return impl_->hit; }
+const std::vector<std::int64_t>& Session::breakpointHits() const { return impl_->hits; }
 
 void Session::setContents(ValueId value, const TensorData& contents) {
   const auto tensor = impl_->present(value);

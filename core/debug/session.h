@@ -71,6 +71,8 @@ class Session {
   void setBreakpoints(std::vector<Breakpoint> breakpoints);
   /// Which of these the last continue stopped at; nullopt where it stopped for another reason.
   std::optional<std::size_t> hitBreakpoint() const;
+  /// How often each was met in this run, those let pass included.
+  const std::vector<std::int64_t>& breakpointHits() const;
   void setBreakOnBadNumber(bool on);               ///< stop after an op that first makes NaN or Inf
 
   ValueState state(ValueId value) const;

@@ -11,9 +11,11 @@
 #include "views/models/inspector_model.h"
 #include "views/models/line_text.h"
 #include "views/models/modules_model.h"
+#include "views/models/nan_model.h"
 #include "views/models/problems_model.h"
 #include "views/models/slice_model.h"
 #include "views/models/values_model.h"
+#include "views/models/why_model.h"
 
 namespace retrograd::views {
 
@@ -29,7 +31,9 @@ class ModelsTest : public QObject {
   void elementsOfEveryDtype();
   void modulesCountOps();
   void problemsStandWorstFirst();
-  void breakpointsStandInOrder();
+  void breakpointsTellWhereAndWhen();
+  void whyTellsReadersAndTheWayOut();
+  void nanWayMarksItsRoot();
   void inputsChooseGradients();
   void foldingHidesAndReveals();
   void modulesNestInListings();
@@ -197,17 +201,84 @@ void ModelsTest::problemsStandWorstFirst() {
   QCOMPARE(model.rowCount(), 1);
 }
 
-void ModelsTest::breakpointsStandInOrder() {
+void ModelsTest::breakpointsTellWhereAndWhen() {
   BreakpointsModel model;
   Tester tester(&model, fatal);
   const auto document = openDocument(2);
   const auto& analysis = *document->analysis;
-  model.set(document, {analysis.backward.ops[3], analysis.forward.ops[4]});
+  const auto nan = parseBreakpoint(analysis, "kind mm if norm > 2.5 after 3");
+  Breakpoint plain;
+  plain.op = analysis.backward.ops[3];
+  model.set(document, {nan, plain});
   QCOMPARE(model.rowCount(), 2);
-  QCOMPARE(model.opAt(0), analysis.forward.ops[4]);
-  QCOMPARE(model.index(1, 0).data().toString(), QStringLiteral("backward 3"));
+  const auto text = [&](int row, BreakpointsModel::Column column) { return model.index(row, column).data().toString(); };
+  QCOMPARE(text(0, BreakpointsModel::where), QStringLiteral("every mm"));
+  QCOMPARE(text(0, BreakpointsModel::condition), QStringLiteral("norm > 2.5"));
+  QCOMPARE(text(1, BreakpointsModel::where), QStringLiteral("backward 3"));
+  QCOMPARE(model.placeOf(1), plain.op);
+  QCOMPARE(model.placeOf(0), analysis.backward.ops[2]);
+  model.setHits({5, 1});
+  QCOMPARE(text(0, BreakpointsModel::hits), QStringLiteral("5, first 3 pass"));
+  QCOMPARE(text(1, BreakpointsModel::hits), QStringLiteral("1"));
+  // The box asks; whoever owns the breakpoints switches them.
+  QSignalSpy asked(&model, &BreakpointsModel::enableRequested), reset(&model, &QAbstractItemModel::modelReset);
+  QVERIFY(model.setData(model.index(1, 0), Qt::Unchecked, Qt::CheckStateRole));
+  QCOMPARE(asked.count(), 1);
+  QCOMPARE(asked[0][1].toBool(), false);
+  plain.enabled = false;
+  model.set(document, {nan, plain});
+  QCOMPARE(model.index(1, 0).data(Qt::CheckStateRole).toInt(), static_cast<int>(Qt::Unchecked));
+  QCOMPARE(reset.count(), 0);
   model.set(nullptr, {});
   QCOMPARE(model.rowCount(), 0);
+}
+
+void ModelsTest::whyTellsReadersAndTheWayOut() {
+  WhyModel model;
+  Tester tester(&model, fatal);
+  const auto document = openDocument(2);
+  const auto& analysis = *document->analysis;
+  const auto relu = analysis.forward.ops[2];  // saved; threshold_backward and the second layer's mm read it
+  const auto value = analysis.document->outputs(relu)[0];
+  model.show(document, reportWhy(*document, relu, value, {}));
+  QCOMPARE(model.rowCount(), 1);
+  const auto section = model.index(0, 0);
+  QVERIFY(section.siblingAtColumn(1).data().toString().contains(QStringLiteral("320 B")));
+  QStringList labels;
+  for (int row = 0; row < model.rowCount(section); ++row) labels << model.index(row, 0, section).data().toString();
+  QCOMPARE(labels.filter(QStringLiteral("read as")).size(), 2);
+  const auto instead = model.index(static_cast<int>(labels.indexOf(QStringLiteral("instead"))), 0, section);
+  QVERIFY(instead.isValid());
+  QVERIFY(instead.siblingAtColumn(1).data().toString().startsWith(QStringLiteral("recompute it: 1 op")));
+  // The plan leads to what the partition is asked for, and the wish to save it takes that back.
+  const auto partition = recomputing(analysis, value);
+  QCOMPARE(partition.recompute, std::vector<std::string>{"#relu"});
+  auto other = analysis;
+  other.partition = partition;
+  other.partition.recompute.push_back("#relu_1");
+  QCOMPARE(saving(other, relu).recompute, std::vector<std::string>{"#relu_1"});
+  model.show(nullptr, {});
+  QCOMPARE(model.rowCount(), 0);
+}
+
+void ModelsTest::nanWayMarksItsRoot() {
+  NanModel model;
+  Tester tester(&model, fatal);
+  const auto document = openDocument(2);
+  const auto& analysis = *document->analysis;
+  FakeEngine engine;
+  engine.badAt = 4;
+  const auto walk = walkNan({*document, engine, nullptr}, {}, {});
+  QCOMPARE(walk.root, analysis.forward.ops[3]);
+  model.show(document, walk);
+  QCOMPARE(model.rowCount(), 2);
+  QCOMPARE(model.index(0, 0).data(opRole).toInt(), walk.root.index);
+  const auto way = model.index(1, 0);
+  QCOMPARE(model.rowCount(way), static_cast<int>(walk.path.size()));
+  QVERIFY(!model.index(0, 0, way).data().toString().contains(QStringLiteral("root")));
+  QVERIFY(model.index(model.rowCount(way) - 1, 0, way).data().toString().contains(QStringLiteral("root")));
+  engine.badAt = -1;
+  QVERIFY(walkNan({*document, engine, nullptr}, {}, {}).path.empty());
 }
 
 void ModelsTest::inputsChooseGradients() {

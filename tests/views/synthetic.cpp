@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <thread>
 
 namespace retrograd::views {
@@ -65,7 +66,7 @@ BoundSymbol derivedFrom(BoundSymbolId operation, Role role, StringId module, int
 
 struct Layer {
   BoundSymbolId linear, relu;
-  ValueId input, weight, weightT, hidden, output;
+  ValueId input, weight, bias, weightT, hidden, output;
   StringId module;
 };
 
@@ -76,10 +77,11 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   layer.input = input;
   layer.module = document.intern("layers." + index + ".linear");
   layer.weight = build.tensor("p_layers_" + index + "_weight", {10, 10}, ValueKind::parameter);
-  const auto bias = build.tensor("p_layers_" + index + "_bias", {10}, ValueKind::parameter);
+  const auto bias = layer.bias = build.tensor("p_layers_" + index + "_bias", {10}, ValueKind::parameter);
   auto& computation = analysis.file.computation;
   for (auto value : {layer.weight, bias}) {
     computation.trace.inputs.push_back(value);
+    document.value(value).requiresGrad = true;
     InputSpec spec;
     spec.kind = InputKind::parameter;
     spec.name = document.displayName(value);
@@ -110,8 +112,9 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   return layer;
 }
 
-/// The backward of one layer; returns the gradient of its input.
-ValueId addBackward(Builder& build, Document& document, Analysis& analysis, const Layer& layer, ValueId gradient) {
+/// The backward of one layer; returns the gradient of its input and notes those of its parameters.
+ValueId addBackward(Builder& build, Document& document, Analysis& analysis, const Layer& layer, ValueId gradient,
+                    std::map<ValueId, ValueId>& gradients) {
   auto& ops = analysis.backward.ops;
   const auto add = [&](BoundSymbolId op) { ops.push_back(op); };
   const auto reluModule = document.boundSymbol(layer.relu).module;
@@ -124,9 +127,11 @@ ValueId addBackward(Builder& build, Document& document, Analysis& analysis, cons
   add(build.op("aten.mm.default", {masked, plain}, toInput, derivedFrom(layer.linear, Role::gradient, layer.module, 0)));
   const auto transposed = build.result({10, 8}, ValueKind::gradient);
   add(build.op("aten.t.default", {masked}, transposed, derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
-  add(build.op("aten.mm.default", {transposed, layer.input}, build.result({10, 10}, ValueKind::gradient),
+  const auto toWeight = gradients[layer.weight] = build.result({10, 10}, ValueKind::gradient);
+  const auto toBias = gradients[layer.bias] = build.result({10}, ValueKind::gradient);
+  add(build.op("aten.mm.default", {transposed, layer.input}, toWeight,
                derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
-  add(build.op("aten.sum.dim_IntList", {masked}, build.result({10}, ValueKind::gradient),
+  add(build.op("aten.sum.dim_IntList", {masked}, toBias,
                derivedFrom(layer.linear, Role::gradient, layer.module, 2), {Argument::ofList({Argument::ofInt(0)})}));
   return toInput;
 }
@@ -155,11 +160,23 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   analysis->forward.outputs = {value};
   analysis->forward.resultCount = 1;
   auto gradient = build.tensor("cotangent", {8, 10}, ValueKind::cotangent);
+  const auto cotangent = gradient;
   analysis->backward.kind = TraceKind::backward;
+  std::map<ValueId, ValueId> gradients;
   for (auto layer = made.rbegin(); layer != made.rend(); ++layer) {
     analysis->forward.outputs.push_back(layer->output);
-    gradient = addBackward(build, *document, *analysis, *layer, gradient);
+    analysis->backward.inputs.push_back(layer->output);
+    gradient = addBackward(build, *document, *analysis, *layer, gradient, gradients);
   }
+  analysis->backward.savedCount = analysis->backward.inputs.size();
+  analysis->backward.inputs.push_back(cotangent);
+  if (!made.empty()) computation.trace.outputs = {document->outputs(made.back().relu)[0]};
+  analysis->joint.inputs = computation.trace.inputs;
+  analysis->joint.inputs.push_back(cotangent);
+  analysis->joint.outputs = {value};
+  analysis->joint.resultCount = 1;
+  for (auto input : computation.trace.inputs)
+    analysis->joint.outputs.push_back(gradients.contains(input) ? gradients.at(input) : ValueId());
   analysis->joint.kind = TraceKind::joint;
   analysis->joint.ops = analysis->forward.ops;
   analysis->joint.forwardCount = analysis->forward.ops.size();
@@ -201,7 +218,7 @@ StopReason FakeRunner::continueForward(const Progress& progress) {
     progress.at(analysis_->document->opName(opAt(position_)), static_cast<double>(position_) / static_cast<double>(size()));
     std::this_thread::sleep_for(opTime);
     if (step() == StopReason::badNumber) return StopReason::badNumber;
-    if (position_ < size() && breakpoints_.contains(opAt(position_))) return StopReason::breakpoint;
+    if (stops()) return StopReason::breakpoint;
   }
   return StopReason::end;
 }
@@ -210,16 +227,26 @@ StopReason FakeRunner::continueBackward(const Progress& progress) {
   while (position_ > 0) {
     progress.check();
     --position_;
-    if (breakpoints_.contains(opAt(position_))) return StopReason::breakpoint;
+    if (stops()) return StopReason::breakpoint;
   }
   return StopReason::start;
 }
 
-void FakeRunner::setBreakpoint(BoundSymbolId op, bool on) {
-  if (on)
-    breakpoints_.insert(op);
-  else
-    breakpoints_.erase(op);
+void FakeRunner::setBreakpoints(std::vector<Breakpoint> breakpoints) {
+  breakpoints_ = std::move(breakpoints);
+  hits_.assign(breakpoints_.size(), 0);
+  hit_.reset();
+}
+
+bool FakeRunner::stops() {
+  hit_.reset();
+  for (std::size_t i = 0; i < breakpoints_.size() && position_ < size(); ++i) {
+    const auto& b = breakpoints_[i];
+    if (!b.enabled || looksAtOutputs(b) || !concerns(*analysis_, b, opAt(position_)) || hits_[i]++ < b.skip) continue;
+    hit_ = i;
+    return true;
+  }
+  return false;
 }
 
 ValueState FakeRunner::state(ValueId value) const {
@@ -246,7 +273,7 @@ TensorData FakeRunner::contents(ValueId value) const {
   data.meta = analysis_->document->meta(analysis_->document->value(value).meta);
   auto numbers = std::make_shared<std::vector<float>>(static_cast<std::size_t>(data.meta.elements()));
   for (std::size_t i = 0; i < numbers->size(); ++i)
-    (*numbers)[i] = std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(value.index)) * 0.37F) * 1.7F;
+    (*numbers)[i] = filled_.contains(value) ? static_cast<float>(filled_.at(value)) : std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(value.index)) * 0.37F) * 1.7F;
   data.data = reinterpret_cast<const std::byte*>(numbers->data());
   data.bytes = numbers->size() * sizeof(float);
   data.owner = numbers;
@@ -302,6 +329,39 @@ std::unique_ptr<Runner> FakeEngine::run(std::shared_ptr<const Analysis> analysis
   runner->badAt = badAt;
   runner->opTime = opTime;
   return runner;
+}
+
+RunRecord FakeEngine::record(const Analysis& analysis, const Progress& progress) {
+  RunRecord record;
+  record.values.resize(analysis.document->valueCount());
+  for (auto& value : record.values) value = {true, {}};
+  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
+    progress.check();
+    for (auto output : analysis.document->outputs(analysis.joint.ops[i])) {
+      auto& statistics = record.values[static_cast<std::size_t>(output.index)].statistics;
+      statistics.elements = 80;
+      if (badAt >= 0 && static_cast<std::int64_t>(i) + 1 >= badAt) statistics.nan = 80;
+    }
+  }
+  return record;
+}
+
+WhatIf FakeEngine::whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>&, const Progress&) {
+  WhatIf result;
+  const auto figures = [](const PartitionOptions& options) {
+    PartitionFigures f;
+    f.savedBytes = 3200 - 320 * static_cast<std::int64_t>(options.recompute.size());
+    f.peakBytes = 2 * f.savedBytes;
+    f.recomputedOps = options.recompute.size();
+    return f;
+  };
+  result.before = figures(analysis.partition);
+  result.after = figures(partition);
+  result.extraSeconds = 1e-5 * static_cast<double>(partition.recompute.size());
+  auto other = std::make_shared<Analysis>(analysis);
+  other->partition = partition;
+  result.analysis = other;
+  return result;
 }
 
 }  // namespace retrograd::views

@@ -21,12 +21,16 @@ class FakeRunner : public Runner {
   StopReason continueForward(const Progress& progress) override;
   StopReason continueBackward(const Progress& progress) override;
   void restart() override { position_ = 0; }
-  void setBreakpoint(BoundSymbolId op, bool on) override;
+  void setBreakpoints(std::vector<Breakpoint> breakpoints) override;
+  std::optional<std::size_t> hitBreakpoint() const override { return hit_; }
+  std::vector<std::int64_t> breakpointHits() const override { return hits_; }
   void setBreakOnBadNumber(bool on) override { breakOnBad_ = on; }
   ValueState state(ValueId value) const override;
   TensorStatistics statistics(ValueId value) const override;
   TensorData contents(ValueId value) const override;
   std::vector<std::int64_t> histogram(ValueId value, int bins) const override;
+  void fill(ValueId value, double number) override { filled_[value] = number; }
+  std::vector<OpMeasure> measures() const override { return {}; }
   std::int64_t liveBytes() const override { return static_cast<std::int64_t>(position_) * 400; }
   std::int64_t peakBytes() const override { return 9000; }
 
@@ -41,7 +45,12 @@ class FakeRunner : public Runner {
 
   std::shared_ptr<const Analysis> analysis_;
   std::size_t position_ = 0;
-  std::set<BoundSymbolId> breakpoints_;
+  /// Whether one without a condition stops before the op that runs next.
+  bool stops();
+  std::vector<Breakpoint> breakpoints_;
+  std::vector<std::int64_t> hits_;
+  std::optional<std::size_t> hit_;
+  std::map<ValueId, double> filled_;
   bool breakOnBad_ = false;
 };
 
@@ -50,6 +59,11 @@ class FakeEngine : public Engine {
  public:
   std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override;
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override;
+  /// Values that ops from `badAt` on make are bad, in every element.
+  RunRecord record(const Analysis& analysis, const Progress& progress) override;
+  /// The same analysis under the other partition; each name in `recompute` saves 320 bytes.
+  WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
+                const Progress& progress) override;
 
   std::int64_t badAt = -1;
   std::chrono::milliseconds opTime{0};

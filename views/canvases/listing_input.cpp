@@ -144,7 +144,19 @@ QString ListingView::toolTipAt(const QPoint& point) const {
   if (point.x() < gutterWidth()) {
     QStringList marks;
     const auto& now = context_.execution->now();
-    if (context_.execution->hasBreakpoint(op)) marks << tr("Breakpoint");
+    switch (context_.execution->mark(op)) {
+      case BreakpointMark::always:
+        marks << tr("Breakpoint");
+        break;
+      case BreakpointMark::conditional:
+        marks << tr("Breakpoint with a condition");
+        break;
+      case BreakpointMark::disabled:
+        marks << tr("Breakpoint, disabled");
+        break;
+      case BreakpointMark::none:
+        break;
+    }
     if (now.current == op) marks << tr("Runs next");
     if (now.failed == op) marks << tr("Failed: %1").arg(now.error);
     if (now.bad.contains(op)) marks << tr("Made NaN or Inf");

@@ -48,6 +48,17 @@ void drawDiamond(QPainter& painter, const QRectF& box, const QColor& color, bool
   painter.drawPolygon(QPolygonF{{c + QPointF(0, -r), c + QPointF(r, 0), c + QPointF(0, r), c + QPointF(-r, 0)}});
 }
 
+/// A disc; hollow while it is disabled, with a bar across where it has a condition.
+void drawBreakpoint(QPainter& painter, const QRectF& box, const QColor& color, BreakpointMark mark) {
+  painter.setPen(QPen(color, 1.4));
+  painter.setBrush(mark == BreakpointMark::always ? QBrush(color) : QBrush(Qt::NoBrush));
+  painter.drawEllipse(box.adjusted(0.7, 0.7, -0.7, -0.7));
+  if (mark != BreakpointMark::conditional) return;
+  const auto c = box.center();
+  painter.fillRect(QRectF(c.x() - box.width() * 0.3, c.y() - 2.4, box.width() * 0.6, 1.6), color);
+  painter.fillRect(QRectF(c.x() - box.width() * 0.3, c.y() + 0.8, box.width() * 0.6, 1.6), color);
+}
+
 /// A triangle with an exclamation mark: NaN or Inf, or an op that failed.
 void drawWarning(QPainter& painter, const QRectF& box, const QColor& color, const QColor& inner) {
   const auto c = box.center();
@@ -152,14 +163,11 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   painter.setRenderHint(QPainter::Antialiasing);
   const auto row = rows_.rowAt(visible);
   const auto shows = [&](BoundSymbolId other) { return op ? other == op : rows_.folded(row) && rowOf(other) == visible; };
-  bool breakpoint = op && context_.execution->hasBreakpoint(op);
+  auto breakpoint = context_.execution->mark(op);
   if (!op && rows_.folded(row))
-    breakpoint = std::any_of(context_.execution->breakpoints().begin(), context_.execution->breakpoints().end(), shows);
-  if (breakpoint) {
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(colors.breakpoint);
-    painter.drawEllipse(cell(0));
-  }
+    for (const auto& [other, mark] : context_.execution->marks())
+      if (shows(other)) breakpoint = std::max(breakpoint, mark);
+  if (breakpoint != BreakpointMark::none) drawBreakpoint(painter, cell(0), colors.breakpoint, breakpoint);
   if (now.current && shows(now.current)) drawArrow(painter, cell(0), colors.execution, colors.background);
   const bool failed = now.failed && shows(now.failed);
   if (failed || (op && now.bad.contains(op))) {

@@ -1,35 +1,121 @@
 #include "views/docks/breakpoints_dock.h"
 
+#include <QAction>
 #include <QHeaderView>
 #include <QKeyEvent>
+#include <QPointer>
+#include <QToolButton>
+#include <QVBoxLayout>
 
 #include "views/docks/dock_tree.h"
 
 namespace retrograd::views {
 
 BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
-    : QTreeView(parent), context_(context), model_(new BreakpointsModel(this)) {
-  setObjectName(QStringLiteral("breakpoints"));
-  setModel(model_);
-  prepareTree(*this, tr("Breakpoints"), true);
-  setRootIsDecorated(false);
-  header()->setStretchLastSection(true);
-  header()->resizeSection(0, 100);
-  header()->resizeSection(1, 320);
+    : QWidget(parent), context_(context), model_(new BreakpointsModel(this)), table_(new QTreeView(this)) {
+  table_->setObjectName(QStringLiteral("breakpoints"));
+  table_->setModel(model_);
+  prepareTree(*table_, tr("Breakpoints"), true);
+  table_->setRootIsDecorated(false);
+  table_->header()->setStretchLastSection(true);
+  table_->header()->resizeSection(BreakpointsModel::where, 150);
+  table_->header()->resizeSection(BreakpointsModel::condition, 130);
+  table_->header()->resizeSection(BreakpointsModel::hits, 110);
+  table_->installEventFilter(this);
+  auto* remove = new QAction(tr("Remove"), table_);
+  remove->setShortcut(QKeySequence::Delete);
+  remove->setShortcutContext(Qt::WidgetShortcut);
+  table_->addAction(remove);
+  table_->setContextMenuPolicy(Qt::ActionsContextMenu);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(table_, 1);
+  layout->addWidget(makeLine());
+  connect(remove, &QAction::triggered, this, &BreakpointsDock::removeCurrent);
   connect(context_.controller, &DocumentController::documentChanged, this, &BreakpointsDock::refresh);
   connect(context_.execution, &ExecutionState::breakpointsChanged, this, &BreakpointsDock::refresh);
-  connect(this, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
+  connect(context_.execution, &ExecutionState::changed, this, [this] {
+    if (isVisible()) model_->setHits(context_.execution->now().hits);
+  });
+  connect(model_, &BreakpointsModel::enableRequested, this,
+          [this](int row, bool on) { context_.controller->enableBreakpoint(static_cast<std::size_t>(row), on); });
+  connect(table_, &QTreeView::activated, this, [this](const QModelIndex& index) {
+    if (const auto op = model_->placeOf(index.row())) Q_EMIT jumpRequested(op);
   });
 }
 
-void BreakpointsDock::refresh() { model_->set(context_.controller->document(), context_.execution->breakpoints()); }
+QWidget* BreakpointsDock::makeLine() {
+  auto* line = new QWidget(this);
+  words_ = new QLineEdit(line);
+  words_->setObjectName(QStringLiteral("breakpoint-words"));
+  words_->setAccessibleName(tr("New breakpoint"));
+  words_->setPlaceholderText(tr("Add: kind mm if nan   ·   module layers.0   ·   value t12 if norm > 10   ·   any if inf after 2"));
+  words_->setToolTip(
+      tr("#12 or a value's name, kind OP, module PATH, value NAME or any;\n"
+         "then if nan, if inf, if norm > X, if max > X or if meta; then after N to let N hits pass"));
+  words_->setClearButtonEnabled(true);
+  auto* add = new QToolButton(line);
+  add->setText(tr("Add"));
+  add->setAccessibleName(tr("Add the breakpoint"));
+  problem_ = new QLabel(line);
+  problem_->setObjectName(QStringLiteral("breakpoint-problem"));
+  problem_->setTextFormat(Qt::PlainText);
+  problem_->setWordWrap(true);
+  problem_->hide();
+  auto* row = new QHBoxLayout;
+  row->addWidget(words_, 1);
+  row->addWidget(add);
+  auto* layout = new QVBoxLayout(line);
+  layout->setContentsMargins(4, 3, 4, 3);
+  layout->setSpacing(2);
+  layout->addWidget(problem_);
+  layout->addLayout(row);
+  connect(words_, &QLineEdit::returnPressed, this, &BreakpointsDock::add);
+  connect(add, &QToolButton::clicked, this, &BreakpointsDock::add);
+  connect(words_, &QLineEdit::textEdited, problem_, &QLabel::hide);
+  return line;
+}
 
-void BreakpointsDock::keyPressEvent(QKeyEvent* event) {
-  if (event->key() != Qt::Key_Delete) return QTreeView::keyPressEvent(event);
-  const int row = currentIndex().row();
-  if (const auto op = model_->opAt(row)) context_.controller->toggleBreakpoint(op);
-  setCurrentIndex(model_->index(std::min(row, model_->rowCount() - 1), 0));
+void BreakpointsDock::refresh() {
+  words_->setEnabled(context_.controller->document() != nullptr);
+  if (!isVisible()) return;
+  model_->set(context_.controller->document(), context_.execution->breakpoints());
+  model_->setHits(context_.execution->now().hits);
+}
+
+void BreakpointsDock::add() {
+  const auto words = words_->text().trimmed();
+  if (words.isEmpty()) return;
+  context_.controller->addBreakpoint(words, [line = QPointer<BreakpointsDock>(this), words](const QString& problem) {
+    if (!line) return;
+    line->problem_->setText(QStringLiteral("! ") + problem);
+    line->problem_->setVisible(!problem.isEmpty());
+    if (problem.isEmpty() && line->words_->text().trimmed() == words) line->words_->clear();
+  });
+}
+
+void BreakpointsDock::removeCurrent() {
+  const int row = table_->currentIndex().row();
+  if (row < 0) return;
+  context_.controller->removeBreakpoint(static_cast<std::size_t>(row));
+  table_->setCurrentIndex(model_->index(std::min(row, model_->rowCount() - 1), 0));
+}
+
+bool BreakpointsDock::eventFilter(QObject* watched, QEvent* event) {
+  // Space switches the row, whatever column the cursor stands in.
+  if (watched == table_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
+    const auto box = table_->currentIndex().siblingAtColumn(BreakpointsModel::where);
+    const bool on = box.data(Qt::CheckStateRole).toInt() == Qt::Checked;
+    if (box.isValid()) model_->setData(box, on ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
+    return true;
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+void BreakpointsDock::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  refresh();
 }
 
 }  // namespace retrograd::views

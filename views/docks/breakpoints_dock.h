@@ -1,13 +1,16 @@
 #pragma once
+#include <QLabel>
+#include <QLineEdit>
 #include <QTreeView>
+#include <QWidget>
 
 #include "views/models/breakpoints_model.h"
 #include "views/view_context.h"
 
 namespace retrograd::views {
 
-/// The breakpoints; Enter or a double click leads to one, Delete takes it away.
-class BreakpointsDock : public QTreeView {
+/// The breakpoints and a line to add one by words. Enter or a double click leads to one, Space switches it, Delete takes it away.
+class BreakpointsDock : public QWidget {
   Q_OBJECT
 
  public:
@@ -17,13 +20,20 @@ class BreakpointsDock : public QTreeView {
   void jumpRequested(retrograd::BoundSymbolId op);
 
  protected:
-  void keyPressEvent(QKeyEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+  void showEvent(QShowEvent* event) override;
 
  private:
+  QWidget* makeLine();
   void refresh();
+  void add();
+  void removeCurrent();
 
   ViewContext context_;
   BreakpointsModel* model_;
+  QTreeView* table_;
+  QLineEdit* words_;
+  QLabel* problem_;
 };
 
 }  // namespace retrograd::views

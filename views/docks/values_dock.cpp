@@ -26,7 +26,7 @@ void copyCells(const QTableView& table) {
 
 }  // namespace
 
-ValuesDock::ValuesDock(ViewContext context, QWidget* parent)
+ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent)
     : QWidget(parent), context_(context), model_(new ValuesModel(this)), slice_(new SliceModel(this)) {
   table_ = new QTreeView(this);
   table_->setObjectName(QStringLiteral("values"));
@@ -34,6 +34,8 @@ ValuesDock::ValuesDock(ViewContext context, QWidget* parent)
   prepareTree(*table_, tr("Values of the selected op"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
+  table_->addActions(actions);
+  table_->setContextMenuPolicy(Qt::ActionsContextMenu);
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(table_);
   splitter->addWidget(makeDetail());

@@ -19,7 +19,8 @@ class ValuesDock : public QWidget {
   Q_OBJECT
 
  public:
-  explicit ValuesDock(ViewContext context, QWidget* parent = nullptr);
+  /// `actions` are for the context menu of the values.
+  ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent = nullptr);
 
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);

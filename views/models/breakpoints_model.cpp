@@ -3,50 +3,132 @@
 #include <algorithm>
 
 #include "views/models/format.h"
-#include "views/models/inspector_model.h"
 #include "views/models/line_text.h"
 
 namespace retrograd::views {
+namespace {
 
-void BreakpointsModel::set(std::shared_ptr<const OpenDocument> document, const std::set<BoundSymbolId>& breakpoints) {
-  beginResetModel();
+using Where = Breakpoint::Where;
+using When = Breakpoint::When;
+
+QString conditionText(const Breakpoint& breakpoint) {
+  switch (breakpoint.when) {
+    case When::always:
+      return QObject::tr("always");
+    case When::nan:
+      return QObject::tr("NaN");
+    case When::bad:
+      return QObject::tr("NaN or Inf");
+    case When::norm:
+      return QObject::tr("norm > %1").arg(numberText(breakpoint.limit));
+    case When::largest:
+      return QObject::tr("largest > %1").arg(numberText(breakpoint.limit));
+    case When::meta:
+      return QObject::tr("shape or dtype differs");
+  }
+  return {};
+}
+
+}  // namespace
+
+void BreakpointsModel::set(std::shared_ptr<const OpenDocument> document, std::vector<Breakpoint> breakpoints) {
+  const bool sameRows = document == document_ && breakpoints.size() == breakpoints_.size();
+  if (!sameRows) beginResetModel();
   document_ = std::move(document);
-  positions_.clear();
-  if (document_)
-    for (auto op : breakpoints)
-      if (const auto position = document_->program.positionOf(op)) positions_.push_back(*position);
-  std::sort(positions_.begin(), positions_.end());
-  endResetModel();
+  breakpoints_ = document_ ? std::move(breakpoints) : std::vector<Breakpoint>();
+  hits_.clear();
+  if (!sameRows) return endResetModel();
+  // The same rows, one of them switched: the view's current row stays.
+  if (!breakpoints_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
 }
 
-BoundSymbolId BreakpointsModel::opAt(int row) const {
-  return row >= 0 && row < rowCount() ? document_->program.opAt(positions_[static_cast<std::size_t>(row)]) : BoundSymbolId();
+void BreakpointsModel::setHits(std::vector<std::int64_t> hits) {
+  if (hits == hits_) return;
+  hits_ = std::move(hits);
+  if (!breakpoints_.empty()) Q_EMIT dataChanged(index(0, BreakpointsModel::hits), index(rowCount() - 1, BreakpointsModel::hits));
 }
 
-int BreakpointsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(positions_.size()); }
-int BreakpointsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : 3; }
+BoundSymbolId BreakpointsModel::placeOf(int row) const {
+  if (row < 0 || row >= rowCount()) return {};
+  const auto& breakpoint = breakpoints_[static_cast<std::size_t>(row)];
+  if (breakpoint.where == Where::op) return breakpoint.op;
+  const auto& analysis = *document_->analysis;
+  for (auto candidate : analysis.joint.ops)
+    if (concerns(analysis, breakpoint, candidate)) return candidate;
+  return {};
+}
+
+int BreakpointsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(breakpoints_.size()); }
+int BreakpointsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
+
+QString BreakpointsModel::whereText(const Breakpoint& breakpoint) const {
+  switch (breakpoint.where) {
+    case Where::op: {
+      const auto position = document_->program.positionOf(breakpoint.op);
+      if (!position) return tr("nowhere");
+      const auto forward = document_->program.forwardSize();
+      return *position < forward ? tr("forward %1").arg(*position) : tr("backward %1").arg(*position - forward);
+    }
+    case Where::opKind:
+      return tr("every %1").arg(QString::fromStdString(breakpoint.text));
+    case Where::module:
+      return tr("module %1").arg(QString::fromStdString(breakpoint.text));
+    case Where::value:
+      return tr("value %1").arg(QString::fromStdString(document_->analysis->document->displayName(breakpoint.value)));
+    case Where::anywhere:
+      return tr("any op");
+  }
+  return {};
+}
+
+QString BreakpointsModel::hitsText(int row) const {
+  const auto i = static_cast<std::size_t>(row);
+  const auto met = i < hits_.size() ? hits_[i] : 0;
+  const auto skip = breakpoints_[i].skip;
+  return skip > 0 ? tr("%1, first %2 pass").arg(met).arg(skip) : QString::number(met);
+}
+
+QString BreakpointsModel::opText(const Breakpoint& breakpoint) const {
+  const auto& tables = *document_->analysis->document;
+  const auto place = breakpoint.where == Where::op      ? breakpoint.op
+                     : breakpoint.where == Where::value ? tables.value(breakpoint.value).producer
+                                                        : BoundSymbolId();
+  return place ? lineOf(tables, place, nullptr, true, false).text : QString();
+}
 
 QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {
-  if (!index.isValid()) return {};
-  const auto op = opAt(index.row());
-  if (role == opRole) return op.index;
+  if (!index.isValid() || !document_) return {};
+  const auto& breakpoint = breakpoints_[static_cast<std::size_t>(index.row())];
+  if (role == Qt::CheckStateRole && index.column() == where) return breakpoint.enabled ? Qt::Checked : Qt::Unchecked;
+  if (role == Qt::ToolTipRole && index.column() == where) return QString::fromStdString(describe(*document_->analysis, breakpoint));
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
-  const auto& document = *document_->analysis->document;
-  const auto position = positions_[static_cast<std::size_t>(index.row())];
-  const auto forward = document_->program.forwardSize();
   switch (index.column()) {
-    case 0:
-      return position < forward ? tr("forward %1").arg(position) : tr("backward %1").arg(position - forward);
-    case 1:
-      return lineOf(document, op, nullptr, true, false).text;
+    case where:
+      return whereText(breakpoint);
+    case condition:
+      return conditionText(breakpoint);
+    case hits:
+      return hitsText(index.row());
     default:
-      return toQt(document.text(document.boundSymbol(op).module));
+      return opText(breakpoint);
   }
+}
+
+bool BreakpointsModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+  if (!index.isValid() || role != Qt::CheckStateRole || index.column() != where) return false;
+  Q_EMIT enableRequested(index.row(), value.toInt() == Qt::Checked);
+  return true;
+}
+
+Qt::ItemFlags BreakpointsModel::flags(const QModelIndex& index) const {
+  const auto flags = QAbstractTableModel::flags(index);
+  return index.isValid() && index.column() == where ? flags | Qt::ItemIsUserCheckable : flags;
 }
 
 QVariant BreakpointsModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  return section == 0 ? tr("At") : section == 1 ? tr("Op") : tr("Module");
+  static const std::array<const char*, columns> names{"Where", "Condition", "Hits", "Op"};
+  return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
 }
 
 }  // namespace retrograd::views

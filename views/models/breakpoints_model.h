@@ -1,30 +1,44 @@
 #pragma once
 #include <QAbstractTableModel>
 #include <memory>
-#include <set>
 
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {
 
-/// The breakpoints in order of execution.
+/// The breakpoints in the order in which they were made; the first column has a check box.
 class BreakpointsModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
+  enum Column { where, condition, hits, op, columns };
+
   using QAbstractTableModel::QAbstractTableModel;
 
-  void set(std::shared_ptr<const OpenDocument> document, const std::set<BoundSymbolId>& breakpoints);
-  BoundSymbolId opAt(int row) const;
+  void set(std::shared_ptr<const OpenDocument> document, std::vector<Breakpoint> breakpoints);
+  /// How often each was met; a shorter list leaves the rest at none.
+  void setHits(std::vector<std::int64_t> hits);
+  /// The op a breakpoint leads to: its own, or the first of its kind or module. Walks the trace for the latter.
+  BoundSymbolId placeOf(int row) const;
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
+  bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+  Qt::ItemFlags flags(const QModelIndex& index) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
+ Q_SIGNALS:
+  void enableRequested(int row, bool on);
+
  private:
+  QString whereText(const Breakpoint& breakpoint) const;
+  QString hitsText(int row) const;
+  QString opText(const Breakpoint& breakpoint) const;
+
   std::shared_ptr<const OpenDocument> document_;
-  std::vector<std::size_t> positions_;
+  std::vector<Breakpoint> breakpoints_;
+  std::vector<std::int64_t> hits_;
 };
 
 }  // namespace retrograd::views

@@ -1,7 +1,6 @@
 #include "views/models/inspector_model.h"
 
 #include <QFileInfo>
-#include <QFont>
 
 #include "core/trace/printer.h"
 #include "views/models/format.h"
@@ -9,25 +8,6 @@
 #include "views/session/selection.h"
 
 namespace retrograd::views {
-
-struct InspectorModel::Node {
-  QString label, text, tip;
-  BoundSymbolId op;
-  ValueId value;
-  Node* parent = nullptr;
-  int row = 0;
-  std::vector<std::unique_ptr<Node>> children;
-
-  Node* add(const QString& childLabel, const QString& childText = {}) {
-    auto child = std::make_unique<Node>();
-    child->label = childLabel;
-    child->text = childText;
-    child->parent = this;
-    child->row = static_cast<int>(children.size());
-    children.push_back(std::move(child));
-    return children.back().get();
-  }
-};
 
 /// Writes the sections of one op, one function a section.
 class InspectorModel::Filler {
@@ -224,67 +204,10 @@ class InspectorModel::Filler {
   Node* root_;
 };
 
-InspectorModel::InspectorModel(QObject* parent) : QAbstractItemModel(parent), root_(std::make_unique<Node>()) {}
-InspectorModel::~InspectorModel() = default;
-
 void InspectorModel::show(std::shared_ptr<const OpenDocument> document, BoundSymbolId op) {
-  beginResetModel();
-  root_ = std::make_unique<Node>();
-  if (document && op) Filler(*document, op, root_.get()).run();
-  endResetModel();
-}
-
-const InspectorModel::Node* InspectorModel::nodeOf(const QModelIndex& index) const {
-  return index.isValid() ? static_cast<const Node*>(index.internalPointer()) : root_.get();
-}
-
-QModelIndex InspectorModel::index(int row, int column, const QModelIndex& parent) const {
-  if (!hasIndex(row, column, parent)) return {};
-  return createIndex(row, column, nodeOf(parent)->children[static_cast<std::size_t>(row)].get());
-}
-
-QModelIndex InspectorModel::parent(const QModelIndex& child) const {
-  if (!child.isValid()) return {};
-  auto* parent = nodeOf(child)->parent;
-  return parent == root_.get() ? QModelIndex() : createIndex(parent->row, 0, parent);
-}
-
-int InspectorModel::rowCount(const QModelIndex& parent) const {
-  return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size());
-}
-
-int InspectorModel::columnCount(const QModelIndex&) const { return 2; }
-
-QVariant InspectorModel::data(const QModelIndex& index, int role) const {
-  if (!index.isValid()) return {};
-  const auto* node = nodeOf(index);
-  switch (role) {
-    case Qt::DisplayRole:
-      return index.column() == 0 ? node->label : node->text;
-    case Qt::TextAlignmentRole:
-      return QVariant(Qt::AlignLeft | Qt::AlignTop);
-    case Qt::ToolTipRole:
-      return node->tip.isEmpty() ? node->text : node->tip;
-    case Qt::AccessibleTextRole:
-      return node->label + QStringLiteral(": ") + node->text;
-    case Qt::FontRole: {
-      if (node->parent != root_.get() || index.column() != 0) return {};
-      QFont font;
-      font.setBold(true);
-      return font;
-    }
-    case opRole:
-      return node->op.index;
-    case valueRole:
-      return node->value.index;
-    default:
-      return {};
-  }
-}
-
-QVariant InspectorModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  return section == 0 ? tr("What") : tr("How it is");
+  auto root = std::make_unique<Node>();
+  if (document && op) Filler(*document, op, root.get()).run();
+  replace(std::move(root));
 }
 
 }  // namespace retrograd::views

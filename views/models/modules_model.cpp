@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "views/models/format.h"
-#include "views/models/inspector_model.h"
+#include "views/models/tree_model.h"
 #include "views/session/selection.h"
 
 namespace retrograd::views {

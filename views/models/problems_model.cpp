@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "views/models/inspector_model.h"
+#include "views/models/tree_model.h"
 
 namespace retrograd::views {
 namespace {

@@ -4,14 +4,19 @@
 
 #include "core/trace/printer.h"
 #include "views/models/format.h"
-#include "views/models/inspector_model.h"
+#include "views/models/tree_model.h"
 
 namespace retrograd::views {
 
 void ValuesModel::expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op) {
+  auto rows = document && op ? valueRows(*document->analysis->document, op) : std::vector<ValueRow>();
+  expectRows(std::move(document), std::move(rows));
+}
+
+void ValuesModel::expectRows(std::shared_ptr<const OpenDocument> document, std::vector<ValueRow> rows) {
   beginResetModel();
   document_ = std::move(document);
-  rows_ = document_ && op ? valueRows(*document_->analysis->document, op) : std::vector<ValueRow>();
+  rows_ = document_ ? std::move(rows) : std::vector<ValueRow>();
   answered_ = false;
   endResetModel();
 }

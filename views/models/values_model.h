@@ -17,6 +17,8 @@ class ValuesModel : public QAbstractTableModel {
 
   /// Rows of the op without states, to show before the worker has answered.
   void expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op);
+  /// The same for values chosen one by one.
+  void expectRows(std::shared_ptr<const OpenDocument> document, std::vector<ValueRow> rows);
   void setReport(std::shared_ptr<const ValueReport> report);
   ValueId valueAt(int row) const;
   int rowOf(ValueId value) const;  ///< -1 when it is not here

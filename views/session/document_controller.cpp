@@ -7,18 +7,14 @@
 
 namespace retrograd::views {
 
-/// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it.
-struct DocumentController::Slot {
-  std::unique_ptr<Runner> runner;
-  std::uint64_t stops = 0;  ///< how often a command ended early: by a bad number, an error or the user
-};
-
 /// What came of a command.
 struct DocumentController::Outcome {
   std::uint64_t number = 0;
   std::size_t position = 0;
   StopReason reason = StopReason::step;
   std::int64_t live = 0, peak = 0;
+  std::optional<Breakpoint> hit;
+  std::vector<std::int64_t> hits;
   QString error;
 
   bool stopped() const { return reason == StopReason::badNumber || reason == StopReason::error || reason == StopReason::cancelled; }
@@ -35,7 +31,6 @@ namespace {
 const QString openTag = QStringLiteral("open");
 const QString runTag = QStringLiteral("run");
 const QString valuesTag = QStringLiteral("values");
-const QString breakTag = QStringLiteral("breakpoints");
 const QString badTag = QStringLiteral("bad numbers");
 
 QString fileName(const std::string& path) { return QFileInfo(toQt(path)).fileName(); }
@@ -69,7 +64,14 @@ void DocumentController::reload() {
   if (document_) startOpen(document_->request, true);
 }
 
-void DocumentController::startOpen(const OpenRequest& request, bool keepMarks) {
+void DocumentController::adopt(std::shared_ptr<const Analysis> analysis, const PartitionOptions& partition) {
+  if (!document_) return;
+  auto request = document_->request;
+  request.partition = partition;
+  startOpen(request, true, std::move(analysis));
+}
+
+void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, std::shared_ptr<const Analysis> ready) {
   stop();
   const auto number = ++openNumber_;
   opening_ = true;
@@ -78,9 +80,9 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks) {
   job.tag = openTag;
   job.title = tr("Opening %1").arg(fileName(request.path));
   job.replaceRunning = true;
-  job.work = [this, number, engine = engine_, request, keepMarks](const Progress& progress) -> Worker::Deliver {
+  job.work = [this, number, engine = engine_, request, keepMarks, ready = std::move(ready)](const Progress& progress) -> Worker::Deliver {
     auto opened = std::make_shared<Opened>();
-    auto analysis = engine->open(request, progress);
+    auto analysis = ready ? ready : engine->open(request, progress);
     progress.at("listings", 0.95);
     opened->document = prepare(analysis, request, progress);
     opened->slot = std::make_shared<Slot>();
@@ -111,12 +113,17 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks) {
 }
 
 void DocumentController::publish(const std::shared_ptr<Opened>& opened, bool keepMarks) {
-  std::set<BoundSymbolId> breakpoints;
+  std::vector<Breakpoint> breakpoints;
+  std::vector<ValueId> watches;
   if (keepMarks && document_) {
-    std::vector<OpKey> keys;
-    for (auto op : execution_->breakpoints()) keys.push_back(keyOf(*document_->analysis, op));
-    for (auto op : findKeys(*opened->document->analysis, keys))
-      if (opened->document->program.executed(op)) breakpoints.insert(op);
+    const auto& now = *opened->document->analysis;
+    breakpoints = findKeys(now, keysOf(*document_->analysis, execution_->breakpoints()));
+    const auto& program = opened->document->program;
+    std::erase_if(breakpoints, [&](const Breakpoint& b) { return b.where == Breakpoint::Where::op && !program.executed(b.op); });
+    std::vector<ValueKey> keys;
+    for (auto value : execution_->watches()) keys.push_back(keyOf(*document_->analysis, value));
+    watches = findKeys(now, keys);
+    std::erase_if(watches, [](ValueId value) { return !value; });
   }
   leaveDocument();
   slot_ = opened->slot;
@@ -132,16 +139,19 @@ void DocumentController::publish(const std::shared_ptr<Opened>& opened, bool kee
   execution.forwardSize = document_->program.forwardSize();
   execution.current = document_->program.opAt(0);
   Q_EMIT documentChanged();
-  execution_->setBreakpoints(std::move(breakpoints));
   execution_->set(execution);
-  pushBreakpoints();
+  setBreakpoints(std::move(breakpoints));
+  execution_->setWatches(std::move(watches));
   if (execution.breakOnBadNumber) setBreakOnBadNumber(true);
 }
 
 void DocumentController::leaveDocument() {
   // Ids are of one document: everyone lets go of them before another one comes.
   Q_EMIT documentAboutToChange();
-  execution_->setBreakpoints({});
+  execution_->setBreakpoints({}, {});
+  execution_->setWatches({});
+  execution_->setBadValues({});
+  values_.reset();
   Execution execution;
   execution.breakOnBadNumber = execution_->now().breakOnBadNumber;
   execution_->set(execution);
@@ -179,11 +189,11 @@ void DocumentController::stepInto() { walkTo(std::min(goal_ + 1, execution_->now
 void DocumentController::stepIntoBack() { walkTo(goal_ == 0 ? 0 : goal_ - 1); }
 
 void DocumentController::stepOver() {
-  if (document_) walkTo(document_->program.stepOver(goal_, execution_->breakpoints()));
+  if (document_) walkTo(document_->program.stepOver(goal_, execution_->stops()));
 }
 
 void DocumentController::stepOverBack() {
-  if (document_) walkTo(document_->program.stepOverBack(goal_, execution_->breakpoints()));
+  if (document_) walkTo(document_->program.stepOverBack(goal_, execution_->stops()));
 }
 
 void DocumentController::walkTo(std::size_t goal) {
@@ -233,6 +243,7 @@ void DocumentController::restart() {
 void DocumentController::stop() {
   worker_->cancel(this, runTag);
   worker_->cancel(this, valuesTag);
+  for (const auto& tag : questions_) worker_->cancel(this, tag);
 }
 
 void DocumentController::command(const QString& title, bool walking, std::size_t goal, Command command) {
@@ -264,6 +275,9 @@ void DocumentController::command(const QString& title, bool walking, std::size_t
     outcome.position = slot->runner->position();
     outcome.live = slot->runner->liveBytes();
     outcome.peak = slot->runner->peakBytes();
+    outcome.hits = slot->runner->breakpointHits();
+    const auto hit = slot->runner->hitBreakpoint();
+    if (outcome.reason == StopReason::breakpoint && hit) outcome.hit = slot->breakpoints.at(*hit);
     return [this, generation, outcome] {
       if (generation == generation_) commandDone(outcome);
     };
@@ -288,6 +302,8 @@ void DocumentController::commandDone(const Outcome& outcome) {
   execution.liveBytes = outcome.live;
   execution.peakBytes = outcome.peak;
   execution.error = outcome.error;
+  execution.hit = outcome.hit;
+  execution.hits = outcome.hits;
   execution.failed = outcome.error.isEmpty() ? BoundSymbolId() : execution.current;
   if (outcome.reason == StopReason::badNumber && outcome.position > 0) execution.bad.insert(document_->program.opAt(outcome.position - 1));
   execution_->set(execution);
@@ -304,41 +320,25 @@ void DocumentController::commandDropped(std::uint64_t number) {
   execution_->set(execution);
 }
 
-bool DocumentController::toggleBreakpoint(BoundSymbolId op, QString* problem) {
-  const auto target = document_ ? document_->program.executed(op) : BoundSymbolId();
-  if (!target) {
-    if (problem) *problem = tr("This op is not among those that run, so it takes no breakpoint");
-    return false;
-  }
-  auto breakpoints = execution_->breakpoints();
-  const bool on = !breakpoints.erase(target);
-  if (on) breakpoints.insert(target);
-  execution_->setBreakpoints(std::move(breakpoints));
-  onRunner(breakTag + QString::number(target.index), [target, on](Runner& runner) { runner.setBreakpoint(target, on); });
-  return true;
-}
-
-void DocumentController::pushBreakpoints() {
-  if (execution_->breakpoints().empty()) return;
-  onRunner(breakTag, [breakpoints = execution_->breakpoints()](Runner& runner) {
-    for (auto op : breakpoints) runner.setBreakpoint(op, true);
-  });
-}
-
 void DocumentController::setBreakOnBadNumber(bool on) {
   auto execution = execution_->now();
   execution.breakOnBadNumber = on;
   execution_->set(execution);
-  onRunner(badTag, [on](Runner& runner) { runner.setBreakOnBadNumber(on); });
+  onRunner(badTag, [on](Runner& runner) -> Worker::Deliver {
+    runner.setBreakOnBadNumber(on);
+    return {};
+  });
 }
 
-void DocumentController::onRunner(const QString& tag, std::function<void(Runner&)> change) {
+void DocumentController::onRunner(const QString& tag, std::function<Worker::Deliver(Runner&)> change) {
   if (!slot_) return;
   Worker::Job job;
   job.tag = tag;
-  job.work = [slot = slot_, change = std::move(change)](const Progress&) -> Worker::Deliver {
-    if (slot->runner) change(*slot->runner);
-    return {};
+  job.work = [this, slot = slot_, generation = generation_, change = std::move(change)](const Progress&) -> Worker::Deliver {
+    auto deliver = slot->runner ? change(*slot->runner) : Worker::Deliver();
+    return [this, generation, deliver] {
+      if (generation == generation_ && deliver) deliver();
+    };
   };
   worker_->post(this, std::move(job));
 }
@@ -360,7 +360,10 @@ void DocumentController::requestValues(BoundSymbolId op, ValueId detail) {
       for (auto& row : report->rows) row.state.reason = "the document cannot be run";
     }
     return [this, generation, report] {
-      if (generation == generation_) Q_EMIT valuesReady(report);
+      if (generation != generation_) return;
+      values_ = report;
+      noteBadValues(*report);
+      Q_EMIT valuesReady(report);
     };
   };
   job.failed = [this, generation = generation_](const Error& error) {
@@ -370,5 +373,36 @@ void DocumentController::requestValues(BoundSymbolId op, ValueId detail) {
 }
 
 void DocumentController::cancelValues() { worker_->cancel(this, valuesTag); }
+
+void DocumentController::ask(QObject* asker, const QString& tag, const QString& title, Question question,
+                             std::function<void(const QString&)> failed) {
+  if (!document_ || !slot_) return;
+  if (!title.isEmpty()) questions_.insert(tag);
+  Worker::Job job;
+  job.tag = tag;
+  job.title = title;
+  job.replaceRunning = true;
+  job.work = [this, asker = QPointer<QObject>(asker), slot = slot_, engine = engine_, document = document_,
+              question = std::move(question)](const Progress& progress) -> Worker::Deliver {
+    auto answer = question({*document, *engine, slot->runner.get()}, progress);
+    return [this, asker, generation = document->generation, answer] {
+      Q_EMIT askingChanged();
+      if (generation == generation_ && asker && answer) answer();
+    };
+  };
+  job.failed = [this, asker = QPointer<QObject>(asker), generation = generation_, failed = std::move(failed)](const Error& error) {
+    Q_EMIT askingChanged();
+    if (generation == generation_ && asker && failed)
+      failed(error.code() == ErrorCode::cancelled ? QString() : QString::fromStdString(error.what()));
+  };
+  worker_->post(this, std::move(job));
+  Q_EMIT askingChanged();
+}
+
+void DocumentController::cancelQuestion(const QString& tag) { worker_->cancel(this, tag); }
+
+bool DocumentController::asking() const {
+  return std::any_of(questions_.begin(), questions_.end(), [&](const QString& tag) { return worker_->busy(const_cast<DocumentController*>(this), tag); });
+}
 
 }  // namespace retrograd::views

@@ -1,5 +1,6 @@
 #pragma once
 #include <QObject>
+#include <QSet>
 #include <array>
 #include <functional>
 #include <memory>
@@ -27,6 +28,13 @@ struct OpenDocument {
   const TraceIndex& trace(TraceKind kind) const { return *traces[static_cast<std::size_t>(kind)]; }
 };
 
+/// What a question about the open document may use; on the worker.
+struct Bench {
+  const OpenDocument& document;
+  Engine& engine;
+  Runner* runner;  ///< null where the document cannot be run
+};
+
 /// Opens, reloads, runs and asks, all on the worker, and publishes what comes back. One a window.
 ///
 /// Every answer bears the generation of the document it is for; one for an older document is dropped. Nothing here waits.
@@ -48,6 +56,8 @@ class DocumentController : public QObject {
   void reload();
   /// Opens the file that is open with other inputs; breakpoints are kept.
   void reopen(const OpenRequest& request) { startOpen(request, true); }
+  /// Goes on with an analysis of the same file under another partition, as whatIf() made it; breakpoints and watches are kept.
+  void adopt(std::shared_ptr<const Analysis> analysis, const PartitionOptions& partition);
   void cancelOpen();
   void close();
 
@@ -61,16 +71,36 @@ class DocumentController : public QObject {
   void runTo(BoundSymbolId op);
   void runToPosition(std::size_t position);
   void restart();
-  /// Stops what runs; takes effect between ops.
+  /// Stops what runs, questions included; takes effect between ops.
   void stop();
 
-  /// Returns false, and says why in `problem`, where the op never runs.
+  /// Takes away the breakpoints at this op, or sets one. Returns false, and says why in `problem`, where the op never runs.
   bool toggleBreakpoint(BoundSymbolId op, QString* problem = nullptr);
+  /// Sets one from words, as parseBreakpoint() reads them; `done` is told why not, or an empty text.
+  void addBreakpoint(const QString& words, std::function<void(const QString&)> done);
+  void removeBreakpoint(std::size_t index);
+  void enableBreakpoint(std::size_t index, bool on);
   void setBreakOnBadNumber(bool on);
 
   /// Values of an op's operands and outputs at the present position, answered by valuesReady(). A newer request replaces an older.
   void requestValues(BoundSymbolId op, ValueId detail);
   void cancelValues();
+  /// The last answer; null where none was given since the document was opened. May be of an earlier position.
+  const std::shared_ptr<const ValueReport>& values() const { return values_; }
+  /// Puts the number into every element of a value that is present; runFailed() says why where it is not.
+  void fillValue(ValueId value, double number);
+
+  void addWatch(ValueId value);
+  void removeWatch(ValueId value);
+
+  /// A question about the open document, answered on the worker. What `question` returns is called here, unless another document is
+  /// open by then or `asker` is gone. A newer question of the tag takes the place of an older one, running or not; stop() ends it. With a
+  /// title it shows in the status bar. `failed` hears why there is no answer; an empty text says that it was cancelled.
+  using Question = std::function<Worker::Deliver(const Bench&, const Progress&)>;
+  void ask(QObject* asker, const QString& tag, const QString& title, Question question, std::function<void(const QString&)> failed = {});
+  void cancelQuestion(const QString& tag);
+  /// A question with a title is being answered or waits.
+  bool asking() const;
 
  Q_SIGNALS:
   /// The open document is about to go: ids of its ops and values are good for the last time.
@@ -82,22 +112,31 @@ class DocumentController : public QObject {
   void runFailed(const QString& message);
   void valuesReady(const std::shared_ptr<const retrograd::views::ValueReport>& report);
   void valuesFailed(const QString& message);
+  void askingChanged();
 
  private:
+  /// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it.
+  struct Slot {
+    std::unique_ptr<Runner> runner;
+    std::vector<Breakpoint> breakpoints;  ///< as the runner has them
+    std::uint64_t stops = 0;  ///< how often a command ended early: by a bad number, an error or the user
+  };
   struct Opened;
-  struct Slot;
   struct Outcome;
   using Command = std::function<StopReason(Runner&, const Progress&)>;
 
-  void startOpen(const OpenRequest& request, bool keepMarks);
+  /// Marks are breakpoints and watches. With `ready` nothing is read.
+  void startOpen(const OpenRequest& request, bool keepMarks, std::shared_ptr<const Analysis> ready = {});
   void publish(const std::shared_ptr<Opened>& opened, bool keepMarks);
   void walkTo(std::size_t goal);
   void command(const QString& title, bool walking, std::size_t goal, Command command);
   void commandDone(const Outcome& outcome);
   void commandDropped(std::uint64_t number);
   void leaveDocument();
-  void pushBreakpoints();
-  void onRunner(const QString& tag, std::function<void(Runner&)> change);
+  void setBreakpoints(std::vector<Breakpoint> breakpoints);
+  void noteBadValues(const ValueReport& report);
+  /// Changes the runner; what `change` returns is called here while the document is open.
+  void onRunner(const QString& tag, std::function<Worker::Deliver(Runner&)> change);
   /// Destroys a runner on the worker.
   void discard(std::shared_ptr<Slot> slot);
 
@@ -105,6 +144,8 @@ class DocumentController : public QObject {
   std::shared_ptr<Engine> engine_;
   ExecutionState* execution_;
   std::shared_ptr<const OpenDocument> document_;
+  std::shared_ptr<const ValueReport> values_;
+  QSet<QString> questions_;     ///< tags of questions with a title
   std::shared_ptr<Slot> slot_;  ///< holds the runner; followed on the worker only
   std::uint64_t generation_ = 0;
   std::uint64_t openNumber_ = 0;  ///< of the newest open; answers of older ones are dropped

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/debug/session.h"
+#include "core/debug/run_record.h"
+#include "core/debug/what_if.h"
 
 namespace retrograd::views {
 
@@ -18,6 +19,7 @@ struct OpenRequest {
   std::string inputFile;  ///< safetensors with one tensor an input, for InputSource::file
   std::uint64_t seed = 0;
   std::optional<std::vector<std::string>> gradInputs;  ///< as AnalysisOptions::gradInputs
+  PartitionOptions partition;
 };
 
 /// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker.
@@ -31,12 +33,17 @@ class Runner {
   virtual StopReason continueForward(const Progress&) = 0;
   virtual StopReason continueBackward(const Progress&) = 0;
   virtual void restart() = 0;
-  virtual void setBreakpoint(BoundSymbolId op, bool on) = 0;
+  virtual void setBreakpoints(std::vector<Breakpoint> breakpoints) = 0;
+  virtual std::optional<std::size_t> hitBreakpoint() const = 0;
+  virtual std::vector<std::int64_t> breakpointHits() const = 0;
   virtual void setBreakOnBadNumber(bool on) = 0;
   virtual ValueState state(ValueId) const = 0;
   virtual TensorStatistics statistics(ValueId) const = 0;
   virtual TensorData contents(ValueId) const = 0;
   virtual std::vector<std::int64_t> histogram(ValueId, int bins) const = 0;
+  /// As setContents(), with the same number in every element.
+  virtual void fill(ValueId, double number) = 0;
+  virtual std::vector<OpMeasure> measures() const = 0;
   virtual std::int64_t liveBytes() const = 0;
   virtual std::int64_t peakBytes() const = 0;
 };
@@ -49,6 +56,10 @@ class Engine {
   virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) = 0;
   /// Throws Error where the analysis cannot be run.
   virtual std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) = 0;
+  /// As recordRun(): a run of its own, beside the Runner's.
+  virtual RunRecord record(const Analysis&, const Progress&) = 0;
+  /// As the function of this name.
+  virtual WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) = 0;
 };
 
 /// The engine over LibTorch, with registered gradient rules where there are some; in a build without LibTorch, one whose open() throws Error(badUse) saying so.

@@ -1,7 +1,10 @@
 #pragma once
 #include <QObject>
 #include <QString>
+#include <map>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "core/debug/session.h"
 
@@ -22,11 +25,16 @@ struct Execution {
   BoundSymbolId failed;         ///< op that failed, for the gutter
   std::set<BoundSymbolId> bad;  ///< ops after which execution stopped for a NaN or Inf
   bool breakOnBadNumber = false;
+  std::optional<Breakpoint> hit;   ///< that the last command stopped at
+  std::vector<std::int64_t> hits;  ///< in this run, by breakpoint; may be shorter than their list
   std::int64_t liveBytes = 0;
   std::int64_t peakBytes = 0;
 };
 
-/// Execution and breakpoints; views subscribe to it. Written by the DocumentController alone.
+/// How a breakpoint at one op shows beside it.
+enum class BreakpointMark : std::uint8_t { none, disabled, conditional, always };
+
+/// Execution, breakpoints and watches; views subscribe to it. Written by the DocumentController alone.
 class ExecutionState : public QObject {
   Q_OBJECT
 
@@ -38,20 +46,39 @@ class ExecutionState : public QObject {
     now_ = std::move(execution);
     Q_EMIT changed();
   }
-  const std::set<BoundSymbolId>& breakpoints() const { return breakpoints_; }
-  bool hasBreakpoint(BoundSymbolId op) const { return breakpoints_.contains(op); }
-  void setBreakpoints(std::set<BoundSymbolId> ops) {
-    breakpoints_ = std::move(ops);
-    Q_EMIT breakpointsChanged();
+  /// In the order in which they were made.
+  const std::vector<Breakpoint>& breakpoints() const { return breakpoints_; }
+  /// The ops that a breakpoint stands at by itself; those of a kind, a module or anywhere are not among them.
+  const std::map<BoundSymbolId, BreakpointMark>& marks() const { return marks_; }
+  BreakpointMark mark(BoundSymbolId op) const {
+    const auto it = marks_.find(op);
+    return it == marks_.end() ? BreakpointMark::none : it->second;
   }
+  bool hasBreakpoint(BoundSymbolId op) const { return mark(op) != BreakpointMark::none; }
+  /// Ops before which a run stops whatever comes.
+  std::set<BoundSymbolId> stops() const;
+  void setBreakpoints(std::vector<Breakpoint> breakpoints, std::map<BoundSymbolId, BreakpointMark> marks);
+
+  /// Values to show after each stop, in the order in which they were chosen.
+  const std::vector<ValueId>& watches() const { return watches_; }
+  void setWatches(std::vector<ValueId> values);
+
+  /// Values in which a NaN or Inf was seen and not seen to be gone.
+  const std::set<ValueId>& badValues() const { return badValues_; }
+  void setBadValues(std::set<ValueId> values);
 
  Q_SIGNALS:
   void changed();
   void breakpointsChanged();
+  void watchesChanged();
+  void badValuesChanged();
 
  private:
   Execution now_;
-  std::set<BoundSymbolId> breakpoints_;
+  std::vector<Breakpoint> breakpoints_;
+  std::map<BoundSymbolId, BreakpointMark> marks_;
+  std::vector<ValueId> watches_;
+  std::set<ValueId> badValues_;
 };
 
 }  // namespace retrograd::views

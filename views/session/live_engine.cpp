@@ -1,3 +1,4 @@
+#include "core/debug/tensor_text.h"
 #include "core/formats/safetensors.h"
 #include "core/tracing/op_table.h"
 #include "views/session/engine.h"
@@ -16,12 +17,18 @@ class SessionRunner : public Runner {
   StopReason continueForward(const Progress& progress) override { return session_.continueForward(progress); }
   StopReason continueBackward(const Progress& progress) override { return session_.continueBackward(progress); }
   void restart() override { session_.restart(); }
-  void setBreakpoint(BoundSymbolId op, bool on) override { session_.setBreakpoint(op, on); }
+  void setBreakpoints(std::vector<Breakpoint> breakpoints) override { session_.setBreakpoints(std::move(breakpoints)); }
+  std::optional<std::size_t> hitBreakpoint() const override { return session_.hitBreakpoint(); }
+  std::vector<std::int64_t> breakpointHits() const override { return session_.breakpointHits(); }
   void setBreakOnBadNumber(bool on) override { session_.setBreakOnBadNumber(on); }
   ValueState state(ValueId value) const override { return session_.state(value); }
   TensorStatistics statistics(ValueId value) const override { return session_.statistics(value); }
   TensorData contents(ValueId value) const override { return session_.contents(value); }
   std::vector<std::int64_t> histogram(ValueId value, int bins) const override { return session_.histogram(value, bins); }
+  void fill(ValueId value, double number) override {
+    session_.setContents(value, filledWith(session_.contents(value).meta, number));
+  }
+  std::vector<OpMeasure> measures() const override { return session_.measures(); }
   std::int64_t liveBytes() const override { return session_.liveBytes(); }
   std::int64_t peakBytes() const override { return session_.peakBytes(); }
 
@@ -38,6 +45,7 @@ class LiveEngine : public Engine {
     options.seed = request.seed;
     options.rules = rules_;
     options.gradInputs = request.gradInputs;
+    options.partition = request.partition;
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source != InputSource::drawn) return openModel(request.path, options, progress);
     // Inputs are drawn where the archive holds none, so its own are taken out before the analysis.
@@ -48,6 +56,13 @@ class LiveEngine : public Engine {
 
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
     return std::make_unique<SessionRunner>(std::move(analysis));
+  }
+
+  RunRecord record(const Analysis& analysis, const Progress& progress) override { return recordRun(analysis, {}, progress); }
+
+  WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
+                const Progress& progress) override {
+    return retrograd::whatIf(analysis, partition, measures, progress);
   }
 
  private:

@@ -9,7 +9,12 @@ class NoEngine : public Engine {
   std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress&) override {
     throw Error(ErrorCode::badUse, "this build has no LibTorch and opens no models", request.path);
   }
-  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) override { throw Error(ErrorCode::badUse, "this build has no LibTorch"); }
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) override { refuse(); }
+  RunRecord record(const Analysis&, const Progress&) override { refuse(); }
+  WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) override { refuse(); }
+
+ private:
+  [[noreturn]] static void refuse() { throw Error(ErrorCode::badUse, "this build has no LibTorch"); }
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "views/session/op_key.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace retrograd::views {
@@ -71,6 +72,73 @@ std::vector<BoundSymbolId> findKeys(const Analysis& analysis, const std::vector<
     const auto ops = candidates(analysis, operation, key);
     found.push_back(key.ordinal >= 0 && static_cast<std::size_t>(key.ordinal) < ops.size() ? ops[static_cast<std::size_t>(key.ordinal)]
                                                                                            : BoundSymbolId());
+  }
+  return found;
+}
+
+ValueKey keyOf(const Analysis& analysis, ValueId value) {
+  const auto& document = *analysis.document;
+  ValueKey key;
+  const auto maker = document.value(value).producer;
+  if (!maker) {
+    key.input = document.displayName(value);
+    return key;
+  }
+  key.maker = keyOf(analysis, maker);
+  const auto outputs = document.outputs(maker);
+  key.output = static_cast<std::size_t>(std::find(outputs.begin(), outputs.end(), value) - outputs.begin());
+  return key;
+}
+
+std::vector<ValueId> findKeys(const Analysis& analysis, const std::vector<ValueKey>& keys) {
+  const auto& document = *analysis.document;
+  std::vector<OpKey> makers;
+  for (const auto& key : keys) makers.push_back(key.maker);
+  const auto ops = findKeys(analysis, makers);
+  std::vector<ValueId> found;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    ValueId value;
+    if (!keys[i].input.empty()) {
+      for (const auto* trace : {&analysis.joint, &analysis.computation().trace})
+        for (auto input : trace->inputs)
+          if (!value && input && document.displayName(input) == keys[i].input) value = input;
+    } else if (ops[i] && keys[i].output < document.outputs(ops[i]).size()) {
+      value = document.outputs(ops[i])[keys[i].output];
+    }
+    found.push_back(value);
+  }
+  return found;
+}
+
+std::vector<BreakpointKey> keysOf(const Analysis& analysis, const std::vector<Breakpoint>& breakpoints) {
+  std::vector<BreakpointKey> keys;
+  for (const auto& breakpoint : breakpoints) {
+    BreakpointKey key;
+    key.breakpoint = breakpoint;
+    if (breakpoint.where == Breakpoint::Where::op) key.op = keyOf(analysis, breakpoint.op);
+    if (breakpoint.where == Breakpoint::Where::value) key.value = keyOf(analysis, breakpoint.value);
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+std::vector<Breakpoint> findKeys(const Analysis& analysis, const std::vector<BreakpointKey>& keys) {
+  std::vector<OpKey> opKeys;
+  std::vector<ValueKey> valueKeys;
+  for (const auto& key : keys) {
+    opKeys.push_back(key.op);
+    valueKeys.push_back(key.value);
+  }
+  const auto ops = findKeys(analysis, opKeys);
+  const auto values = findKeys(analysis, valueKeys);
+  std::vector<Breakpoint> found;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    auto breakpoint = keys[i].breakpoint;
+    breakpoint.op = breakpoint.where == Breakpoint::Where::op ? ops[i] : BoundSymbolId();
+    breakpoint.value = breakpoint.where == Breakpoint::Where::value ? values[i] : ValueId();
+    if (breakpoint.where == Breakpoint::Where::op && !breakpoint.op) continue;
+    if (breakpoint.where == Breakpoint::Where::value && !breakpoint.value) continue;
+    found.push_back(std::move(breakpoint));
   }
   return found;
 }

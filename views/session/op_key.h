@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/debug/analysis.h"
+#include "core/debug/breakpoint.h"
 
 namespace retrograd::views {
 
@@ -21,5 +22,25 @@ struct OpKey {
 OpKey keyOf(const Analysis& analysis, BoundSymbolId op);
 /// The ops the keys name, in their order; an invalid id for one that is no longer there.
 std::vector<BoundSymbolId> findKeys(const Analysis& analysis, const std::vector<OpKey>& keys);
+
+/// Names a value in the same way: by the op that makes it and the number of its output, or an input by its name.
+struct ValueKey {
+  OpKey maker;
+  std::size_t output = 0;
+  std::string input;  ///< name of an input; empty for what an op makes
+};
+ValueKey keyOf(const Analysis& analysis, ValueId value);
+/// The values the keys name, in their order; an invalid id for one that is no longer there.
+std::vector<ValueId> findKeys(const Analysis& analysis, const std::vector<ValueKey>& keys);
+
+/// A breakpoint with what its place is called; kinds of ops and modules are names already.
+struct BreakpointKey {
+  Breakpoint breakpoint;
+  OpKey op;
+  ValueKey value;
+};
+std::vector<BreakpointKey> keysOf(const Analysis& analysis, const std::vector<Breakpoint>& breakpoints);
+/// The breakpoints as they stand in this analysis; those whose place is gone are left out.
+std::vector<Breakpoint> findKeys(const Analysis& analysis, const std::vector<BreakpointKey>& keys);
 
 }  // namespace retrograd::views

@@ -44,6 +44,18 @@ std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op) {
   return rows;
 }
 
+ValueRow reportValue(const Runner* runner, const Document& document, ValueId value) {
+  ValueRow row;
+  row.value = value;
+  if (!runner) {
+    row.state.reason = "the document cannot be run";
+    return row;
+  }
+  row.state = runner->state(value);
+  if (row.state.present && !row.state.number && document.isTensor(value)) row.statistics = runner->statistics(value);
+  return row;
+}
+
 ValueReport reportValues(const Runner& runner, const Document& document, BoundSymbolId op, ValueId detail, const Progress& progress) {
   constexpr int bins = 64;
   ValueReport report;

@@ -33,6 +33,8 @@ struct ValueReport {
 
 /// Rows of the op's operands and outputs without touching data; the labels come from the op's schema.
 std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op);
+/// State and statistics of one value, without a label. On the worker; `runner` may be null.
+ValueRow reportValue(const Runner* runner, const Document& document, ValueId value);
 /// Asks the runner for states and statistics of the op's values and for the elements of `detail`. On the worker.
 ValueReport reportValues(const Runner& runner, const Document& document, BoundSymbolId op, ValueId detail, const Progress& progress);
 

@@ -1,0 +1,67 @@
+#pragma once
+#include <QWidget>
+#include <memory>
+#include <optional>
+
+#include "core/debug/memory_timeline.h"
+#include "views/theme.h"
+
+namespace retrograd::views {
+
+/// Live bytes by use over forward and backward, stacked; the border, the peak and where execution stands are marked. A position is an op of
+/// the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a tenth, Home, End and P (the peak) jump.
+class MemoryView : public QWidget {
+  Q_OBJECT
+
+ public:
+  MemoryView(Theme* theme, QWidget* parent = nullptr);
+
+  /// Null shows nothing. `forwardSize` is the border.
+  void set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize);
+  /// How many ops have run; 0 marks nothing.
+  void setExecution(std::size_t position);
+  /// The position that is selected, if the selected op runs at all.
+  void setCurrent(std::optional<std::size_t> position);
+  std::optional<std::size_t> current() const { return current_; }
+  /// The position under a point of the widget, and back.
+  std::optional<std::size_t> positionAt(const QPointF& point) const;
+  int xOf(std::size_t position) const;
+  /// The colour of a use, as in the legend.
+  static QColor colorOf(const Colors& colors, MemoryUse use);
+
+  QSize sizeHint() const override { return {400, 160}; }
+
+ Q_SIGNALS:
+  /// The user chose a position: by click or key.
+  void picked(std::size_t position);
+  /// Enter or a double click: wants to go there.
+  void activated(std::size_t position);
+  /// The mouse stands over a position, or no longer over any.
+  void hovered(std::optional<std::size_t> position);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
+
+ private:
+  bool empty() const { return !timeline_ || timeline_->liveBytes.empty(); }
+  std::size_t count() const { return timeline_->liveBytes.size(); }
+  QRect plot() const;
+  void pick(std::size_t position);
+  void paintStack(QPainter& painter, const QRect& area) const;
+  void paintMarks(QPainter& painter, const QRect& area) const;
+  void paintLabel(QPainter& painter, int x, int y, const QString& text, const QColor& color) const;
+
+  Theme* theme_;
+  std::shared_ptr<const MemoryTimeline> timeline_;
+  std::size_t forwardSize_ = 0, execution_ = 0;
+  std::optional<std::size_t> current_, hover_;
+};
+
+}  // namespace retrograd::views

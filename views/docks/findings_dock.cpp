@@ -1,0 +1,71 @@
+#include "views/docks/findings_dock.h"
+
+#include <QAction>
+#include <QHeaderView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "views/docks/dock_tree.h"
+
+namespace retrograd::views {
+
+FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, QWidget* parent)
+    : QWidget(parent), context_(context), model_(new NanModel(this)), tree_(new QTreeView(this)), summary_(new QLabel(this)) {
+  tree_->setObjectName(QStringLiteral("findings"));
+  tree_->setModel(model_);
+  prepareTree(*tree_, tr("Findings: the way to the root of a NaN or Inf"), false);
+  tree_->setWordWrap(true);
+  tree_->setIndentation(14);
+  tree_->header()->setStretchLastSection(true);
+  tree_->header()->resizeSection(0, 170);
+  summary_->setObjectName(QStringLiteral("findings-summary"));
+  summary_->setTextFormat(Qt::PlainText);
+  summary_->setMinimumWidth(1);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(6, 4, 6, 4);
+  for (auto* action : {walk, check}) {
+    auto* button = new QToolButton(this);
+    button->setDefaultAction(action);
+    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    button->setFocusPolicy(Qt::StrongFocus);
+    row->addWidget(button);
+  }
+  row->addWidget(summary_, 1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(row);
+  layout->addWidget(tree_, 1);
+  connect(context_.controller, &DocumentController::documentChanged, this, &FindingsDock::clear);
+  connect(tree_, &QTreeView::activated, this, [this](const QModelIndex& index) {
+    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
+  });
+  connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+    const int value = index.data(valueRole).toInt();
+    if (const auto op = opOf(index)) context_.selection->select(op, value >= 0 ? ValueId(value) : ValueId());
+  });
+  clear();
+}
+
+void FindingsDock::clear() {
+  model_->show(nullptr, {});
+  summary_->setText(tr("No run was looked through yet"));
+}
+
+void FindingsDock::walk(ValueId value) {
+  summary_->setText(tr("Recording a run..."));
+  const auto question = [this, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    const auto way = std::make_shared<NanWalk>(walkNan(bench, value, progress));
+    return [this, way] { show(*way); };
+  };
+  context_.controller->ask(this, QStringLiteral("walk"), tr("Recording a run"), question,
+                           [this](const QString& message) { summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message); });
+}
+
+void FindingsDock::show(const NanWalk& walk) {
+  model_->show(context_.controller->document(), walk);
+  tree_->expandToDepth(0);
+  summary_->setText(walk.path.empty() ? tr("Every value of the run is finite") : tr("NaN or Inf: the root is below"));
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,160 @@
+#include "views/docks/memory_dock.h"
+
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QVBoxLayout>
+
+#include "views/models/format.h"
+#include "views/models/line_text.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString memoryTag = QStringLiteral("memory");
+
+QString labelOf(MemoryUse use) {
+  switch (use) {
+    case MemoryUse::saved:
+      return QObject::tr("saved");
+    case MemoryUse::result:
+      return QObject::tr("results");
+    case MemoryUse::gradient:
+      return QObject::tr("gradients");
+    case MemoryUse::forward:
+      return QObject::tr("forward temporaries");
+    case MemoryUse::backward:
+      return QObject::tr("backward temporaries");
+  }
+  return {};
+}
+
+QString tipOf(MemoryUse use) {
+  switch (use) {
+    case MemoryUse::saved:
+      return QObject::tr("Activations kept for the backward");
+    case MemoryUse::result:
+      return QObject::tr("Outputs of the computation that nothing saves");
+    case MemoryUse::gradient:
+      return QObject::tr("Gradients of parameters and inputs");
+    case MemoryUse::forward:
+      return QObject::tr("Values of the forward that it lets go itself");
+    case MemoryUse::backward:
+      return QObject::tr("Values of the backward that it lets go itself, recomputed ones included");
+  }
+  return {};
+}
+
+}  // namespace
+
+MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : QWidget(parent), context_(context), view_(new MemoryView(context.theme, this)) {
+  caption_ = new QLabel(this);
+  caption_->setObjectName(QStringLiteral("memory-caption"));
+  caption_->setTextFormat(Qt::PlainText);
+  caption_->setMinimumWidth(1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(6, 4, 6, 4);
+  layout->setSpacing(3);
+  layout->addWidget(caption_);
+  layout->addWidget(view_, 1);
+  layout->addWidget(makeLegend());
+  connect(context_.controller, &DocumentController::documentChanged, this, &MemoryDock::documentChanged);
+  connect(context_.selection, &Selection::changed, this, &MemoryDock::selectionChanged);
+  connect(context_.execution, &ExecutionState::changed, this, [this] { view_->setExecution(context_.execution->now().position); });
+  connect(context_.theme, &Theme::changed, this, &MemoryDock::recolor);
+  connect(view_, &MemoryView::picked, this, [this](std::size_t position) { context_.selection->select(opAt(position)); });
+  connect(view_, &MemoryView::activated, this, [this](std::size_t position) { Q_EMIT jumpRequested(opAt(position)); });
+  connect(view_, &MemoryView::hovered, this, [this](std::optional<std::size_t> position) { describeAt(position ? position : view_->current()); });
+  recolor();
+}
+
+QWidget* MemoryDock::makeLegend() {
+  auto* legend = new QWidget(this);
+  auto* layout = new QHBoxLayout(legend);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(5);
+  for (std::size_t i = 0; i < memoryUseCount; ++i) {
+    const auto use = static_cast<MemoryUse>(i);
+    swatches_[i] = new QLabel(legend);
+    figures_[i] = new QLabel(labelOf(use), legend);
+    figures_[i]->setTextFormat(Qt::PlainText);
+    figures_[i]->setMinimumWidth(1);
+    for (auto* label : {swatches_[i], figures_[i]}) label->setToolTip(tipOf(use));
+    layout->addWidget(swatches_[i]);
+    layout->addWidget(figures_[i]);
+    layout->addSpacing(8);
+  }
+  layout->addStretch(1);
+  return legend;
+}
+
+void MemoryDock::recolor() {
+  for (std::size_t i = 0; i < memoryUseCount; ++i) {
+    QPixmap swatch(11, 11);
+    swatch.fill(MemoryView::colorOf(context_.theme->colors(), static_cast<MemoryUse>(i)));
+    swatches_[i]->setPixmap(swatch);
+  }
+}
+
+BoundSymbolId MemoryDock::opAt(std::size_t position) const { return document_ ? document_->program.opAt(position) : BoundSymbolId(); }
+
+void MemoryDock::documentChanged() {
+  timeline_.reset();
+  document_.reset();
+  view_->set(nullptr, 0);
+  describeAt({});
+  if (isVisible()) request();
+}
+
+void MemoryDock::request() {
+  const auto& document = context_.controller->document();
+  if (!document || !document->analysis->derived() || document_ == document) return;
+  const auto question = [this, document](const Bench& bench, const Progress&) -> Worker::Deliver {
+    auto timeline = std::make_shared<const MemoryTimeline>(memoryTimeline(*bench.document.analysis));
+    return [this, document, timeline] {
+      document_ = document;
+      timeline_ = timeline;
+      view_->set(timeline, document->program.forwardSize());
+      view_->setExecution(context_.execution->now().position);
+      selectionChanged();
+    };
+  };
+  context_.controller->ask(this, memoryTag, {}, question);
+}
+
+void MemoryDock::selectionChanged() {
+  if (!document_ || !isVisible()) return;
+  view_->setCurrent(context_.selection->op() ? document_->program.positionOf(context_.selection->op()) : std::nullopt);
+  describeAt(view_->current());
+}
+
+void MemoryDock::describeAt(std::optional<std::size_t> position) {
+  if (!timeline_ || timeline_->liveBytes.empty()) {
+    caption_->clear();
+    for (std::size_t i = 0; i < memoryUseCount; ++i) figures_[i]->setText(labelOf(static_cast<MemoryUse>(i)));
+    return;
+  }
+  const auto at = std::min(position.value_or(timeline_->peakPosition), timeline_->liveBytes.size() - 1);
+  const auto op = opAt(at);
+  const auto line = op ? lineOf(*document_->analysis->document, op, nullptr, true, false).text : QString();
+  const auto what = position ? tr("%1 live after %2") : tr("Peak: %1 live after %2");
+  caption_->setText(what.arg(bytesText(timeline_->total(at)), line));
+  const auto always = tr("Beside them, all the time: parameters %1, inputs %2")
+                          .arg(bytesText(timeline_->parameterBytes), bytesText(timeline_->inputBytes));
+  caption_->setToolTip(caption_->text() + QLatin1Char('\n') + always);
+  for (std::size_t i = 0; i < memoryUseCount; ++i)
+    figures_[i]->setText(QStringLiteral("%1 %2").arg(labelOf(static_cast<MemoryUse>(i)), bytesText(timeline_->liveBytes[at][i])));
+  view_->setToolTip(caption_->text());
+}
+
+void MemoryDock::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  request();
+  selectionChanged();
+}
+
+void MemoryDock::hideEvent(QHideEvent* event) {
+  context_.controller->cancelQuestion(memoryTag);
+  QWidget::hideEvent(event);
+}
+
+}  // namespace retrograd::views

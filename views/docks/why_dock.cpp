@@ -1,0 +1,189 @@
+#include "views/docks/why_dock.h"
+
+#include <QHeaderView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "views/docks/dock_tree.h"
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString whyTag = QStringLiteral("why");
+const QString whatIfTag = QStringLiteral("what if");
+
+/// "saved  7.5 KiB → 6.9 KiB  (−640 B)".
+QString changeText(const QString& label, std::int64_t before, std::int64_t after) {
+  const auto difference = after - before;
+  const auto sign = difference < 0 ? QStringLiteral("\u2212") : QStringLiteral("+");
+  const auto change = difference == 0 ? QObject::tr("unchanged") : sign + bytesText(std::abs(difference));
+  return QStringLiteral("%1: %2 \u2192 %3  (%4)").arg(label, bytesText(before), bytesText(after), change);
+}
+
+QString timeText(double seconds) {
+  const double size = std::abs(seconds);
+  if (size >= 1) return QObject::tr("%1 s").arg(seconds, 0, 'g', 3);
+  if (size >= 1e-3) return QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'g', 3);
+  return QObject::tr("%1 \u00b5s").arg(seconds * 1e6, 0, 'g', 3);
+}
+
+}  // namespace
+
+WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget* parent)
+    : QWidget(parent), context_(context), model_(new WhyModel(this)), tree_(new QTreeView(this)) {
+  tree_->setObjectName(QStringLiteral("why"));
+  tree_->setModel(model_);
+  prepareTree(*tree_, tr("Why the chosen value is saved or has no gradient"), false);
+  tree_->setWordWrap(true);
+  tree_->setIndentation(14);
+  tree_->header()->setStretchLastSection(true);
+  tree_->header()->resizeSection(0, 130);
+  makeVerdict();
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(tree_, 1);
+  layout->addWidget(verdictFrame_);
+  layout->addWidget(makeButtons(recompute, save));
+  soon_.setSingleShot(true);
+  soon_.setInterval(30);
+  connect(&soon_, &QTimer::timeout, this, &WhyDock::request);
+  connect(context_.selection, &Selection::changed, this, &WhyDock::ask);
+  connect(context_.controller, &DocumentController::documentAboutToChange, this, &WhyDock::dropVerdict);
+  connect(tree_, &QTreeView::activated, this, [this](const QModelIndex& index) {
+    const auto op = opOf(index);
+    if (op && op != context_.selection->op()) Q_EMIT jumpRequested(op);
+  });
+}
+
+QWidget* WhyDock::makeButtons(QAction* recompute, QAction* save) {
+  auto* row = new QWidget(this);
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(6, 4, 6, 4);
+  for (auto* action : {recompute, save}) {
+    auto* button = new QToolButton(row);
+    button->setDefaultAction(action);
+    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    button->setFocusPolicy(Qt::StrongFocus);
+    layout->addWidget(button);
+  }
+  layout->addStretch(1);
+  return row;
+}
+
+void WhyDock::makeVerdict() {
+  verdictFrame_ = new QFrame(this);
+  verdictFrame_->setFrameShape(QFrame::StyledPanel);
+  verdict_ = new QLabel(verdictFrame_);
+  verdict_->setObjectName(QStringLiteral("what-if"));
+  verdict_->setAccessibleName(tr("What the other choice would change"));
+  verdict_->setTextFormat(Qt::PlainText);
+  verdict_->setWordWrap(true);
+  verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  adopt_ = new QPushButton(tr("&Adopt"), verdictFrame_);
+  adopt_->setObjectName(QStringLiteral("what-if-adopt"));
+  adopt_->setToolTip(tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run starts anew"));
+  auto* drop = new QPushButton(tr("&Discard"), verdictFrame_);
+  drop->setToolTip(tr("Leaves everything as it is"));
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(adopt_);
+  buttons->addWidget(drop);
+  buttons->addStretch(1);
+  auto* layout = new QVBoxLayout(verdictFrame_);
+  layout->setContentsMargins(8, 6, 8, 6);
+  layout->addWidget(verdict_);
+  layout->addLayout(buttons);
+  verdictFrame_->hide();
+  connect(drop, &QPushButton::clicked, this, &WhyDock::dropVerdict);
+  connect(adopt_, &QPushButton::clicked, this, [this] {
+    if (const auto candidate = candidate_) context_.controller->adopt(candidate, candidate->partition);
+    dropVerdict();
+  });
+}
+
+void WhyDock::ask() {
+  if (isVisible()) soon_.start();
+}
+
+void WhyDock::request() {
+  const auto& document = context_.controller->document();
+  const auto& selection = *context_.selection;
+  const bool live = document && selection.analysis() == document->analysis;
+  if (!live || !selection.op()) return model_->show(nullptr, {});
+  const auto question = [this, op = selection.op(), value = selection.value()](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    auto report = std::make_shared<WhyReport>(reportWhy(bench.document, op, value, progress));
+    return [this, report] { show(*report); };
+  };
+  context_.controller->ask(this, whyTag, {}, question);
+}
+
+void WhyDock::show(const WhyReport& report) {
+  if (report.op != context_.selection->op()) return;
+  model_->show(context_.controller->document(), report);
+  tree_->expandToDepth(1);
+}
+
+void WhyDock::recompute() {
+  const auto& document = context_.controller->document();
+  if (!document) return;
+  const auto value = savedValueOf(*document, context_.selection->op(), context_.selection->value());
+  if (!value) return;
+  const auto name = QString::fromStdString(document->analysis->document->displayName(value));
+  tryPartition(tr("If %1 is recomputed").arg(name), [value](const Analysis& analysis) { return recomputing(analysis, value); });
+}
+
+void WhyDock::save() {
+  const auto& document = context_.controller->document();
+  if (!document) return;
+  const auto op = context_.selection->op();
+  const auto& tables = *document->analysis->document;
+  const auto outputs = tables.outputs(op);
+  const auto name = outputs.empty() || !outputs[0] ? tr("it") : QString::fromStdString(tables.displayName(outputs[0]));
+  tryPartition(tr("If %1 is saved").arg(name), [op](const Analysis& analysis) { return saving(analysis, op); });
+}
+
+void WhyDock::tryPartition(const QString& title, std::function<PartitionOptions(const Analysis&)> wish) {
+  dropVerdict();
+  const auto question = [this, title, wish = std::move(wish)](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    const auto& analysis = *bench.document.analysis;
+    const auto measures = bench.runner ? bench.runner->measures() : std::vector<OpMeasure>();
+    const auto answer = std::make_shared<WhatIf>(bench.engine.whatIf(analysis, wish(analysis), measures, progress));
+    return [this, title, answer] { showVerdict(title, *answer); };
+  };
+  context_.controller->ask(this, whatIfTag, title, question, [this](const QString& message) {
+    if (!message.isEmpty()) Q_EMIT failed(message);
+  });
+}
+
+void WhyDock::showVerdict(const QString& title, const WhatIf& answer) {
+  candidate_ = answer.analysis;
+  QStringList lines{title};
+  lines << changeText(tr("saved"), answer.before.savedBytes, answer.after.savedBytes);
+  lines << changeText(tr("peak"), answer.before.peakBytes, answer.after.peakBytes);
+  lines << tr("ops run again: %1 \u2192 %2").arg(answer.before.recomputedOps).arg(answer.after.recomputedOps);
+  lines << (answer.measured ? tr("time: %1%2, measured in this run") : tr("time: %1%2, estimated from bytes moved"))
+               .arg(answer.extraSeconds < 0 ? QString() : QStringLiteral("+"), timeText(answer.extraSeconds));
+  verdict_->setText(lines.join(QLatin1Char('\n')));
+  verdictFrame_->show();
+  adopt_->setFocus();
+}
+
+void WhyDock::dropVerdict() {
+  candidate_.reset();
+  const bool hadFocus = verdictFrame_->isAncestorOf(focusWidget());
+  verdictFrame_->hide();
+  if (hadFocus) tree_->setFocus();
+}
+
+void WhyDock::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  ask();
+}
+
+void WhyDock::hideEvent(QHideEvent* event) {
+  context_.controller->cancelQuestion(whyTag);
+  QWidget::hideEvent(event);
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,92 @@
+#include "views/models/nan_model.h"
+
+#include "views/models/format.h"
+#include "views/models/line_text.h"
+#include "views/session/selection.h"
+
+namespace retrograd::views {
+namespace {
+
+QString countsText(const TensorStatistics& statistics) {
+  QStringList parts;
+  if (statistics.nan) parts << QObject::tr("%1 NaN").arg(statistics.nan);
+  if (statistics.inf) parts << QObject::tr("%1 Inf").arg(statistics.inf);
+  return QObject::tr("%1 of %2").arg(parts.join(QStringLiteral(", "))).arg(statistics.elements);
+}
+
+class Filler {
+ public:
+  Filler(const Document& document, const NanWalk& walk, TreeModel::Node* root) : document_(document), walk_(walk), root_(root) {}
+
+  void run() {
+    rootSection();
+    auto* way = root_->add(QObject::tr("Way"), QObject::tr("from %1 back to the root, in %2 steps").arg(nameOf(walk_.path.front().value)).arg(walk_.path.size()));
+    for (const auto& step : walk_.path) {
+      const bool isRoot = &step == &walk_.path.back();
+      auto* node = way->add((isRoot ? QObject::tr("\u25c6 root: %1") : QStringLiteral("%1")).arg(nameOf(step.value)), countsText(step.statistics));
+      node->value = step.value;
+      node->op = step.op;
+      node->text += QStringLiteral("   ") + (step.op ? lineOf(document_, step.op, nullptr, true, false).text : QObject::tr("comes in so"));
+      if (step.op == walk_.nanFrom && step.op) node->text += QObject::tr("   (NaN first here)");
+    }
+  }
+
+ private:
+  QString nameOf(ValueId value) const { return QString::fromStdString(document_.displayName(value)); }
+
+  TreeModel::Node* addOp(TreeModel::Node* parent, const QString& label, BoundSymbolId op) const {
+    auto* node = parent->add(label, lineOf(document_, op, nullptr, true, false).text);
+    node->op = op;
+    return node;
+  }
+
+  void rootSection() {
+    const auto& last = walk_.path.back();
+    auto* section = root_->add(QObject::tr("\u25c6 Root"), QString());
+    section->value = last.value;
+    section->op = walk_.root;
+    if (!walk_.root) {
+      section->text = QObject::tr("%1 itself is bad: it comes in so (%2)").arg(nameOf(last.value), countsText(last.statistics));
+      return;
+    }
+    section->text = lineOf(document_, walk_.root, nullptr, true, false).text;
+    const auto module = document_.text(document_.boundSymbol(walk_.root).module);
+    if (!module.empty()) section->add(QObject::tr("module"), toQt(module));
+    if (!walk_.explanation.empty()) section->add(QObject::tr("because"), QString::fromStdString(walk_.explanation));
+    for (auto value : walk_.operands) {
+      if (!value) continue;
+      auto* node = section->add(QObject::tr("finite operand"), nameOf(value));
+      node->value = value;
+      node->op = document_.value(value).producer;
+    }
+    if (walk_.forward && walk_.forward != walk_.root)
+      addOp(section, isBackwardRole(document_.boundSymbol(walk_.root).origin.role) ? QObject::tr("of the forward") : QObject::tr("operation"), walk_.forward);
+    if (walk_.nanFrom && walk_.nanFrom != walk_.root) addOp(section, QObject::tr("NaN first at"), walk_.nanFrom);
+  }
+
+  const Document& document_;
+  const NanWalk& walk_;
+  TreeModel::Node* root_;
+};
+
+}  // namespace
+
+void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const NanWalk& walk) {
+  auto root = std::make_unique<Node>();
+  if (document && !walk.path.empty()) Filler(*document->analysis->document, walk, root.get()).run();
+  replace(std::move(root));
+}
+
+NanWalk walkNan(const Bench& bench, ValueId value, const Progress& progress) {
+  const auto& analysis = *bench.document.analysis;
+  const auto record = bench.engine.record(analysis, progress);
+  if (!value) {
+    const auto& outputs = analysis.joint.outputs;
+    for (std::size_t i = outputs.size(); i-- > 0 && !value;)
+      if (outputs[i] && record.of(outputs[i]).bad()) value = outputs[i];
+  }
+  if (!value) value = firstBadValue(analysis, record);
+  return value ? walkToRoot(analysis, record, value) : NanWalk();
+}
+
+}  // namespace retrograd::views

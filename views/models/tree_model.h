@@ -1,0 +1,52 @@
+#pragma once
+#include <QAbstractItemModel>
+#include <memory>
+#include <vector>
+
+#include "core/base/ids.h"
+
+namespace retrograd::views {
+
+/// Roles of the item models here, besides Qt's.
+enum ItemRole {
+  opRole = Qt::UserRole + 1,  ///< int: BoundSymbolId a row stands for or leads to; -1 none
+  valueRole,                  ///< int: ValueId
+};
+
+/// A tree of sections with two columns: what, and how it is. A row may lead to an op or stand for a value.
+class TreeModel : public QAbstractItemModel {
+  Q_OBJECT
+
+ public:
+  struct Node {
+    QString label, text, tip;
+    BoundSymbolId op;
+    ValueId value;
+    Node* parent = nullptr;
+    int row = 0;
+    std::vector<std::unique_ptr<Node>> children;
+
+    Node* add(const QString& childLabel, const QString& childText = {});
+  };
+
+  explicit TreeModel(QObject* parent = nullptr);
+  ~TreeModel() override;
+
+  QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
+  QModelIndex parent(const QModelIndex& child) const override;
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ protected:
+  /// Shows what is below `root` in place of what is there.
+  void replace(std::unique_ptr<Node> root);
+
+ private:
+  const Node* nodeOf(const QModelIndex& index) const;
+
+  std::unique_ptr<Node> root_;
+};
+
+}  // namespace retrograd::views

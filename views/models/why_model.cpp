@@ -1,0 +1,125 @@
+#include "views/models/why_model.h"
+
+#include "views/models/format.h"
+#include "views/models/line_text.h"
+
+namespace retrograd::views {
+
+/// Writes what is known of one value: a section with the answers below it.
+class WhyModel::Filler {
+ public:
+  Filler(const OpenDocument& open, const WhyValue& answer, Node* root)
+      : open_(open), document_(*open.analysis->document), answer_(answer), root_(root) {}
+
+  void run() {
+    savedSection();
+    if (answer_.saved.saved && answer_.saved.maker) recomputeSection();
+    if (answer_.asksGradient) gradientSection();
+  }
+
+ private:
+  QString nameOf(ValueId value) const { return QString::fromStdString(document_.displayName(value)); }
+
+  Node* addOp(Node* parent, const QString& label, BoundSymbolId op) const {
+    auto* node = parent->add(label, lineOf(document_, op, nullptr, true, false).text);
+    node->op = op;
+    node->tip = tr("Double click leads there");
+    return node;
+  }
+
+  Node* addValue(Node* parent, const QString& label, ValueId value) const {
+    auto* node = parent->add(label, nameOf(value));
+    node->value = value;
+    node->op = document_.value(value).producer;
+    return node;
+  }
+
+  QString placeText(std::size_t position) const {
+    const auto forward = open_.program.forwardSize();
+    return position < forward ? tr("forward %1").arg(position) : tr("backward %1").arg(position - forward);
+  }
+
+  void savedSection() {
+    const auto& why = answer_.saved;
+    auto* section = section_ = root_->add(nameOf(why.value), savedText());
+    section->value = why.value;
+    section->op = why.maker;
+    if (answer_.computedAgain) addOp(section, tr("recomputed by"), answer_.recomputedBy);
+    if (why.maker) addOp(section, tr("made by"), why.maker);
+    for (const auto& reader : why.readers) {
+      auto* node = addOp(section, reader.argument.empty() ? tr("read by") : tr("read as %1").arg(QString::fromStdString(reader.argument)), reader.op);
+      if (reader.origin) addOp(node, tr("derivative of"), reader.origin);
+    }
+    if (why.saved && why.maker) {
+      section->add(tr("lives"), tr("from %1 to %2, over %n ops", nullptr, static_cast<int>(why.lastRead - why.from))
+                                    .arg(placeText(why.from), placeText(why.lastRead)));
+      section->add(tr("bytes"), why.storageBytes == why.bytes ? bytesText(why.bytes)
+                                                              : tr("%1, in a storage of %2").arg(bytesText(why.bytes), bytesText(why.storageBytes)));
+    }
+    for (auto other : why.sharing) addValue(section, tr("same storage"), other);
+  }
+
+  QString savedText() const {
+    const auto& why = answer_.saved;
+    if (why.saved && !why.maker) return tr("read in the backward; there anyway, costs nothing");
+    if (why.saved) return tr("saved for the backward: %1").arg(bytesText(why.storageBytes));
+    if (answer_.computedAgain) return tr("not saved: computed anew in the backward");
+    if (why.maker) return tr("not saved: the backward does not read it");
+    return tr("not a value that the forward could save");
+  }
+
+  void recomputeSection() {
+    const auto& plan = answer_.saved.recompute;
+    if (!plan.impossible.empty()) {
+      section_->add(tr("instead"), tr("it cannot be recomputed: %1").arg(QString::fromStdString(plan.impossible)));
+      return;
+    }
+    auto* section = section_->add(tr("instead"), tr("recompute it: %n op(s) run again", nullptr, static_cast<int>(plan.ops.size())));
+    section->add(tr("cost"), tr("some %1 moved").arg(bytesText(plan.cost)));
+    if (plan.extraSaved > 0) section->add(tr("saved for it"), tr("%1 that are not saved now").arg(bytesText(plan.extraSaved)));
+    if (plan.draws) section->add(tr("random"), tr("a draw is replayed with the same numbers"));
+    for (auto op : plan.ops) addOp(section, tr("runs again"), op);
+    for (auto value : plan.from) addValue(section, tr("starts from"), value);
+  }
+
+  void gradientSection() {
+    const auto& why = answer_.gradient;
+    auto* section = section_->add(tr("gradient"), QString());
+    if (why.gradient) {
+      section->text = nameOf(why.gradient);
+      section->value = why.gradient;
+    } else {
+      section->text = answer_.gradientOp ? tr("it has one") : noGradientText();
+    }
+    section->op = answer_.gradientOp;
+    if (answer_.gradientOp) addOp(section, tr("made by"), answer_.gradientOp);
+    for (const auto& stop : why.stops) {
+      auto* node = section->add(toQt(name(stop.kind)), QString::fromStdString(describe(document_, stop)));
+      node->op = stop.op;
+      if (stop.op) addOp(node, tr("stops at"), stop.op);
+      for (auto op : stop.path)
+        if (op != stop.op) addOp(node, tr("by way of"), op);
+    }
+  }
+
+  QString noGradientText() const {
+    const auto ways = static_cast<int>(answer_.gradient.stops.size());
+    if (ways == 0) return tr("none is computed");
+    return ways == 1 ? tr("none: the only way ends below") : tr("none: all %1 ways end below").arg(ways);
+  }
+
+  const OpenDocument& open_;
+  const Document& document_;
+  const WhyValue& answer_;
+  Node* root_;
+  Node* section_ = nullptr;  ///< of the value; the others stand below it
+};
+
+void WhyModel::show(std::shared_ptr<const OpenDocument> document, const WhyReport& report) {
+  auto root = std::make_unique<Node>();
+  if (document)
+    for (const auto& value : report.values) Filler(*document, value, root.get()).run();
+  replace(std::move(root));
+}
+
+}  // namespace retrograd::views

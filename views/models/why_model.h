@@ -1,0 +1,21 @@
+#pragma once
+#include "views/models/tree_model.h"
+#include "views/session/why_report.h"
+
+namespace retrograd::views {
+
+/// Why values are saved and why they have no gradient, with links to the ops that are the reason.
+class WhyModel : public TreeModel {
+  Q_OBJECT
+
+ public:
+  using TreeModel::TreeModel;
+
+  /// A null document shows nothing.
+  void show(std::shared_ptr<const OpenDocument> document, const WhyReport& report);
+
+ private:
+  class Filler;
+};
+
+}  // namespace retrograd::views

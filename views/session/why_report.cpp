@@ -1,0 +1,168 @@
+#include "views/session/why_report.h"
+
+#include <algorithm>
+
+#include "views/session/selection.h"
+
+namespace retrograd::views {
+namespace {
+
+/// The number of the op's operand `hole` among its tensors, as Origin::operand counts.
+int tensorNumber(const Document& document, BoundSymbolId op, std::size_t hole) {
+  const auto operands = document.operands(op);
+  return static_cast<int>(
+      std::count_if(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(hole), [&](ValueId v) { return v && document.isTensor(v); }));
+}
+
+/// An op that brings a gradient to the value from one of its readers in the computation; the last that runs.
+BoundSymbolId gradientFromReaders(const Analysis& analysis, ValueId value) {
+  const auto& document = *analysis.document;
+  BoundSymbolId last;
+  for (auto reader : analysis.computation().trace.ops) {
+    const auto operands = document.operands(reader);
+    for (std::size_t hole = 0; hole < operands.size(); ++hole) {
+      if (operands[hole] != value) continue;
+      for (auto derived : analysis.links.derived(reader)) {
+        const auto& origin = document.boundSymbol(derived).origin;
+        if (origin.role == Role::gradient && origin.operand == tensorNumber(document, reader, hole)) last = derived;
+      }
+    }
+  }
+  return last;
+}
+
+/// The computation's value that a value of the traces stands for; itself for an input; invalid for what lies inside an operation.
+ValueId computationValue(const Analysis& analysis, ValueId value) {
+  const auto& document = *analysis.document;
+  const auto& trace = analysis.computation().trace;
+  if (std::find(trace.inputs.begin(), trace.inputs.end(), value) != trace.inputs.end()) return value;
+  const auto maker = document.value(value).producer;
+  if (!maker) return {};
+  if (document.boundSymbol(maker).origin.role == Role::none) return value;
+  return {};
+}
+
+void answerGradient(const Analysis& analysis, ValueId value, WhyValue& answer) {
+  const auto asked = computationValue(analysis, value);
+  if (!asked) return;
+  answer.asksGradient = true;
+  answer.gradientOp = gradientFromReaders(analysis, asked);
+  const bool isInput = !analysis.document->value(asked).producer;
+  if (!isInput && answer.gradientOp) return;
+  answer.gradient = whyNoGradient(analysis, asked);
+  const auto gradient = answer.gradient.gradient;
+  if (!gradient) return;
+  for (auto op : analysis.backward.ops) {
+    const auto outputs = analysis.document->outputs(op);
+    if (std::find(outputs.begin(), outputs.end(), gradient) != outputs.end()) answer.gradientOp = op;
+  }
+}
+
+WhyValue answerFor(const OpenDocument& document, ValueId value) {
+  const auto& analysis = *document.analysis;
+  WhyValue answer;
+  answer.saved = whySaved(analysis, value);
+  if (!answer.saved.saved && answer.saved.maker) answer.recomputedBy = recomputationOf(analysis, answer.saved.maker);
+  answer.computedAgain = answer.recomputedBy.valid();
+  answerGradient(analysis, value, answer);
+  return answer;
+}
+
+std::vector<ValueId> savedValues(const OpenDocument& document, BoundSymbolId op) {
+  const auto& tables = *document.analysis->document;
+  const bool backward = isBackwardRole(tables.boundSymbol(op).origin.role);
+  std::vector<ValueId> found;
+  for (auto value : backward ? tables.operands(op) : tables.outputs(op))
+    if (document.saved.contains(value) && std::find(found.begin(), found.end(), value) == found.end()) found.push_back(value);
+  return found;
+}
+
+/// The op as PartitionOptions::recompute names it: "#" and its node name, or its id where it has none.
+std::string wordFor(const Document& document, BoundSymbolId operation) {
+  std::string word("#");
+  const auto name = document.text(document.boundSymbol(operation).name);
+  return name.empty() ? word += std::to_string(operation.index) : word += name;
+}
+
+bool isBelow(std::string_view path, std::string_view module) {
+  return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
+}
+
+}  // namespace
+
+WhyReport reportWhy(const OpenDocument& document, BoundSymbolId op, ValueId value, const Progress& progress) {
+  WhyReport report;
+  report.op = op;
+  std::vector<ValueId> values;
+  if (value) values.push_back(value);
+  for (auto other : savedValues(document, op))
+    if (other != value) values.push_back(other);
+  const auto& tables = *document.analysis->document;
+  if (values.empty())
+    for (auto output : tables.outputs(op))
+      if (output) values.push_back(output);
+  for (auto asked : values) {
+    progress.check();
+    report.values.push_back(answerFor(document, asked));
+  }
+  return report;
+}
+
+ValueId savedValueOf(const OpenDocument& document, BoundSymbolId op, ValueId value) {
+  if (document.saved.contains(value)) return value;
+  if (!op) return {};
+  const auto values = savedValues(document, op);
+  return values.empty() ? ValueId() : values.front();
+}
+
+BoundSymbolId recomputationOf(const Analysis& analysis, BoundSymbolId op) {
+  const auto& document = *analysis.document;
+  if (!op) return {};
+  if (document.boundSymbol(op).recomputed) return op;
+  const auto operation = OriginLinks::origin(document, op);
+  if (!operation) return {};
+  for (auto derived : analysis.links.derived(operation)) {
+    const auto& other = document.boundSymbol(derived);
+    if (other.recomputed && (op == operation || other.symbol == document.boundSymbol(op).symbol)) return derived;
+  }
+  return {};
+}
+
+PartitionOptions recomputing(const Analysis& analysis, ValueId value) {
+  const auto& document = *analysis.document;
+  const auto name = document.displayName(value);
+  const auto why = whySaved(analysis, value);
+  if (!why.saved) throw Error(ErrorCode::badUse, "it is not saved", name);
+  if (!why.maker) throw Error(ErrorCode::badUse, "it is an input or parameter and there anyway: saving it costs nothing", name);
+  if (!why.recompute.impossible.empty()) throw Error(ErrorCode::badUse, "it cannot be recomputed: " + why.recompute.impossible, name);
+  auto partition = analysis.partition;
+  for (auto op : why.recompute.ops) {
+    const auto operation = OriginLinks::origin(document, op);
+    if (!operation) continue;
+    const auto word = wordFor(document, operation);
+    if (std::find(partition.recompute.begin(), partition.recompute.end(), word) == partition.recompute.end()) partition.recompute.push_back(word);
+  }
+  return partition;
+}
+
+PartitionOptions saving(const Analysis& analysis, BoundSymbolId op) {
+  const auto& document = *analysis.document;
+  const auto operation = OriginLinks::origin(document, op);
+  auto partition = analysis.partition;
+  const auto path = document.text(document.boundSymbol(operation ? operation : op).module);
+  const auto asksForIt = [&](const std::string& word) {
+    if (word.starts_with('#'))
+      return operation && (word == wordFor(document, operation) || word.substr(1) == std::to_string(operation.index));
+    return word == "all" || isBelow(path, word);
+  };
+  if (std::erase_if(partition.recompute, asksForIt) > 0) return partition;
+  if (partition.kind == PartitionOptions::minCut || partition.budget) {
+    partition.kind = PartitionOptions::defaultKind;
+    partition.budget.reset();
+    return partition;
+  }
+  partition.regions = false;
+  return partition;
+}
+
+}  // namespace retrograd::views

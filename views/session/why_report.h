@@ -1,0 +1,37 @@
+#pragma once
+#include "core/debug/why.h"
+#include "views/session/document_controller.h"
+
+namespace retrograd::views {
+
+/// What can be told of one value: why it is saved, and how a gradient reaches it or why none does.
+struct WhyValue {
+  WhySaved saved;
+  bool computedAgain = false;    ///< the backward computes it anew
+  BoundSymbolId recomputedBy;    ///< the op that does
+  bool asksGradient = false;     ///< a gradient could be expected: `gradient` is answered
+  WhyNoGradient gradient;
+  BoundSymbolId gradientOp;      ///< where it has one: the op that makes (the last part of) it
+};
+
+/// The answers about a chosen value, then about the other values of the op that the forward saves.
+struct WhyReport {
+  BoundSymbolId op;
+  std::vector<WhyValue> values;
+};
+
+/// Pure, but walks the traces: on the worker. `value` may be invalid.
+WhyReport reportWhy(const OpenDocument& document, BoundSymbolId op, ValueId value, const Progress& progress);
+
+/// The saved value that a wish to recompute is about: the chosen one, else the first of the op that is saved; invalid where there is none.
+ValueId savedValueOf(const OpenDocument& document, BoundSymbolId op, ValueId value);
+/// The backward op that computes the op anew, or the op itself where it is one; invalid where nothing does.
+BoundSymbolId recomputationOf(const Analysis& analysis, BoundSymbolId op);
+
+/// The partition of the analysis with this saved value recomputed by the plan. Throws Error(badUse) where it cannot be.
+PartitionOptions recomputing(const Analysis& analysis, ValueId value);
+/// The partition under which the results of this op are saved again: what asked for their recomputation is taken out, be it the op, a
+/// module, all, the file's regions or a minimum cut.
+PartitionOptions saving(const Analysis& analysis, BoundSymbolId op);
+
+}  // namespace retrograd::views
