@@ -255,7 +255,7 @@ QString MainWindow::hitText() const {
   const auto& now = execution_.now();
   if (!now.hit || !controller_->document()) return tr("Stopped at a breakpoint");
   const auto words = QString::fromStdString(describe(*controller_->document()->analysis, *now.hit));
-  return looksAtOutputs(*now.hit) ? tr("Stopped: the op before meets the breakpoint '%1'").arg(words) : tr("Stopped at the breakpoint '%1'").arg(words);
+  return (looksAtOutputs(*now.hit) ? tr("Stopped: the op before meets the breakpoint '%1'") : tr("Stopped at the breakpoint '%1'")).arg(words);
 }
 
 void MainWindow::jumpTo(BoundSymbolId op) {

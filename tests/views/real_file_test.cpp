@@ -1,7 +1,12 @@
 #include <QFile>
+#include <QPushButton>
 #include <QTest>
+#include <QTreeView>
+#include <limits>
 
 #include "tests/views/window_fixture.h"
+#include "views/docks/findings_dock.h"
+#include "views/docks/why_dock.h"
 
 namespace retrograd::views {
 
@@ -13,6 +18,8 @@ class RealFileTest : public QObject {
   void clickOnBackwardOpSelectsItsForwardOrigin();
   void stepsOverTheBorderAndBack();
   void valuesOfTheSelectedOpShow();
+  void recomputingIsAdoptedAndRuns();
+  void walkFindsAFilledNan();
   void textFileIsRefusedWithoutLosingTheDocument();
   void aSessionOpensAsItWasSaved();
 };
@@ -90,6 +97,61 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
   std::int64_t counted = 0;
   for (auto count : detail.histogram) counted += count;
   QCOMPARE(counted, detail.statistics.elements - detail.statistics.nan - detail.statistics.inf);
+}
+
+void RealFileTest::recomputingIsAdoptedAndRuns() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  const auto before = f.controller().document();
+  WhySaved chosen;
+  for (std::size_t i = 0; i < before->analysis->backward.savedCount; ++i) {
+    const auto why = whySaved(*before->analysis, before->analysis->backward.inputs[i]);
+    if (why.maker && why.recompute.impossible.empty() && why.recompute.extraSaved < why.storageBytes) chosen = why;
+  }
+  QVERIFY(chosen.maker);
+  f.selection().select(chosen.maker, chosen.value);
+  f.window().actions().recompute->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return !f.window().why().verdict().isEmpty(); }, 30000));
+  QVERIFY2(f.window().why().verdict().contains(QStringLiteral("measured")), qPrintable(f.window().why().verdict()));
+  QTest::mouseClick(f.window().findChild<QPushButton*>(QStringLiteral("what-if-adopt")), Qt::LeftButton);
+  QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before && !f.controller().opening(); }, 30000));
+  QVERIFY(f.controller().document()->saved.bytes < before->saved.bytes);
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().reason, StopReason::end);
+  // Back again: what is recomputed now can be saved.
+  BoundSymbolId again;
+  for (auto op : f.analysis().backward.ops)
+    if (f.analysis().document->boundSymbol(op).recomputed) again = op;
+  QVERIFY(again);
+  f.selection().select(again);
+  QVERIFY(f.window().actions().save->isEnabled());
+  f.window().actions().save->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return !f.window().why().verdict().isEmpty(); }, 30000));
+}
+
+void RealFileTest::walkFindsAFilledNan() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  f.window().actions().checkRun->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().findings().summary().contains(QStringLiteral("finite")); }, 30000));
+  const auto op = f.analysis().forward.ops[1];
+  f.click(TraceKind::forward, op);
+  f.press(Qt::Key_F11);
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  const auto value = f.analysis().document->outputs(op)[0];
+  f.controller().fillValue(value, std::numeric_limits<double>::quiet_NaN());
+  f.selection().select(op, value);
+  QVERIFY(QTest::qWaitFor([&] { return f.window().actions().walkToRoot->isEnabled(); }, 30000));
+  f.window().actions().walkToRoot->trigger();
+  auto* model = f.window().findChild<QTreeView*>(QStringLiteral("findings"))->model();
+  QVERIFY(QTest::qWaitFor([&] { return model->rowCount() == 2; }, 30000));
+  QCOMPARE(model->index(0, 0).data(opRole).toInt(), op.index);
 }
 
 void RealFileTest::textFileIsRefusedWithoutLosingTheDocument() {

@@ -273,7 +273,8 @@ TensorData FakeRunner::contents(ValueId value) const {
   data.meta = analysis_->document->meta(analysis_->document->value(value).meta);
   auto numbers = std::make_shared<std::vector<float>>(static_cast<std::size_t>(data.meta.elements()));
   for (std::size_t i = 0; i < numbers->size(); ++i)
-    (*numbers)[i] = filled_.contains(value) ? static_cast<float>(filled_.at(value)) : std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(value.index)) * 0.37F) * 1.7F;
+    (*numbers)[i] = filled_.contains(value) ? static_cast<float>(filled_.at(value))
+                                            : std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(value.index)) * 0.37F) * 1.7F;
   data.data = reinterpret_cast<const std::byte*>(numbers->data());
   data.bytes = numbers->size() * sizeof(float);
   data.owner = numbers;
@@ -331,7 +332,7 @@ std::unique_ptr<Runner> FakeEngine::run(std::shared_ptr<const Analysis> analysis
   return runner;
 }
 
-RunRecord FakeEngine::record(const Analysis& analysis, const Progress& progress) {
+RunRecord FakeEngine::record(const Analysis& analysis, const std::map<ValueId, double>&, const Progress& progress) {
   RunRecord record;
   record.values.resize(analysis.document->valueCount());
   for (auto& value : record.values) value = {true, {}};

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include "views/session/engine.h"
@@ -30,6 +31,7 @@ class FakeRunner : public Runner {
   TensorData contents(ValueId value) const override;
   std::vector<std::int64_t> histogram(ValueId value, int bins) const override;
   void fill(ValueId value, double number) override { filled_[value] = number; }
+  std::map<ValueId, double> fills() const override { return filled_; }
   std::vector<OpMeasure> measures() const override { return {}; }
   std::int64_t liveBytes() const override { return static_cast<std::int64_t>(position_) * 400; }
   std::int64_t peakBytes() const override { return 9000; }
@@ -60,7 +62,7 @@ class FakeEngine : public Engine {
   std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override;
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override;
   /// Values that ops from `badAt` on make are bad, in every element.
-  RunRecord record(const Analysis& analysis, const Progress& progress) override;
+  RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills, const Progress& progress) override;
   /// The same analysis under the other partition; each name in `recompute` saves 320 bytes.
   WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
                 const Progress& progress) override;

@@ -59,7 +59,9 @@ void FindingsDock::walk(ValueId value) {
     return [this, way] { show(*way); };
   };
   context_.controller->ask(this, QStringLiteral("walk"), tr("Recording a run"), question,
-                           [this](const QString& message) { summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message); });
+                           [this](const QString& message) {
+                             summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
+                           });
 }
 
 void FindingsDock::show(const NanWalk& walk) {

@@ -20,7 +20,7 @@ class Filler {
 
   void run() {
     rootSection();
-    auto* way = root_->add(QObject::tr("Way"), QObject::tr("from %1 back to the root, in %2 steps").arg(nameOf(walk_.path.front().value)).arg(walk_.path.size()));
+    auto* way = root_->add(QObject::tr("Way"), QObject::tr("from %1 back to the root").arg(nameOf(walk_.path.front().value)));
     for (const auto& step : walk_.path) {
       const bool isRoot = &step == &walk_.path.back();
       auto* node = way->add((isRoot ? QObject::tr("\u25c6 root: %1") : QStringLiteral("%1")).arg(nameOf(step.value)), countsText(step.statistics));
@@ -59,8 +59,9 @@ class Filler {
       node->value = value;
       node->op = document_.value(value).producer;
     }
+    const bool inBackward = isBackwardRole(document_.boundSymbol(walk_.root).origin.role);
     if (walk_.forward && walk_.forward != walk_.root)
-      addOp(section, isBackwardRole(document_.boundSymbol(walk_.root).origin.role) ? QObject::tr("of the forward") : QObject::tr("operation"), walk_.forward);
+      addOp(section, inBackward ? QObject::tr("of the forward") : QObject::tr("operation"), walk_.forward);
     if (walk_.nanFrom && walk_.nanFrom != walk_.root) addOp(section, QObject::tr("NaN first at"), walk_.nanFrom);
   }
 
@@ -79,7 +80,7 @@ void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const N
 
 NanWalk walkNan(const Bench& bench, ValueId value, const Progress& progress) {
   const auto& analysis = *bench.document.analysis;
-  const auto record = bench.engine.record(analysis, progress);
+  const auto record = bench.engine.record(analysis, bench.runner ? bench.runner->fills() : std::map<ValueId, double>(), progress);
   if (!value) {
     const auto& outputs = analysis.joint.outputs;
     for (std::size_t i = outputs.size(); i-- > 0 && !value;)

@@ -13,7 +13,7 @@ class WhyModel::Filler {
 
   void run() {
     savedSection();
-    if (answer_.saved.saved && answer_.saved.maker) recomputeSection();
+    if (answer_.saved.saved && answer_.saved.maker && answer_.saved.storageBytes > 0) recomputeSection();
     if (answer_.asksGradient) gradientSection();
   }
 
@@ -62,6 +62,7 @@ class WhyModel::Filler {
   QString savedText() const {
     const auto& why = answer_.saved;
     if (why.saved && !why.maker) return tr("read in the backward; there anyway, costs nothing");
+    if (why.saved && why.storageBytes == 0) return tr("saved as a view of an input or parameter, costs nothing");
     if (why.saved) return tr("saved for the backward: %1").arg(bytesText(why.storageBytes));
     if (answer_.computedAgain) return tr("not saved: computed anew in the backward");
     if (why.maker) return tr("not saved: the backward does not read it");

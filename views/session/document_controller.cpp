@@ -402,7 +402,8 @@ void DocumentController::ask(QObject* asker, const QString& tag, const QString& 
 void DocumentController::cancelQuestion(const QString& tag) { worker_->cancel(this, tag); }
 
 bool DocumentController::asking() const {
-  return std::any_of(questions_.begin(), questions_.end(), [&](const QString& tag) { return worker_->busy(const_cast<DocumentController*>(this), tag); });
+  auto* owner = const_cast<DocumentController*>(this);  // a name in the queue, not followed
+  return std::any_of(questions_.begin(), questions_.end(), [&](const QString& tag) { return worker_->busy(owner, tag); });
 }
 
 }  // namespace retrograd::views

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,8 @@ class Runner {
   virtual std::vector<std::int64_t> histogram(ValueId, int bins) const = 0;
   /// As setContents(), with the same number in every element.
   virtual void fill(ValueId, double number) = 0;
+  /// What was filled on the way to the present position.
+  virtual std::map<ValueId, double> fills() const = 0;
   virtual std::vector<OpMeasure> measures() const = 0;
   virtual std::int64_t liveBytes() const = 0;
   virtual std::int64_t peakBytes() const = 0;
@@ -56,8 +59,8 @@ class Engine {
   virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) = 0;
   /// Throws Error where the analysis cannot be run.
   virtual std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) = 0;
-  /// As recordRun(): a run of its own, beside the Runner's.
-  virtual RunRecord record(const Analysis&, const Progress&) = 0;
+  /// As recordRun(): a run of its own, beside the Runner's, with these values filled as soon as they are there.
+  virtual RunRecord record(const Analysis&, const std::map<ValueId, double>& fills, const Progress&) = 0;
   /// As the function of this name.
   virtual WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) = 0;
 };

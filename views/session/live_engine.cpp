@@ -13,11 +13,26 @@ class SessionRunner : public Runner {
   explicit SessionRunner(std::shared_ptr<const Analysis> analysis) : session_(std::move(analysis)) {}
   std::size_t position() const override { return session_.position(); }
   StopReason step() override { return session_.step(); }
-  StopReason stepBack() override { return session_.stepBack(); }
-  StopReason runTo(std::size_t position, const Progress& progress) override { return session_.runTo(position, progress); }
+  StopReason stepBack() override {
+    const auto reason = session_.stepBack();
+    forgetFills();
+    return reason;
+  }
+  StopReason runTo(std::size_t position, const Progress& progress) override {
+    const auto reason = session_.runTo(position, progress);
+    forgetFills();
+    return reason;
+  }
   StopReason continueForward(const Progress& progress) override { return session_.continueForward(progress); }
-  StopReason continueBackward(const Progress& progress) override { return session_.continueBackward(progress); }
-  void restart() override { session_.restart(); }
+  StopReason continueBackward(const Progress& progress) override {
+    const auto reason = session_.continueBackward(progress);
+    forgetFills();
+    return reason;
+  }
+  void restart() override {
+    session_.restart();
+    fills_.clear();
+  }
   void setBreakpoints(std::vector<Breakpoint> breakpoints) override { session_.setBreakpoints(std::move(breakpoints)); }
   std::optional<std::size_t> hitBreakpoint() const override { return session_.hitBreakpoint(); }
   std::vector<std::int64_t> breakpointHits() const override { return session_.breakpointHits(); }
@@ -28,13 +43,25 @@ class SessionRunner : public Runner {
   std::vector<std::int64_t> histogram(ValueId value, int bins) const override { return session_.histogram(value, bins); }
   void fill(ValueId value, double number) override {
     session_.setContents(value, filledWith(session_.contents(value).meta, number));
+    fills_[value] = {session_.position(), number};
+  }
+  std::map<ValueId, double> fills() const override {
+    std::map<ValueId, double> numbers;
+    for (const auto& [value, fill] : fills_) numbers[value] = fill.second;
+    return numbers;
   }
   std::vector<OpMeasure> measures() const override { return session_.measures(); }
   std::int64_t liveBytes() const override { return session_.liveBytes(); }
   std::int64_t peakBytes() const override { return session_.peakBytes(); }
 
  private:
+  /// A step back over the place of a fill takes it back.
+  void forgetFills() {
+    std::erase_if(fills_, [&](const auto& fill) { return fill.second.first > session_.position(); });
+  }
+
   Session session_;
+  std::map<ValueId, std::pair<std::size_t, double>> fills_;  ///< with the position at which it was filled
 };
 
 class LiveEngine : public Engine {
@@ -59,7 +86,12 @@ class LiveEngine : public Engine {
     return std::make_unique<SessionRunner>(std::move(analysis));
   }
 
-  RunRecord record(const Analysis& analysis, const Progress& progress) override { return recordRun(analysis, {}, progress); }
+  RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills, const Progress& progress) override {
+    RecordOptions options;
+    for (const auto& [value, number] : fills)
+      options.replaced[value] = filledWith(analysis.document->meta(analysis.document->value(value).meta), number);
+    return recordRun(analysis, options, progress);
+  }
 
   WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
                 const Progress& progress) override {

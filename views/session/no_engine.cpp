@@ -10,7 +10,7 @@ class NoEngine : public Engine {
     throw Error(ErrorCode::badUse, "this build has no LibTorch and opens no models", request.path);
   }
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) override { refuse(); }
-  RunRecord record(const Analysis&, const Progress&) override { refuse(); }
+  RunRecord record(const Analysis&, const std::map<ValueId, double>&, const Progress&) override { refuse(); }
   WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) override { refuse(); }
 
  private:

@@ -38,8 +38,10 @@ ValueId computationValue(const Analysis& analysis, ValueId value) {
   if (std::find(trace.inputs.begin(), trace.inputs.end(), value) != trace.inputs.end()) return value;
   const auto maker = document.value(value).producer;
   if (!maker) return {};
-  if (document.boundSymbol(maker).origin.role == Role::none) return value;
-  return {};
+  // An operation's results are the same values in computation and forward; what it makes on the way to them is the forward's own.
+  const auto operation = OriginLinks::origin(document, maker);
+  const auto results = operation ? document.outputs(operation) : document.outputs(maker);
+  return std::find(results.begin(), results.end(), value) != results.end() ? value : ValueId();
 }
 
 void answerGradient(const Analysis& analysis, ValueId value, WhyValue& answer) {
@@ -133,7 +135,7 @@ PartitionOptions recomputing(const Analysis& analysis, ValueId value) {
   const auto name = document.displayName(value);
   const auto why = whySaved(analysis, value);
   if (!why.saved) throw Error(ErrorCode::badUse, "it is not saved", name);
-  if (!why.maker) throw Error(ErrorCode::badUse, "it is an input or parameter and there anyway: saving it costs nothing", name);
+  if (!why.maker || why.storageBytes == 0) throw Error(ErrorCode::badUse, "it is an input or parameter, or a view of one, and there anyway: saving it costs nothing", name);
   if (!why.recompute.impossible.empty()) throw Error(ErrorCode::badUse, "it cannot be recomputed: " + why.recompute.impossible, name);
   auto partition = analysis.partition;
   for (auto op : why.recompute.ops) {

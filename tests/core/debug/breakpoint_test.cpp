@@ -47,6 +47,9 @@ TEST(Breakpoint, StopsAfterTheOpThatMeetsACondition) {
   ASSERT_EQ(session.continueForward(), StopReason::breakpoint);  // views of weights count too: their statistics are looked at
   EXPECT_EQ(session.hitBreakpoint(), 1u);
   EXPECT_EQ(session.position(), 3u);
+  EXPECT_EQ(session.breakpointHits(), (std::vector<std::int64_t>{0, 3}));  // the two that were let pass are among them
+  session.restart();
+  EXPECT_EQ(session.breakpointHits(), (std::vector<std::int64_t>{0, 0}));
 }
 
 TEST(Breakpoint, OnlyTheOpThatMakesItStopsAtNan) {
