@@ -37,7 +37,10 @@ void printRow(const Document& document, const RunDifference& row, const char* ma
 std::shared_ptr<const Analysis> openB(const CompareArguments& arguments, const Analysis& a, const Progress& progress) {
   const auto& path = arguments.b.empty() ? arguments.a : arguments.b;
   requireFile(path);
-  auto file = readModel(path, arguments.input.forReading(), progress);
+  auto reading = arguments.input.forReading();  // a file that is traced is so on the first one's inputs
+  reading.inputs = a.inputs;
+  reading.seed = arguments.seedB.value_or(a.seed);
+  auto file = readModel(path, reading, progress);
   auto options = arguments.input.forFile(file);
   options.inDouble = arguments.doubleB;
   options.seed = arguments.seedB.value_or(a.seed);

@@ -26,9 +26,18 @@ that was set before the run in its metadata (`seed`):
 
     retrograd check model.pt2 --reference ref.safetensors
 
-Files that are no export archive can't be opened: a state dict (.pt, .pth) holds weights but no graph, a TorchScript archive, an
-ONNX file and an AOTInductor package hold no graph that PyTorch's autograd knows. Export the model as above. Archives of PyTorch
-2.1 to 2.7 have an older layout: load and save them again with a newer one:
+TorchScript files (torch.jit.save) open as well: they are run once, on inputs that the file does not hold, to be traced. A traced
+module keeps the shapes it was traced with; for a scripted one say the shapes, or give the inputs in a safetensors file:
+
+    retrograd trace model.pt --shape x=2x3 --shape ids=2x8:int64 --value scale=0.5
+    retrograd trace model.pt --inputs inputs.safetensors
+
+Inputs in lists, tuples and dicts have names such as xs.0 and batch.ids. The window looks for model.inputs.safetensors beside model.pt.
+Ops that reach files, processes or the network are refused, and so are classes of C++ (quantized modules) and __setstate__.
+
+Other files can't be opened: a state dict (.pt, .pth) holds weights but no graph, an ONNX file and an AOTInductor package hold no
+graph that PyTorch's autograd knows. Export the model as above. Archives of PyTorch 2.1 to 2.7 have an older layout: load and save
+them again with a newer one:
 
     torch.export.save(torch.export.load("old.pt2"), "new.pt2")
 )";
