@@ -68,10 +68,10 @@ std::string typeText(const TensorMeta& meta) {
 }
 
 /// "s77=4" for a size, "s77 > 5 is True" for a condition on sizes, else "number".
-std::string numberComment(const Document& document, ValueId value) {
-  const auto text = document.sizeExpression(value);
+std::string CommentWriter::numberText(ValueId value) const {
+  const auto text = document_.sizeExpression(value);
   const auto expression = SizeExpression::parse(text);
-  const auto hint = expression ? expression->evaluate(document.sizeHints()) : std::nullopt;
+  const auto hint = expression ? expression->evaluate(document_.sizeHints()) : std::nullopt;
   if (!hint) return "number";
   return expression->isCondition() ? fmt::format("{} is {}", text, *hint ? "True" : "False") : fmt::format("{}={}", text, *hint);
 }
