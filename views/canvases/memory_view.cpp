@@ -112,8 +112,10 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
     const int border = area.left() + static_cast<int>(static_cast<double>(forwardSize_) * area.width() / static_cast<double>(count()));
     line(border, colors.text, Qt::DashLine, 1);
     painter.setPen(colors.comment);
-    painter.drawText(QRect(area.left(), area.bottom() + 3, border - area.left() - 6, fontMetrics().height()), Qt::AlignRight, tr("forward"));
-    painter.drawText(QRect(border + 6, area.bottom() + 3, area.right() - border - 6, fontMetrics().height()), Qt::AlignLeft, tr("backward"));
+    // At the outer ends, where the execution mark seldom stands.
+    const QRect labels(area.left(), area.bottom() + 3, area.width(), fontMetrics().height());
+    painter.drawText(labels, Qt::AlignLeft, tr("forward"));
+    painter.drawText(labels, Qt::AlignRight, tr("backward"));
   }
   // The execution mark points up from below, the peak's down from above: told apart by place and shape, not by colour.
   if (execution_ > 0 && execution_ <= count()) {

@@ -1,6 +1,6 @@
 #include "views/docks/memory_dock.h"
 
-#include <QHBoxLayout>
+#include <QGridLayout>
 #include <QPainter>
 #include <QVBoxLayout>
 
@@ -69,9 +69,11 @@ MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : QWidget(parent), 
 
 QWidget* MemoryDock::makeLegend() {
   auto* legend = new QWidget(this);
-  auto* layout = new QHBoxLayout(legend);
+  auto* layout = new QGridLayout(legend);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(5);
+  layout->setHorizontalSpacing(5);
+  layout->setVerticalSpacing(1);
+  constexpr int perRow = 3;  // two rows: the figures stay whole in half a window
   for (std::size_t i = 0; i < memoryUseCount; ++i) {
     const auto use = static_cast<MemoryUse>(i);
     swatches_[i] = new QLabel(legend);
@@ -79,11 +81,11 @@ QWidget* MemoryDock::makeLegend() {
     figures_[i]->setTextFormat(Qt::PlainText);
     figures_[i]->setMinimumWidth(1);
     for (auto* label : {swatches_[i], figures_[i]}) label->setToolTip(tipOf(use));
-    layout->addWidget(swatches_[i]);
-    layout->addWidget(figures_[i]);
-    layout->addSpacing(8);
+    const int row = static_cast<int>(i) / perRow, column = static_cast<int>(i) % perRow * 2;
+    layout->addWidget(swatches_[i], row, column);
+    layout->addWidget(figures_[i], row, column + 1);
   }
-  layout->addStretch(1);
+  for (int column = 0; column < perRow; ++column) layout->setColumnStretch(2 * column + 1, 1);
   return legend;
 }
 

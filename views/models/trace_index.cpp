@@ -232,7 +232,8 @@ SavedValues savedValues(const Analysis& analysis) {
     result.saved[static_cast<std::size_t>(value.index)] = true;
     ++result.count;
     const auto storage = document.value(value).storage;
-    if (storage && storages.insert(storage).second) result.bytes += document.storage(storage).bytes;
+    // Inputs, parameters and views of them are there anyway.
+    if (storage && !document.storage(storage).external && storages.insert(storage).second) result.bytes += document.storage(storage).bytes;
   }
   return result;
 }

@@ -58,7 +58,7 @@ std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> ana
 /// Values that the forward saves for the backward, by ValueId, and who asks for them.
 struct SavedValues {
   std::vector<bool> saved;
-  std::int64_t bytes = 0;  ///< of distinct storages
+  std::int64_t bytes = 0;  ///< of distinct storages that are no input's or parameter's
   std::size_t count = 0;
 
   bool contains(ValueId value) const {
