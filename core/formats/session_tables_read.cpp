@@ -247,7 +247,8 @@ void readSizes(const Json& json, Document& document) {
 
 std::shared_ptr<Document> readDocument(const Archive& archive, const std::string& folder, const SymbolLookup& lookup, const Progress& progress) {
   auto document = DocumentReader(archive, folder, lookup, progress).run();
-  readRecord(archive, folder + "document/sizes.json", [&](const Json& json) { readSizes(json, *document); });
+  if (archive.has(folder + "document/sizes.json"))  // files without dynamic shapes, written before there were any, lack it
+    readRecord(archive, folder + "document/sizes.json", [&](const Json& json) { readSizes(json, *document); });
   return document;
 }
 

@@ -134,8 +134,8 @@ class DynamicShapes(Case):
         self.assertEqual(document["sizes"], [{"symbol": "s48", "hint": 6, "min": 2, "max": 512}])
         literals = json.dumps([op["args"] for op in document["traces"]["backward"]["ops"]])
         self.assertIn('{"symbol": "s48", "hint": 6}', literals)
-        cotangent = document["values"][str(document["traces"]["backward"]["ops"][-1]["outputs"][0])]
-        self.assertTrue("symbols" in cotangent or len(cotangent["shape"]) < 2)
+        made = [document["values"][str(output)] for op in document["traces"]["backward"]["ops"] for output in op["outputs"]]
+        self.assertTrue(any("symbols" in value for value in made))
 
     def test_text_is_python_and_names_the_range(self):
         for archive in sorted(DYNAMIC.glob("*/*.pt2")):

@@ -353,6 +353,8 @@ void DebuggerTest::hiddenDocksAskNothing() {
   for (const auto* name : {"dock-why", "dock-memory", "dock-watches", "dock-values"})
     f.window().findChild<QDockWidget*>(QLatin1String(name))->close();
   QVERIFY(f.open(QStringLiteral("synthetic3")));
+  QVERIFY(f.settle());
+  QTest::qWait(300);  // what was asked before they were hidden
   QStringList tags;
   QObject::connect(&f.controller().worker(), &Worker::started, &f.window(), [&](QObject*, const QString& tag) { tags << tag; });
   f.click(TraceKind::forward, f.analysis().forward.ops[2]);

@@ -218,7 +218,7 @@ TEST(Printer, symbolicSizesAreWrittenAsTheirExpressions) {
   EXPECT_EQ(printTrace(b.document, b.trace), R"(import torch
 
 def computation(x, n, large):
-    # x: "cpu f32[2*s0=8, 3]"
+    # x: "cpu f32[2*s0=8, 3]", no grad
     # n: "s0 + 1=5"
     # large: "s0 > 5 is False"
     # s0: 4, symbolic size in [2, 512]
