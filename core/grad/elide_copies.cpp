@@ -10,7 +10,7 @@ namespace {
 
 class CopyElision {
  public:
-  CopyElision(Document& document, const Trace& joint) : document_(document), joint_(joint), lastRead_(document.storageCount(), -1) {
+  CopyElision(Document& document, const Trace& joint) : document_(document), joint_(joint), lastRead_(document.storageCount(), -1), lastReadOf_(document.valueCount(), -1) {
     for (std::size_t i = 0; i < document.storageCount(); ++i) movedTo_.emplace_back(static_cast<std::int64_t>(i));
     for (std::size_t i = 0; i < joint.ops.size(); ++i)
       for (auto operand : document.operands(joint.ops[i])) read(operand, static_cast<std::int64_t>(i));
@@ -39,6 +39,7 @@ class CopyElision {
 
  private:
   void read(ValueId value, std::int64_t position) {
+    if (value) lastReadOf_[static_cast<std::size_t>(value.index)] = position;
     if (const auto storage = storageOf(value)) lastRead_[static_cast<std::size_t>(storage.index)] = position;
   }
 
@@ -58,6 +59,8 @@ class CopyElision {
     const auto storage = storageOf(source);
     const auto written = writtenOperands(document_, writer);
     if (written.size() != 1 || written[0] != copy || !storage) return false;
+    // Where the writer does not return what it writes (rrelu_with_noise's noise), later ops read the clone by its own name.
+    if (lastReadOf_[static_cast<std::size_t>(copy.index)] > static_cast<std::int64_t>(i) + 1) return false;
     for (auto operand : document_.operands(writer))
       if (storageOf(operand) == storage) return false;
     const auto& memory = document_.storage(storage);
@@ -91,6 +94,7 @@ class CopyElision {
   Document& document_;
   const Trace& joint_;
   std::vector<std::int64_t> lastRead_;      // by storage: position of the last op that reads it
+  std::vector<std::int64_t> lastReadOf_;    // by value: the same
   std::size_t removedFromForward_ = 0;
   std::vector<StorageId> movedTo_;          // by storage: where its content lies now
 };

@@ -174,7 +174,10 @@ ValueId JointBuilder::invertView(BoundSymbolId origin, BoundSymbolId view, int o
     if (!complex) return call(origin, op, pattern, {base, content});
     const auto real = [&](ValueId tensor) { return apply("aten.view_as_real.default", apply("aten.resolve_conj.default", tensor)); };
     const auto realBase = real(base);
-    return apply("aten.view_as_complex.default", call(origin, op, pattern, {realBase, real(content)}));
+    auto pairs = real(content);
+    if (op == "aten.diagonal_scatter.default")  // a diagonal is the last dimension, also behind that of the pairs
+      pairs = call(origin, "aten.transpose.int", {{self, Argument::ofInt(-2), Argument::ofInt(-1)}, {}, 1, {}}, {pairs});
+    return apply("aten.view_as_complex.default", call(origin, op, pattern, {realBase, pairs}));
   };
   const auto slice = [&](std::int64_t dim, std::int64_t begin, std::int64_t length) {
     return scatter("aten.slice_scatter.default", {Argument::ofInt(dim), Argument::ofInt(begin), Argument::ofInt(begin + length), Argument::ofInt(1)}, {0});
@@ -184,11 +187,11 @@ ValueId JointBuilder::invertView(BoundSymbolId origin, BoundSymbolId view, int o
   if (name == "aten.slice.Tensor") return scatter("aten.slice_scatter.default", rest, {0});
   if (name == "aten.diagonal.default") return scatter("aten.diagonal_scatter.default", rest, {1, 2});
   if (name == "aten.unbind.int") return scatter("aten.select_scatter.default", {rest.at(0), Argument::ofInt(outputIndex)}, {0});
-  if (name == "aten.split.Tensor") {
+  if (name == "aten.split.Tensor" || name == "aten.unsafe_split.Tensor") {
     const auto dim = wrap(rest.at(1).integer), step = rest.at(0).integer, begin = step * outputIndex;
     return slice(dim, begin, std::min(step, meta.sizes.at(static_cast<std::size_t>(dim)) - begin));
   }
-  if (name == "aten.split_with_sizes.default") {
+  if (name == "aten.split_with_sizes.default" || name == "aten.unsafe_split_with_sizes.default") {
     std::int64_t begin = 0;
     for (int k = 0; k < outputIndex; ++k) begin += rest.at(0).items.at(static_cast<std::size_t>(k)).integer;
     return slice(wrap(rest.at(1).integer), begin, rest.at(0).items.at(static_cast<std::size_t>(outputIndex)).integer);

@@ -97,6 +97,18 @@ TEST(HigherOrder, FormulasAreThoseThatCanBeDifferentiated) {
   expectSameGradients(runSplit(*a), runEagerTwice(*a), 1e-4);
 }
 
+// rrelu_with_noise writes its noise and does not return it; what reads the noise later, reads what was written.
+TEST(HigherOrder, WhatAnOpWritesWithoutReturningItIsReadByLaterOnes) {
+  ModelBuilder m;
+  const auto x = m.input("x", {5});
+  m.output(m.op("aten.rrelu.default", {m.op("aten.sub.Tensor", {x, 0.5}), 0.125, 0.25, Argument::ofBool(false)}));
+  const auto a = twice(m);
+  ASSERT_TRUE(a->derived());
+  for (const auto* trace : {&a->joint, &a->forward, &a->backward})
+    for (const auto& problem : verify(*a->document, *trace)) ADD_FAILURE() << trace->name << ": " << problem.place << ": " << problem.message;
+  expectSameGradients(runSplit(*a), runEagerTwice(*a));
+}
+
 TEST(HigherOrder, AnOpWithoutSecondDerivativeIsNamed) {
   ModelBuilder m;
   const auto x = m.input("x", {2, 3});

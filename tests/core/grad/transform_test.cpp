@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/checking/compare.h"
 #include "core/debug/joint_run.h"
 #include "core/debug/session.h"
@@ -248,6 +250,37 @@ TEST(GradTransform, D2_WritesThroughViewsReachTheirBase) {
   const auto a = m.analyse();
   expectRight(a);
   for (auto op : a->backward.ops) EXPECT_NE(a->document->symbol(bound(*a, op).symbol).name, "aten.copy_.default");
+}
+
+// Holds D2. LibTorch scatters no complex numbers: they are scattered as pairs of reals, whose dimension the diagonal must not pass.
+TEST(GradTransform, D2_WritesThroughADiagonalOfComplexNumbers) {
+  ModelBuilder m;
+  const auto x = m.input("x", {2, 3, 4, 2}), y = m.input("y", {2, 3});
+  const auto z = m.op("aten.mul.Scalar", {m.op("aten.view_as_complex.default", {x}), 2.0});
+  m.op("aten.mul_.Tensor", {m.op("aten.diagonal.default", {z, 1, -2, -1}), y});
+  m.output(m.op("aten.view_as_real.default", {z}));
+  expectRight(m.analyse());
+}
+
+// Holds D2. The parts of unsafe_split share memory as those of split do; LibTorch's LSTM backward writes to them.
+TEST(GradTransform, D2_WritesToThePartsOfUnsafeSplit) {
+  ModelBuilder m;
+  const auto x = m.input("x", {2, 5});
+  const auto y = m.op("aten.mul.Tensor", {x, 2.0});
+  const auto parts = m.multi("aten.unsafe_split.Tensor", {y, 2, 1}, 3, true, true);
+  m.op("aten.mul_.Tensor", {parts[2], parts[2]});
+  m.op("aten.add_.Tensor", {parts[0], 1.0});
+  m.output(m.op("aten.sin.default", {y}));
+  const auto a = m.analyse();
+  ASSERT_TRUE(a->derived());
+  Session session(a);
+  session.runTo(session.size());
+  const auto in = asDoubles(a->inputs.at("x")), out = asDoubles(*session.results().at(0));
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const auto column = i % 5;
+    const double twice = 2 * in[i];
+    EXPECT_NEAR(out[i], std::sin(column == 4 ? twice * twice : column < 2 ? twice + 1 : twice), 1e-6) << i;
+  }
 }
 
 // Holds D2.
