@@ -49,6 +49,7 @@ void print(const Analysis& analysis, const TraceOptions& options) {
   printing.del = printing.source = !options.plain;
   printing.computation = &analysis.computation();
   printing.numbers = &analysis.numbers;
+  printing.guards = &analysis.file.guards;
   for (const auto* trace : traces) {
     if (trace != traces.front()) std::puts("");
     const auto text = printTrace(*analysis.document, *trace, printing);

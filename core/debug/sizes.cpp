@@ -252,6 +252,8 @@ TensorMeta metaAt(const TensorMeta& meta, const SizeBindings& sizes) {
   TensorMeta result = meta;
   evaluate(meta.symbols, sizes, result.sizes);
   evaluate(meta.strideSymbols, sizes, result.strides);
+  // A printed trace has no expressions of strides; what lies contiguously does so at all sizes.
+  if (meta.strideSymbols.empty() && meta.strides == contiguousStrides(meta.sizes)) result.strides = contiguousStrides(result.sizes);
   if (const auto offset = evaluateSize(meta.offsetSymbol, sizes); offset && *offset >= 0) result.offset = *offset;
   checkExtent(result);
   return result;

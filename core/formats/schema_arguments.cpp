@@ -1,6 +1,7 @@
 #include "core/formats/schema_arguments.h"
 
 #include <unordered_map>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -67,8 +68,11 @@ bool fits(Wants wants, const Argument& a) {
 
 /// An integer given for a float is that real number: execution then needs no schema to see it.
 void adapt(Argument& a, Wants wants) {
-  if (wants == Wants::real && (a.kind == Argument::Kind::integer || a.kind == Argument::Kind::boolean))
-    a = Argument::ofReal(static_cast<double>(a.integer));
+  if (wants == Wants::real && (a.kind == Argument::Kind::integer || a.kind == Argument::Kind::boolean)) {
+    auto real = Argument::ofReal(static_cast<double>(a.integer));
+    real.text = std::move(a.text);
+    a = std::move(real);
+  }
   if (wants == Wants::boolean && a.kind == Argument::Kind::integer) a = Argument::ofBool(a.integer != 0);
   if (wants == Wants::device && a.kind == Argument::Kind::string) a = Argument::ofDevice(a.text);
 }

@@ -8,6 +8,7 @@
 #include "core/formats/schema_arguments.h"
 #include "core/formats/text_reader.h"
 #include "core/trace/python_text.h"
+#include "core/trace/size_expression.h"
 
 namespace retrograd::text {
 namespace {
@@ -35,6 +36,12 @@ std::optional<Argument> torchConstant(std::string_view name) {
   for (std::size_t i = 0; i < formats.size(); ++i)
     if (formats[i] == name) return Argument::ofMemoryFormat(static_cast<std::int64_t>(i));
   return std::nullopt;
+}
+
+/// Max(1, s0): a function on sizes, as torch.export and the printer write them.
+bool isSizeFunction(const Expression& call) {
+  const auto& name = call.items.front().text;
+  return name != "float" && name != "complex" && name.find('.') == std::string::npos && SizeExpression::parse(call.source).has_value();
 }
 
 /// Python's // and %, which round towards minus infinity.
@@ -143,7 +150,7 @@ Argument TextReader::argument(const Expression& expression, const Scope& scope, 
     case Kind::name:
       return nameArgument(expression, scope, call);
     case Kind::call:
-      return callArgument(expression);
+      return isSizeFunction(expression) ? sizeArgument(expression, scope) : callArgument(expression);
     case Kind::negative:
       if (expression.items[0].kind == Kind::real || expression.items[0].kind == Kind::call) {
         auto number = argument(expression.items[0], scope, call);
@@ -152,7 +159,7 @@ Argument TextReader::argument(const Expression& expression, const Scope& scope, 
       }
       return sizeArgument(expression, scope);
     case Kind::binary:
-      return sizeArgument(expression, scope);
+      return expression.text == "/" ? quotientArgument(expression, scope) : sizeArgument(expression, scope);
     case Kind::list:
     case Kind::tuple: {
       std::vector<Argument> items;
@@ -253,8 +260,12 @@ std::int64_t TextReader::evaluate(const Expression& expression, const Scope& sco
     case Kind::negative:
       if (__builtin_sub_overflow(std::int64_t{0}, evaluate(expression.items[0], scope, isSymbolic), &result)) overflow();
       return result;
+    case Kind::call:
+      if (isSizeFunction(expression)) return evaluateFunction(expression, scope, isSymbolic);
+      fail(source_, expression.place, "expected an integer, found " + shown(expression));
     case Kind::binary:
-      break;
+      if (expression.text != "/") break;
+      [[fallthrough]];
     default:
       fail(source_, expression.place, "expected an integer, found " + shown(expression));
   }
@@ -267,6 +278,33 @@ std::int64_t TextReader::evaluate(const Expression& expression, const Scope& sco
   if (right == 0) fail(source_, expression.items[1].place, "expected a divisor other than 0");
   if (left == std::numeric_limits<std::int64_t>::min() && right == -1) overflow();
   return sign == "//" ? floorDivide(left, right) : left - floorDivide(left, right) * right;
+}
+
+std::int64_t TextReader::evaluateFunction(const Expression& call, const Scope& scope, bool& isSymbolic) const {
+  const auto function = SizeExpression::parse(call.source);
+  SizeBindings sizes;
+  for (const auto& symbol : function->symbols())
+    if (const auto* size = sizeNamed(symbol, scope))
+      sizes[symbol] = *size;
+    else
+      fail(source_, call.place, "expected a symbolic size in place of '" + symbol + "'");
+  const auto result = function->evaluate(sizes);
+  if (!result) fail(source_, call.place, "expected an integer, found " + shown(call));
+  isSymbolic |= !sizes.empty();
+  return *result;
+}
+
+/// 2/(s0 - 1): a real number, such as the factor of a mean's gradient.
+Argument TextReader::quotientArgument(const Expression& expression, const Scope& scope) const {
+  bool isSymbolic = false;
+  const auto side = [&](const Expression& operand) {
+    return operand.kind == Kind::real ? operand.real : static_cast<double>(evaluate(operand, scope, isSymbolic));
+  };
+  const double left = side(expression.items[0]), right = side(expression.items[1]);
+  if (right == 0) fail(source_, expression.items[1].place, "expected a divisor other than 0");
+  auto result = Argument::ofReal(left / right);
+  if (isSymbolic) result.text = oneLine(expression.source);
+  return result;
 }
 
 /// An integer; with its text where symbolic sizes are part of it.

@@ -264,6 +264,9 @@ Heading readHeading(const Source& source, const Comment& comment) {
   } else if (cursor.take("module: ")) {
     heading.module = cursor.word();
     if (cursor.atEnd() && !heading.module.empty()) heading.kind = Heading::Kind::module;
+  } else if (cursor.take("guard: ")) {
+    heading.guard = cursor.rest();
+    heading.kind = Heading::Kind::guard;
   } else if (text.find(", symbolic size") != std::string_view::npos) {
     auto& size = heading.size;
     size.name = cursor.plainWord();

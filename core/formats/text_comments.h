@@ -54,13 +54,14 @@ struct OpNote {
   Place place;
 };
 
-/// "model.py:31: h = f(x)", "module: h.0", "s77: 4, symbolic size", "backward": comments on lines of their own.
+/// "model.py:31: h = f(x)", "module: h.0", "s77: 4, symbolic size", "guard: L['x'].size()[0] != 1", "backward": comments on lines of their own.
 struct Heading {
-  enum class Kind : std::uint8_t { free, module, source, symbolicSize, backward };
+  enum class Kind : std::uint8_t { free, module, source, symbolicSize, guard, backward };
   Kind kind = Kind::free;
   std::string module;                ///< empty: none
   std::optional<SourceFrame> frame;  ///< none: "no source"
   SizeSymbol size;
+  std::string guard;
 };
 
 /// The comment behind an op that makes `outputs`; nothing for one that a person wrote to persons: it begins with nothing of the above.

@@ -92,6 +92,8 @@ class TextReader {
   const std::int64_t* scopeSize(const std::string& name, const Scope& scope) const;
   const std::int64_t* sizeNamed(const std::string& name, const Scope& scope) const;
   std::int64_t evaluate(const Expression& expression, const Scope& scope, bool& isSymbolic) const;
+  std::int64_t evaluateFunction(const Expression& call, const Scope& scope, bool& isSymbolic) const;
+  Argument quotientArgument(const Expression& expression, const Scope& scope) const;
   Argument sizeArgument(const Expression& expression, const Scope& scope) const;
 
   // text_ops.cpp: ops, their outputs and bodies

@@ -77,7 +77,7 @@ class ExpressionParser {
 
   Expression product() {
     auto left = unary();
-    for (int factors = 0; isSign("*") || isSign("//") || isSign("%"); checkChain(++factors))
+    for (int factors = 0; isSign("*") || isSign("//") || isSign("/") || isSign("%"); checkChain(++factors))
       left = binary(std::move(left), &ExpressionParser::unary);
     return left;
   }

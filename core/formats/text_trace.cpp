@@ -39,6 +39,7 @@ ModelFile readTextModel(std::string_view text, const std::string& path, const Sy
   file.document = std::move(traces.document);
   file.computation = *std::move(traces.computation);
   file.sampleNumbers = std::move(traces.numbers);
+  file.guards = std::move(traces.guards);
   file.problems = std::move(traces.problems);
   return file;
 }
@@ -254,6 +255,9 @@ void TextReader::readHeading(const Comment& comment, Scope& scope) {
     case Heading::Kind::symbolicSize:
       scope.sizes[heading.size.name] = heading.size.hint;
       declare(heading.size);
+      return;
+    case Heading::Kind::guard:
+      result_.guards.push_back(std::move(heading.guard));
       return;
     case Heading::Kind::backward:
       if (scope.kind == TraceKind::joint && !scope.outer && !scope.inBackward)

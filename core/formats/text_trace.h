@@ -19,6 +19,7 @@ struct TextTraces {
   std::optional<Computation> computation;
   std::vector<Trace> derived;               ///< joint, forward, backward, as far as they are there, in the text's order
   std::map<std::string, Argument> numbers;  ///< inputs that are numbers, by name
+  std::vector<std::string> guards;          ///< conditions on sizes, as ModelFile::guards
   std::vector<Problem> problems;            ///< ops of the computation that LibTorch does not have
 
   /// Null where the text has no trace of this kind.

@@ -135,6 +135,8 @@ class TraceWriter {
       if (trace_.inputs[i]) line(1, "# " + inputComment(i));
     for (auto value : literals()) line(1, "# " + comments_.input(value, ValueKind::input));
     for (const auto* symbol : sizeSymbolsOf(document_, trace_)) line(1, "# " + printSizeSymbol(*symbol));
+    if (options_.guards && trace_.kind == TraceKind::computation)
+      for (const auto& guard : *options_.guards) line(1, "# guard: " + oneLine(guard));
     if (text_.size() > before || !trace_.inputs.empty()) line(0, "");
   }
 

@@ -22,6 +22,7 @@ struct PrintOptions {
   bool comments = true;                                      ///< types and origins behind each line
   const Computation* computation = nullptr;                  ///< what a computation's inputs and outputs mean, to be said behind them
   const std::map<std::string, Argument>* numbers = nullptr;  ///< values of its inputs that are numbers, by name
+  const std::vector<std::string>* guards = nullptr;          ///< conditions on sizes under which it was exported (ModelFile::guards)
 };
 /// The whole trace, Python-like: signature with type comments, one op a line, return. Of what a trace holds nothing is lost but this: of
 /// its history the last pass is kept, of a source stack the frame that is shown, an argument that equals the schema's default is as if not

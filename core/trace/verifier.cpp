@@ -112,7 +112,8 @@ class Verifier {
     for (auto count : returns) expected += count < 0 ? 1 : static_cast<std::size_t>(count);
     if (!returns.empty() && expected != bound.outputCount)
       add(op, fmt::format("the call returns {} values, the op has {} outputs", expected, bound.outputCount));
-    const bool flat = returns.empty() && symbol.known && !symbol.isHigherOrder;
+    const bool isArithmetic = symbol.schema.empty() && symbol.returns.empty();  // of numbers: no schema to hold it against
+    const bool flat = returns.empty() && symbol.known && !symbol.isHigherOrder && !isArithmetic;
     if (flat && symbol.returns.size() != bound.outputCount)
       add(op, fmt::format("the schema returns {} values, the op has {} outputs", symbol.returns.size(), bound.outputCount));
 
