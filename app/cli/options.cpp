@@ -62,12 +62,19 @@ std::pair<std::string, std::string> splitAtEquals(const std::string& text, const
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+/// "int64", or "i64" as printed traces write it.
+std::optional<DType> dtypeNamed(const std::string& name) {
+  for (int i = 0; i < dtypeCount; ++i)
+    if (shortName(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  return dtypeFromTorchName(name);
+}
+
 InputShape parseShape(const std::string& text) {
   InputShape shape;
   const auto colon = text.find(':');
   if (colon != std::string::npos) {
-    shape.dtype = dtypeFromTorchName(text.substr(colon + 1));
-    if (!shape.dtype) throw CLI::ValidationError(text, "unknown dtype; known are float32, float64, int64, bool, ...");
+    shape.dtype = dtypeNamed(text.substr(colon + 1));
+    if (!shape.dtype) throw CLI::ValidationError(text, "unknown dtype; known are float32 or f32, int64 or i64, bool, ...");
   }
   std::string_view sizes = std::string_view(text).substr(0, colon);
   while (!sizes.empty()) {

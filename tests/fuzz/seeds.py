@@ -60,6 +60,19 @@ def session(folders):
             yield b"\0".join(archive.read(record) if record in names else b'{"tensors":[],"numbers":[]}' for record in records)
 
 
+def text(folders):
+    return files(folders, ".txt")
+
+
+def size(folders):
+    """Sizes and guards of exported graphs."""
+    for content in graph(folders):
+        for expression in re.findall(rb'"expr_str": ?"([^"]*)"', content):
+            yield expression
+        for guards in re.findall(rb'"guards_code": ?\[([^\]]*(?:\][^\]]*)*?)\], ?"', content):
+            yield from re.findall(rb'"([^"]*)"', guards)
+
+
 def kept(target):
     folder = pathlib.Path(__file__).parent / "seeds" / target
     return [path.read_bytes() for path in sorted(folder.iterdir())] if folder.is_dir() else []

@@ -9,6 +9,7 @@ namespace {
 std::string print(const retrograd::TextTraces& traces) {
   retrograd::PrintOptions options;
   options.numbers = &traces.numbers;
+  options.guards = &traces.guards;
   if (traces.computation) options.computation = &*traces.computation;
   std::string text;
   if (traces.computation) text = printTrace(*traces.document, traces.computation->trace, options);
