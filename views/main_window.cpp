@@ -15,9 +15,11 @@
 
 #include "views/app_window.h"
 #include "views/docks/findings_dock.h"
+#include "views/docks/references_dock.h"
 #include "views/docks/why_dock.h"
 #include "views/inputs_dialog.h"
 #include "views/models/format.h"
+#include "views/quick_open.h"
 
 namespace retrograd::views {
 namespace {
@@ -57,6 +59,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   connectCommands();
   connectRun();
   connectQuestions();
+  connectFinding();
   connectState();
   resize(QSize(1600, 980).boundedTo(screen()->availableGeometry().size()));
   restoreState();
@@ -153,6 +156,34 @@ void MainWindow::connectQuestions() {
   });
   on(actions_->fill, [this] { fillValue(); });
   connect(why_, &WhyDock::failed, this, [this](const QString& message) { messages_->show(MessageBar::Kind::warning, message); });
+}
+
+void MainWindow::connectFinding() {
+  const auto commands = [this] {
+    auto all = actions_->all();
+    for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) all << listings_->toggleAction(kind);
+    for (auto* dock : docks_) all << dock->toggleViewAction();
+    return all;
+  };
+  quickOpen_ = new QuickOpen(context_, commands, this);
+  const auto on = [this](QAction* action, auto&& run) { connect(action, &QAction::triggered, this, run); };
+  on(actions_->goTo, [this] { quickOpen_->openPlaces(); });
+  on(actions_->palette, [this] { quickOpen_->openCommands(); });
+  on(actions_->references, [this] { showDock(references_); });
+  on(actions_->nextUse, [this] {
+    showDock(references_);
+    references_->step(true);
+  });
+  on(actions_->previousUse, [this] {
+    showDock(references_);
+    references_->step(false);
+  });
+  connect(quickOpen_, &QuickOpen::placeChosen, this, [this](BoundSymbolId op, ValueId value) {
+    if (!op) return messages_->show(MessageBar::Kind::warning, tr("No op uses it, so there is no line to go to"));
+    jumpTo(op);
+    if (value) selection_.selectValue(value);
+  });
+  connect(quickOpen_, &QuickOpen::refused, this, [this](const QString& reason) { statusBar()->showMessage(reason, 8000); });
 }
 
 void MainWindow::connectState() {

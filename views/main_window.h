@@ -15,6 +15,8 @@
 namespace retrograd::views {
 
 class FindingsDock;
+class QuickOpen;
+class ReferencesDock;
 class WhyDock;
 
 /// What all windows of the program share.
@@ -46,6 +48,7 @@ class MainWindow : public QMainWindow {
   BusyPanel& busy() { return *busy_; }
   WhyDock& why() { return *why_; }
   FindingsDock& findings() { return *findings_; }
+  QuickOpen& quickOpen() { return *quickOpen_; }
   /// "forward 212/535 · live 3.1 MiB", as in the tool bar.
   QString positionText() const { return position_->text(); }
 
@@ -63,6 +66,7 @@ class MainWindow : public QMainWindow {
   void connectCommands();
   void connectRun();
   void connectQuestions();
+  void connectFinding();
   void connectState();
   void documentChanged();
   void executionChanged();
@@ -98,6 +102,8 @@ class MainWindow : public QMainWindow {
   QLabel* inputsLabel_ = nullptr;
   WhyDock* why_ = nullptr;
   FindingsDock* findings_ = nullptr;
+  ReferencesDock* references_ = nullptr;
+  QuickOpen* quickOpen_ = nullptr;
   RecentFiles* recent_ = nullptr;
   FileWatch watch_;
   QList<QDockWidget*> docks_;

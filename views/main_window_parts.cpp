@@ -16,6 +16,7 @@
 #include "views/docks/memory_dock.h"
 #include "views/docks/modules_dock.h"
 #include "views/docks/problems_dock.h"
+#include "views/docks/references_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/docks/watches_dock.h"
 #include "views/docks/why_dock.h"
@@ -24,7 +25,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int layoutVersion = 2;
+constexpr int layoutVersion = 3;
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {
@@ -60,12 +61,15 @@ void MainWindow::makeDocks() {
   auto* breakpoints = add(tr("Breakpoints"), "dock-breakpoints", Qt::BottomDockWidgetArea, follow(new BreakpointsDock(context_)));
   findings_ = follow(new FindingsDock(context_, actions_->walkToRoot, actions_->checkRun));
   auto* findings = add(tr("Findings"), "dock-findings", Qt::BottomDockWidgetArea, findings_);
+  references_ = follow(new ReferencesDock(context_));
+  auto* references = add(tr("References"), "dock-references", Qt::BottomDockWidgetArea, references_);
   auto* problems = add(tr("Problems"), "dock-problems", Qt::BottomDockWidgetArea, follow(new ProblemsDock(context_)));
   tabifyDockWidget(inspector, why);
   tabifyDockWidget(values, watches);
   tabifyDockWidget(memory, breakpoints);
   tabifyDockWidget(breakpoints, findings);
-  tabifyDockWidget(findings, problems);
+  tabifyDockWidget(findings, references);
+  tabifyDockWidget(references, problems);
   for (auto* front : {inspector, values, memory}) front->raise();
   resizeDocks({docks_[0], inspector}, {180, 340}, Qt::Horizontal);
   resizeDocks({values, memory}, {720, 540}, Qt::Horizontal);
@@ -104,7 +108,9 @@ void MainWindow::makeMenus() {
   view->addAction(a.resetLayout);
 
   auto* go = withTips(menuBar()->addMenu(tr("&Go")));
-  go->addActions({a.origin, a.back, a.forward, a.toExecution});
+  go->addActions({a.goTo, a.origin, a.back, a.forward, a.toExecution});
+  go->addSeparator();
+  go->addActions({a.references, a.nextUse, a.previousUse});
   go->addSeparator();
   go->addActions({a.find, a.findNext, a.findPrevious});
 
@@ -122,7 +128,7 @@ void MainWindow::makeMenus() {
   value->addSeparator();
   value->addActions({a.walkToRoot, a.checkRun});
 
-  withTips(menuBar()->addMenu(tr("&Help")))->addActions({a.keys, a.about});
+  withTips(menuBar()->addMenu(tr("&Help")))->addActions({a.palette, a.keys, a.about});
 }
 
 void MainWindow::makeToolBar() {

@@ -92,6 +92,11 @@ void WindowActions::addGoActions() {
   back = add("back", tr("&Back"), tr("To where the last jump came from"), QKeySequence(Qt::ALT | Qt::Key_Left), "back");
   forward = add("forward", tr("&Forward"), tr("To where the last jump went"), QKeySequence(Qt::ALT | Qt::Key_Right), "forward");
   toExecution = add("to-execution", tr("Op that Runs &Next"), tr("Shows where execution stands"), QKeySequence(Qt::CTRL | Qt::Key_E));
+  goTo = add("go-to", tr("Go to &Place..."), tr("An op, value, module or parameter by its name"), QKeySequence(Qt::CTRL | Qt::Key_P));
+  palette = add("palette", tr("&Commands..."), tr("All commands by their names"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P));
+  references = add("references", tr("&References"), tr("Who makes, reads and saves the selected value, and its gradient"), QKeySequence(Qt::Key_X));
+  nextUse = add("next-use", tr("Next &Use"), tr("To the next place that has to do with the selected value"), QKeySequence(Qt::Key_BracketRight));
+  previousUse = add("previous-use", tr("Previous U&se"), tr("To the place before that has to do with the selected value"), QKeySequence(Qt::Key_BracketLeft));
   find = add("find", tr("&Find..."), tr("Finds text in the active listing"), QKeySequence::Find);
   findNext = add("find-next", tr("Find &Next"), tr("Finds the next line with the text"), QKeySequence(Qt::Key_F3));
   findPrevious =
@@ -172,6 +177,8 @@ void WindowActions::update() {
     if (!linked) noOrigin = tr("This op comes from no op: its value is an input of the graph");
   }
   allow(origin, noOrigin);
+  allow(goTo, nothingOpen);
+  for (auto* action : {references, nextUse, previousUse}) allow(action, nothingSelected);
   allow(back, context_.history->canGoBack() ? QString() : tr("No jump to go back from"));
   allow(forward, context_.history->canGoForward() ? QString() : tr("No jump to repeat"));
   updateRun();

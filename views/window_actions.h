@@ -16,7 +16,8 @@ class WindowActions : public QObject {
   WindowActions(ViewContext context, QWidget* window);
 
   QAction *open, *openWindow, *reload, *inputs, *close, *quit;
-  QAction *origin, *back, *forward, *toExecution, *find, *findNext, *findPrevious;
+  QAction *origin, *back, *forward, *toExecution, *find, *findNext, *findPrevious, *goTo, *palette;
+  QAction *references, *nextUse, *previousUse;
   QAction *resume, *resumeBack, *stop, *stepOver, *stepOverBack, *stepInto, *stepIntoBack, *toCursor, *restart, *breakpoint, *breakOnBad;
   QAction *recompute, *save, *walkToRoot, *checkRun, *watch, *fill;
   QAction *shortNames, *foldAll, *unfoldAll, *resetLayout;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/debug/references.h"
 #include "core/debug/why.h"
 #include "core/split/dataflow.h"
 #include "core/split/op_cost.h"
@@ -9,18 +10,6 @@
 
 namespace retrograd {
 namespace {
-
-std::string argumentName(const Document& document, BoundSymbolId op, std::size_t operand) {
-  const auto& bound = document.boundSymbol(op);
-  const auto& symbol = document.symbol(bound.symbol);
-  const auto& arguments = document.pattern(bound.pattern).arguments;
-  for (std::size_t i = 0; i < arguments.size() && i < symbol.arguments.size(); ++i) {
-    bool here = false;
-    forEachOperand(arguments[i], [&](std::size_t hole) { here |= hole == operand; });
-    if (here) return symbol.arguments[i].name;
-  }
-  return {};
-}
 
 class SavedQuestion {
  public:

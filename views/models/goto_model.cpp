@@ -1,0 +1,61 @@
+#include "views/models/goto_model.h"
+
+#include "views/models/format.h"
+
+namespace retrograd::views {
+
+QString commandText(const QAction& action) {
+  auto text = action.text();
+  text.remove(QLatin1Char('&'));
+  if (text.endsWith(QStringLiteral("..."))) text.chop(3);
+  return text;
+}
+
+void GotoModel::showPlaces(std::vector<Place> places) {
+  beginResetModel();
+  places_ = std::move(places);
+  commands_.clear();
+  endResetModel();
+}
+
+void GotoModel::showCommands(const QList<QAction*>& commands) {
+  beginResetModel();
+  places_.clear();
+  commands_.assign(commands.begin(), commands.end());
+  endResetModel();
+}
+
+QAction* GotoModel::command(int row) const {
+  return row >= 0 && static_cast<std::size_t>(row) < commands_.size() ? commands_[static_cast<std::size_t>(row)].data() : nullptr;
+}
+
+const Place* GotoModel::place(int row) const {
+  return row >= 0 && static_cast<std::size_t>(row) < places_.size() ? &places_[static_cast<std::size_t>(row)] : nullptr;
+}
+
+int GotoModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(places_.size() + commands_.size()); }
+
+QVariant GotoModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  if (const auto* action = command(index.row())) {
+    const auto keys = action->shortcut().toString(QKeySequence::NativeText);
+    const auto reason = action->property("reason").toString();
+    if (role == Qt::DisplayRole) return commandText(*action);
+    if (role == detailRole) return action->isEnabled() || reason.isEmpty() ? keys : reason;
+    if (role == Qt::ToolTipRole) return action->toolTip();
+    if (role == Qt::AccessibleTextRole) return commandText(*action) + QStringLiteral(", ") + data(index, detailRole).toString();
+  }
+  if (const auto* one = place(index.row())) {
+    if (role == Qt::DisplayRole) return QString::fromStdString(one->name);
+    if (role == detailRole) return QString::fromStdString(one->detail);
+    if (role == Qt::AccessibleTextRole) return QString::fromStdString(one->name + ", " + one->detail);
+  }
+  return {};
+}
+
+Qt::ItemFlags GotoModel::flags(const QModelIndex& index) const {
+  // A disabled command can be chosen, so that it tells why; it only looks disabled.
+  return index.isValid() ? Qt::ItemIsSelectable | Qt::ItemIsEnabled | Qt::ItemNeverHasChildren : Qt::NoItemFlags;
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,43 @@
+#include "views/models/references_model.h"
+
+#include "views/models/format.h"
+#include "views/models/line_text.h"
+
+namespace retrograd::views {
+namespace {
+
+QString kindText(const Reference& reference) {
+  auto text = toQt(name(reference.kind));
+  if (!reference.argument.empty()) text += QObject::tr(", as %1").arg(QString::fromStdString(reference.argument));
+  return text;
+}
+
+QString whatText(const Document& document, const Reference& reference) {
+  if (reference.op) return lineOf(document, reference.op, nullptr, true, false).text;
+  if (reference.value) return QString::fromStdString(document.displayName(reference.value)) + QObject::tr(", an input");
+  return reference.trace == TraceKind::computation ? QObject::tr("of the computation") : QObject::tr("of the joint trace: an output or a gradient");
+}
+
+}  // namespace
+
+void ReferencesModel::show(const std::shared_ptr<const OpenDocument>& document, const std::vector<ValueReferences>& values) {
+  auto root = std::make_unique<Node>();
+  for (const auto& [value, references] : values) {
+    const auto& d = *document->analysis->document;
+    auto* section = root->add(QString::fromStdString(d.displayName(value)));
+    section->value = value;
+    section->op = d.value(value).producer;
+    if (const auto meta = d.value(value).meta) section->text = typeText(d.meta(meta));
+    section->text += references.size() == 1 ? QObject::tr("   1 place") : QObject::tr("   %1 places").arg(references.size());
+    for (const auto& reference : references) {
+      auto* row = section->add(kindText(reference), whatText(d, reference));
+      row->op = reference.op;
+      row->value = reference.value ? reference.value : value;
+      const auto module = reference.op ? d.text(d.boundSymbol(reference.op).module) : std::string_view();
+      row->tip = row->text + (module.empty() ? QString() : QObject::tr("\nmodule %1").arg(toQt(module)));
+    }
+  }
+  replace(std::move(root));
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,26 @@
+#pragma once
+#include "core/debug/references.h"
+#include "views/models/tree_model.h"
+#include "views/session/document_controller.h"
+
+namespace retrograd::views {
+
+/// A value with the places that have to do with it.
+struct ValueReferences {
+  ValueId value;
+  std::vector<Reference> references;
+};
+
+/// Cross references: a section a value, in it what makes, reads and saves it, its gradient and what it is a gradient of; each row leads
+/// to its op.
+class ReferencesModel : public TreeModel {
+  Q_OBJECT
+
+ public:
+  using TreeModel::TreeModel;
+
+  /// A null document shows nothing.
+  void show(const std::shared_ptr<const OpenDocument>& document, const std::vector<ValueReferences>& values);
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,42 @@
+#include "views/session/pool_job.h"
+
+#include <QCoreApplication>
+#include <QPointer>
+#include <QThreadPool>
+
+namespace retrograd::views {
+
+PoolJob::~PoolJob() { stop_.request_stop(); }
+
+void PoolJob::cancel() {
+  stop_.request_stop();
+  ++number_;
+  busy_ = false;
+}
+
+void PoolJob::start(Work work) {
+  cancel();
+  stop_ = std::stop_source();
+  busy_ = true;
+  const auto deliver = [self = QPointer(this), number = number_](const Deliver& answer) {
+    // The application outlives the object, which must only be looked at on its own thread.
+    QMetaObject::invokeMethod(
+        QCoreApplication::instance(),
+        [self, number, answer] {
+          if (!self || self->number_ != number) return;
+          self->busy_ = false;
+          if (answer) answer();
+        },
+        Qt::QueuedConnection);
+  };
+  QThreadPool::globalInstance()->start([work = std::move(work), deliver, stop = stop_.get_token()] {
+    Deliver answer;
+    try {
+      answer = work(Progress(stop, {}));
+    } catch (const Error&) {  // cancelled, or the document does not answer this
+    }
+    deliver(answer);
+  });
+}
+
+}  // namespace retrograd::views
