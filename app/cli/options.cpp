@@ -13,6 +13,7 @@
 #include "core/formats/file_kind.h"
 #include "core/debug/read_model.h"
 #include "core/grad/library.h"
+#include "core/trace/relocate.h"
 
 namespace retrograd::cli {
 
@@ -127,7 +128,20 @@ void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::ma
       ->allow_extra_args(false);
 }
 
+void addDevice(CLI::App& app, std::optional<Device>& device) {
+  app.add_option_function<std::string>(
+      "--device",
+      [&device](const std::string& text) {
+        const auto named = withIndex(deviceFromString(text));
+        const bool known = named.type == Device::Type::cpu || named.type == Device::Type::cuda;
+        if (!known || (toString(named) != text && text != "cuda")) throw CLI::ValidationError(text, "is no device; write cpu, cuda or cuda:1");
+        device = named;
+      },
+      "cpu (default), cuda or cuda:N: move parameters, inputs and device literals there; deriving needs no such device, running does");
+}
+
 void InputOptions::addTo(CLI::App& app) {
+  addDevice(app, device);
   addOrder(app, order, again);
   addPartition(app, partition);
   addLibraries(app, rules);
@@ -163,6 +177,7 @@ AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
   options.order = order.value_or(1);
   options.again = again;
   options.shapes = shapes;
+  options.device = device;
   for (const auto& [name, value] : values) options.numbers.insert_or_assign(name, value);
   if (gradInputs) {
     options.gradInputs = *gradInputs;

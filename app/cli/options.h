@@ -23,6 +23,9 @@ void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again);
 /// "--shape NAME=2x3[:dtype]" and "--value NAME=3", each repeatable: inputs that are drawn in a shape, and those that are no tensors.
 void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values);
 
+/// "--device cpu|cuda|cuda:N": where parameters and inputs are.
+void addDevice(CLI::App& app, std::optional<Device>& device);
+
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
   std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
@@ -35,10 +38,11 @@ struct InputOptions {
   TraceKind again = TraceKind::joint;
   std::optional<PartitionOptions> partition;
   std::shared_ptr<const RuleRegistry> rules;
+  std::optional<Device> device;
 
   void addTo(CLI::App& app);
   /// Whether anything is asked for that a session file may hold otherwise.
-  bool given() const { return !inputs.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order; }
+  bool given() const { return !inputs.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device; }
   /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
   AnalysisOptions forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.

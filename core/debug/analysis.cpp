@@ -20,6 +20,7 @@
 #include "core/trace/dead_code.h"
 #include "core/trace/difference.h"
 #include "core/trace/effects.h"
+#include "core/trace/relocate.h"
 #include "core/tracing/op_table.h"
 
 namespace retrograd {
@@ -105,13 +106,18 @@ class Deriver {
     if (input.kind == InputKind::user) {
       const auto it = analysis_.inputs.find(input.name);
       if (it == analysis_.inputs.end() || !value || !document_.isTensor(value)) return std::nullopt;
-      const auto& now = it->second.meta;
+      auto now = it->second.meta;
+      now.device = analysis_.device;
       const auto& declared = document_.meta(document_.value(value).meta);
       if (sizes_) return inputMetaAt(declared, now, analysis_.file.document->sizeHints(), *sizes_);
       return declared.isSymbolic() && now.sizes == declared.sizes && now.strides == declared.strides && now.offset == declared.offset ? declared : now;
     }
     for (const auto* map : {&analysis_.file.weights, &analysis_.file.constants})
-      if (auto it = map->find(input.target); it != map->end()) return it->second.meta;
+      if (auto it = map->find(input.target); it != map->end()) {
+        auto meta = it->second.meta;
+        meta.device = analysis_.device;
+        return meta;
+      }
     return std::nullopt;
   }
 
@@ -242,12 +248,14 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOption
   analysis->differentiated = std::move(of);
   analysis->gradInputs = options.gradInputs;
   analysis->inDouble = options.inDouble;
+  analysis->device = withIndex(options.device.value_or(Device()));
   analysis->problems = analysis->file.problems;
   const auto& history = analysis->computation().trace.history;
   analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
   analysis->times.read = analysis->file.seconds - analysis->times.trace;
   if (analysis->file.isText) drawWeights(*analysis, options.seed);
   if (options.inDouble) castToDouble(analysis->file);
+  relocate(*analysis->file.document, analysis->device);
   const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
   try {
     if (runnable) {
@@ -284,6 +292,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
   outer.createGraph = options.createGraph;
   outer.partition = options.partition;
   outer.rules = options.rules;
+  outer.device = options.device;
   auto model = asModel(*of, options.again);
   if (options.gradInputs) {  // what was not asked for is not differentiated now either
     outer.gradInputs = options.gradInputs;
