@@ -10,6 +10,7 @@
 #include "core/checking/reference.h"
 #include "core/checking/threads.h"
 #include "core/debug/session_file.h"
+#include "core/execution/device.h"
 #include "core/formats/file_kind.h"
 #include "core/debug/read_model.h"
 #include "core/grad/library.h"
@@ -128,16 +129,16 @@ void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::ma
       ->allow_extra_args(false);
 }
 
-void addDevice(CLI::App& app, std::optional<Device>& device) {
+void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& name, const std::string& help) {
   app.add_option_function<std::string>(
-      "--device",
+      name,
       [&device](const std::string& text) {
         const auto named = withIndex(deviceFromString(text));
         const bool known = named.type == Device::Type::cpu || named.type == Device::Type::cuda;
         if (!known || (toString(named) != text && text != "cuda")) throw CLI::ValidationError(text, "is no device; write cpu, cuda or cuda:1");
         device = named;
       },
-      "cpu (default), cuda or cuda:N: move parameters, inputs and device literals there; deriving needs no such device, running does");
+      help.empty() ? "cpu (default), cuda or cuda:N: move parameters, inputs and device literals there; deriving needs no such device, running does" : help);
 }
 
 void InputOptions::addTo(CLI::App& app) {
@@ -193,6 +194,10 @@ AnalysisOptions InputOptions::forSession(const Analysis& stored) const {
   if (partition) options.partition = *partition;
   if (order) options.order = *order;
   return options;
+}
+
+void requireToRun(const std::optional<Device>& device) {
+  if (device) requireDevice(*device);
 }
 
 void requireFile(const std::string& path) {

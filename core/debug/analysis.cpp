@@ -11,7 +11,9 @@
 #include "core/debug/session_file.h"
 #include "core/debug/sizes.h"
 #include "core/debug/symbolic_joint.h"
+#include "core/execution/device.h"
 #include "core/execution/evaluator.h"
+#include "core/execution/placement.h"
 #include "core/formats/file_kind.h"
 #include "core/formats/text_trace.h"
 #include "core/grad/elide_copies.h"
@@ -89,7 +91,11 @@ class Deriver {
     } lazy(outputOfCotangent_);
     lazy.make = [&]() -> Concretiser& {
       if (!concretiser) {
-        concretiser = std::make_unique<Concretiser>(document_, analysis_.seed, inputBindings(analysis_), [this](ValueId id) { return drawCotangent(id); });
+        const bool here = deviceStatus(analysis_.device).available;  // elsewhere the CPU stands in
+        const auto on = here ? std::nullopt : std::optional(Device());
+        concretiser = std::make_unique<Concretiser>(document_, analysis_.seed, inputBindings(analysis_, on),
+                                                    [this](ValueId id) { return drawCotangent(id); },
+                                                    here ? std::nullopt : std::optional(c10::Device(c10::kCPU)));
         for (const auto& [id, data] : lazy.constants) concretiser->addConstant(id, data);
         lazy.made = true;
       }
@@ -133,7 +139,8 @@ class Deriver {
     Analysis scratch;
     metas[position] = document_.meta(document_.value(id).meta);
     chooseCotangents(scratch, options_, metas);
-    return borrowTensor(scratch.cotangents.at(position));
+    const auto device = document_.meta(document_.value(id).meta).device;
+    return Placement().place(scratch.cotangents.at(position), deviceStatus(device).available ? device : Device());
   }
 
   const Analysis& analysis_;
@@ -250,6 +257,10 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOption
   analysis->inDouble = options.inDouble;
   analysis->device = withIndex(options.device.value_or(Device()));
   analysis->problems = analysis->file.problems;
+  if (const auto status = deviceStatus(analysis->device); !status.available)
+    analysis->problems.push_back({Problem::Severity::note,
+                                  "derived for it without it: what LibTorch decides by the GPU at hand (kernels of attention, cuDNN) may differ there; " + status.reason,
+                                  toString(analysis->device), -1});
   const auto& history = analysis->computation().trace.history;
   analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
   analysis->times.read = analysis->file.seconds - analysis->times.trace;

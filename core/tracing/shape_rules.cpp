@@ -47,6 +47,38 @@ Stack gruCellBackward(const Stack& arguments) {
   return {gates(), gates(), like(gradient), bias(), bias()};
 }
 
+/// Memory laid out as (batch, length, heads, width), seen as (batch, heads, length, width).
+at::Tensor byHeads(const at::Tensor& like, std::int64_t length, std::int64_t width) {
+  return at::empty({like.size(0), length, like.size(1), width}, like.options()).transpose(1, 2);
+}
+
+constexpr std::int64_t logsumexpBlock = 32, biasAlignment = 16;
+
+std::int64_t roundedUp(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+/// (query, key, value, attn_bias?, compute_log_sumexp, dropout_p, is_causal, *, scale) -> (output, log_sumexp, philox_seed, philox_offset)
+Stack efficientAttention(const Stack& arguments) {
+  const auto query = arguments[0].toTensor(), value = arguments[2].toTensor();
+  const auto rows = arguments[4].toBool() ? roundedUp(query.size(2), logsumexpBlock) : 0;
+  const auto seed = query.options().dtype(at::kLong);
+  return {byHeads(query, query.size(2), value.size(3)), at::empty({query.size(0), query.size(1), rows}, query.options().dtype(at::kFloat)),
+          at::empty({}, seed), at::empty({}, seed)};
+}
+
+/// (grad_out, query, key, value, attn_bias, out, logsumexp, seed, offset, dropout_p, grad_input_mask, ...) -> (query, key, value, bias)
+Stack efficientAttentionBackward(const Stack& arguments) {
+  const auto query = arguments[1].toTensor(), key = arguments[2].toTensor(), value = arguments[3].toTensor();
+  const auto wanted = arguments[10].toBoolList();
+  at::Tensor bias;
+  if (wanted.get(3) && given(arguments[4])) {
+    const auto given = arguments[4].toTensor();
+    auto sizes = given.sizes().vec();
+    sizes.back() = roundedUp(sizes.back(), biasAlignment);
+    bias = at::empty(sizes, given.options()).narrow(-1, 0, given.size(-1));
+  }
+  return {byHeads(query, query.size(2), query.size(3)), byHeads(key, key.size(2), key.size(3)), byHeads(value, value.size(2), value.size(3)), bias};
+}
+
 /// cuDNN takes a CTC loss only with targets on the CPU; a model that was moved has them beside its weights.
 Stack noCudnn(const Stack&) { return {false}; }
 
@@ -56,6 +88,8 @@ const std::map<std::string_view, std::function<Stack(const Stack&)>>& rules() {
       {"aten::_thnn_fused_lstm_cell_backward_impl", lstmCellBackward},
       {"aten::_thnn_fused_gru_cell", gruCell},
       {"aten::_thnn_fused_gru_cell_backward", gruCellBackward},
+      {"aten::_scaled_dot_product_efficient_attention", efficientAttention},
+      {"aten::_scaled_dot_product_efficient_attention_backward", efficientAttentionBackward},
       {"aten::_use_cudnn_ctc_loss", noCudnn},
       {"aten::_use_cudnn_ctc_loss.Tensor", noCudnn},
   };

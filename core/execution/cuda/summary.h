@@ -25,6 +25,9 @@ RETROGRAD_BOTH int magnitudeCell(Number x, Number normal) {
   return firstOctaveCell + (octave < 0 ? 0 : octave >= octaves ? octaves - 1 : octave);
 }
 
+/// Cells per unit of a linear histogram from `least` to `greatest`; 0 where all elements are equal.
+RETROGRAD_BOTH double linearScale(double least, double greatest, int cells) { return greatest > least ? cells / (greatest - least) : 0; }
+
 /// The cell of a linear histogram that a finite `x` belongs to.
 RETROGRAD_BOTH int linearCell(double x, double least, double scale, int cells) {
   const double cell = (x - least) * scale;
