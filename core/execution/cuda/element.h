@@ -66,7 +66,7 @@ struct Pair {
 
 /// The absolute value, in double precision; infinite where either part is.
 RETROGRAD_BOTH double absolute(double real, double imaginary) {
-  if (isinf(real) || isinf(imaginary)) return INFINITY;
+  if (std::isinf(real) || std::isinf(imaginary)) return INFINITY;
   return hypot(real, imaginary);
 }
 
