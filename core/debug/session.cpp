@@ -374,6 +374,7 @@ ValueState Session::state(ValueId value) const {
 TensorStatistics Session::statistics(ValueId value) const { return computeStatistics(impl_->present(value)); }
 TensorData Session::contents(ValueId value) const { return copyOut(impl_->present(value)); }
 std::vector<std::int64_t> Session::histogram(ValueId value, int bins) const { return computeHistogram(impl_->present(value), bins); }
+std::vector<std::int64_t> Session::magnitudes(ValueId value) const { return computeMagnitudes(impl_->present(value)); }
 std::int64_t Session::liveBytes() const { return impl_->memory.bytes(); }
 std::int64_t Session::peakBytes() const { return impl_->memory.peak(); }
 const std::vector<OpMeasure>& Session::measures() const {

@@ -86,6 +86,9 @@ class Session {
   TensorData contents(ValueId value) const;
   /// Counts of `bins` equal cells between the least and the greatest finite element.
   std::vector<std::int64_t> histogram(ValueId value, int bins) const;
+  /// Counts by power of two: zeros, subnormal numbers, 2^e <= |x| < 2^(e + 1) for e from -64 to 63 (the outermost also hold what lies
+  /// beyond), infinities, NaN.
+  std::vector<std::int64_t> magnitudes(ValueId value) const;
 
   /// Puts another content into a value that is present, its views included; what runs from here on sees it, and a step back over this place
   /// takes it back, as restart() does. Memory of the file is not written. Throws Error(badUse) where it is not present or shape or dtype differ.

@@ -2,8 +2,7 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include <cmath>
-
+#include "core/execution/cuda/statistics.h"
 #include "core/execution/cuda/summary.h"
 #include "core/execution/cuda_library.h"
 #include "core/tracing/convert.h"
@@ -54,27 +53,12 @@ cuda::Summary summarise(const cuda::Tensor& view, c10::Device device) {
 
 }  // namespace
 
-DeviceSummary toSummary(const cuda::Summary& summary) {
-  DeviceSummary result;
-  auto& s = result.statistics;
-  result.magnitudes.assign(summary.magnitudes, summary.magnitudes + cuda::magnitudeCells);
-  for (auto count : result.magnitudes) s.elements += count;
-  s.zeros = summary.magnitudes[cuda::zeroCell];
-  s.subnormal = summary.magnitudes[cuda::subnormalCell];
-  s.inf = summary.magnitudes[cuda::infinityCell];
-  s.nan = summary.magnitudes[cuda::nanCell];
-  s.min = summary.least;
-  s.max = summary.greatest;
-  s.mean = summary.mean;
-  s.standardDeviation = summary.finite > 1 ? std::sqrt(summary.squares / static_cast<double>(summary.finite - 1)) : 0;
-  s.norm = std::sqrt(summary.norm);
-  return result;
-}
-
 std::optional<DeviceSummary> summariseOnDevice(const at::Tensor& tensor) {
   at::Tensor kept;
   const auto view = viewOf(tensor, kept);
-  return view ? std::optional(toSummary(summarise(*view, kept.device()))) : std::nullopt;
+  if (!view) return std::nullopt;
+  const auto summary = summarise(*view, kept.device());
+  return DeviceSummary{cuda::toStatistics(summary), {summary.magnitudes, summary.magnitudes + cuda::magnitudeCells}};
 }
 
 std::optional<std::vector<std::int64_t>> histogramOnDevice(const at::Tensor& tensor, int bins) {

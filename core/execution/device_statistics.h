@@ -22,7 +22,4 @@ std::optional<DeviceSummary> summariseOnDevice(const at::Tensor& tensor);
 /// Likewise the counts of computeHistogram(), after a pass for the bounds.
 std::optional<std::vector<std::int64_t>> histogramOnDevice(const at::Tensor& tensor, int bins);
 
-/// What the kernel found, in the terms of statistics.
-DeviceSummary toSummary(const cuda::Summary& summary);
-
 }  // namespace retrograd
