@@ -255,7 +255,9 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOption
   analysis->differentiated = std::move(of);
   analysis->gradInputs = options.gradInputs;
   analysis->inDouble = options.inDouble;
-  analysis->device = withIndex(options.device.value_or(Device()));
+  // Printed traces say what they were derived for; any other file's tensors come to the CPU.
+  const auto told = analysis->file.printed ? deviceOf(*analysis->file.document, analysis->computation().trace.inputs) : Device();
+  analysis->device = withIndex(options.device.value_or(told));
   analysis->problems = analysis->file.problems;
   if (const auto status = deviceStatus(analysis->device); !status.available)
     analysis->problems.push_back({Problem::Severity::note,

@@ -25,7 +25,8 @@ struct AnalysisOptions {
   std::optional<std::vector<std::string>> gradInputs;  ///< user inputs to differentiate; absent: all floating and complex
   std::uint64_t seed = 0;                    ///< for drawn inputs and cotangents and for random ops
   bool inDouble = false;                     ///< cast parameters, inputs and `dtype=float32` literals to double
-  std::optional<Device> device;              ///< where it is said to run: parameters, inputs and device literals are moved there; absent: the CPU
+  std::optional<Device> device;              ///< where it is said to run: parameters, inputs and device literals are moved there; absent:
+                                             ///< what printed traces say, else the CPU
   PartitionOptions partition;                ///< what is saved for backward and what is recomputed
   int order = 1;                             ///< 2: the joint (or backward) is differentiated again, and so on (higher_order.h)
   TraceKind again = TraceKind::joint;        ///< what is differentiated again: joint or backward

@@ -159,6 +159,7 @@ struct Session::Impl {
   void undoOne() {
     if (history.empty()) {  // beyond what is kept: run again from the start
       const auto target = position - 1;
+      clock.settle();
       const auto kept = measures;
       const auto peak = memory.peak();
       edits.erase(edits.upper_bound(target), edits.end());

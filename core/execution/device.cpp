@@ -89,6 +89,7 @@ DeviceStatus deviceStatus(Device device) {
 void requireDevice(Device device) {
   const auto status = deviceStatus(device);
   if (!status.available) throw Error(ErrorCode::badUse, "cannot be run on: " + status.reason, toString(device));
+  if (device.type == Device::Type::cuda) at::globalContext().lazyInitDevice(c10::kCUDA);  // before generators and allocator figures are asked for
 }
 
 void requireDriver(Device device) {

@@ -76,6 +76,13 @@ class Device(Case):
         if not self.GPU:
             self.assertIn("cuda:0: cannot be run on", self.bad("run", session).stderr)
 
+    def test_printed_traces_keep_their_device(self):
+        text = self.path / "printed.txt"
+        text.write_text(self.good("trace", DATA / "mlp" / "model.pt2", "--device", "cuda").stdout)
+        again = self.good("trace", text)
+        self.assertIn('"cuda:0 f32[', again.stdout)
+        self.assertIn("those that follow from its computation", again.stderr)
+
     def test_a_device_that_is_none(self):
         for text in ("tpu", "cuda:", "cuda:x", "cuda:-1", "gpu0"):
             self.assertIn("is no device", self.bad("trace", DATA / "mlp" / "model.pt2", "--device", text).stderr)

@@ -139,6 +139,19 @@ TEST(HollowCuda, whereDataDecideTheCpuStandsIn) {
   expectOnCuda(*analysis);
 }
 
+TEST(HollowCuda, aFileFromAGpuRunsOnTheCpu) {
+  ModelBuilder m;
+  const auto none = Argument::ofMissing();
+  const auto zeros = m.op("aten.zeros.default", {ModelBuilder::list({2}), none, none, Argument::ofDevice("cuda:0")});
+  m.output(m.op("aten.add.Tensor", {m.input("x", {2}), zeros}));
+  const auto analysis = m.analyse();
+  ASSERT_TRUE(analysis->derived()) << (analysis->problems.empty() ? "" : analysis->problems.back().message);
+  Session session(analysis);
+  session.runTo(session.size());
+  ASSERT_TRUE(session.results().at(0));
+  EXPECT_EQ(session.results()[0]->meta.device, Device());
+}
+
 TEST(HollowCuda, aNoteSaysThatTheDeviceIsClaimed) {
   if (deviceStatus(cuda).available) GTEST_SKIP() << "there is a GPU";
   ModelBuilder m;
