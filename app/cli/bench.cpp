@@ -59,6 +59,7 @@ Run setup(CLI::App& app) {
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) {
+    requireToRun(arguments->input.device);
     if (arguments->curve) return runCurve(*arguments, progress);
     const auto report = bench([&] { return open(arguments->file, arguments->input, progress); }, arguments->repeat, progress);
     if (arguments->format == "json")

@@ -10,6 +10,7 @@
 #include "app/cli/options.h"
 #include "core/checking/suite.h"
 #include "core/checking/threads.h"
+#include "core/execution/device.h"
 #include "core/trace/json.h"
 
 namespace retrograd::cli {
@@ -69,6 +70,7 @@ int checkOne(const CheckArguments& arguments, const Progress& progress) {
 }
 
 int checkAll(const CheckArguments& arguments, const Progress& progress) {
+  if (arguments.check.device) requireDriver(*arguments.check.device);  // the cases run in a process that is still to be forked
   if (!arguments.check.reference.empty()) throw Error(ErrorCode::badUse, "--reference is for one file; a suite has its own");
   auto cases = findCases(arguments.suite);
   for (auto& one : cases) {
@@ -79,6 +81,7 @@ int checkAll(const CheckArguments& arguments, const Progress& progress) {
     one.options.rules = arguments.check.rules;
     one.options.order = arguments.check.order;
     one.options.again = arguments.check.again;
+    one.options.device = arguments.check.device;
   }
   const bool lines = arguments.format == "text";
   return conclude(arguments, checkSuite(cases, arguments.run, lines ? printLine : std::function<void(const CheckReport&)>(), progress));
@@ -100,6 +103,7 @@ Run setup(CLI::App& app) {
   addPartition(app, arguments->check.partition);
   addLibraries(app, arguments->check.rules);
   addOrder(app, arguments->check.order, arguments->check.again);
+  addDevice(app, arguments->check.device);
   app.add_option("--threads", arguments->run.threads, "threads of LibTorch")->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", arguments->run.caseSeconds, "seconds a case of a suite may take")
       ->check(CLI::PositiveNumber)

@@ -17,6 +17,7 @@ struct CompareArguments {
   double tolerance = 1e-4;
   bool doubleB = false;
   std::optional<std::uint64_t> seedB;
+  std::optional<Device> deviceB;
   std::size_t rows = 20;
   InputOptions input;
 };
@@ -44,6 +45,7 @@ std::shared_ptr<const Analysis> openB(const CompareArguments& arguments, const A
   auto options = arguments.input.forFile(file);
   options.inDouble = arguments.doubleB;
   options.seed = arguments.seedB.value_or(a.seed);
+  options.device = arguments.deviceB ? arguments.deviceB : std::optional(a.device);
   options.inputs = a.inputs;
   options.numbers = a.numbers;
   options.cotangents = a.cotangents;
@@ -51,6 +53,8 @@ std::shared_ptr<const Analysis> openB(const CompareArguments& arguments, const A
 }
 
 int run(const CompareArguments& arguments, const Progress& progress) {
+  requireToRun(arguments.input.device);
+  requireToRun(arguments.deviceB);
   const auto a = open(arguments.a, arguments.input, progress);
   const auto b = openB(arguments, *a, progress);
   if (reportProblems(a->problems) || reportProblems(b->problems)) return badInputOrUse;
@@ -82,6 +86,7 @@ Run setup(CLI::App& app) {
   app.add_option("b", arguments->b, "another (default: the same one)");
   app.add_option("--tolerance", arguments->tolerance, "relative difference at which two values part")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_flag("--double", arguments->doubleB, "run the second in double precision");
+  addDevice(app, arguments->deviceB, "--device-b", "device of the second (default: that of the first)");
   app.add_option("--seed-b", arguments->seedB, "seed of the second's random ops");
   app.add_option("--rows", arguments->rows, "rows of the table around the first divergence")->capture_default_str();
   addFormat(app, arguments->format);

@@ -38,6 +38,7 @@ bool runLine(DebugScript& script, const DebugArguments& arguments, const std::st
 }
 
 int runAll(const DebugArguments& arguments, const Progress& progress) {
+  requireToRun(arguments.input.device);
   const auto analysis = open(arguments.file, arguments.input, progress);
   if (reportProblems(analysis->problems)) return badInputOrUse;
   DebugScript script(analysis);

@@ -10,9 +10,11 @@
 #include "core/checking/reference.h"
 #include "core/checking/threads.h"
 #include "core/debug/session_file.h"
+#include "core/execution/device.h"
 #include "core/formats/file_kind.h"
 #include "core/debug/read_model.h"
 #include "core/grad/library.h"
+#include "core/trace/relocate.h"
 
 namespace retrograd::cli {
 
@@ -127,7 +129,20 @@ void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::ma
       ->allow_extra_args(false);
 }
 
+void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& name, const std::string& help) {
+  app.add_option_function<std::string>(
+      name,
+      [&device](const std::string& text) {
+        const auto named = withIndex(deviceFromString(text));
+        const bool known = named.type == Device::Type::cpu || named.type == Device::Type::cuda;
+        if (!known || (toString(named) != text && text != "cuda")) throw CLI::ValidationError(text, "is no device; write cpu, cuda or cuda:1");
+        device = named;
+      },
+      help.empty() ? "cpu (default), cuda or cuda:N: move parameters, inputs and device literals there; deriving needs no such device, running does" : help);
+}
+
 void InputOptions::addTo(CLI::App& app) {
+  addDevice(app, device);
   addOrder(app, order, again);
   addPartition(app, partition);
   addLibraries(app, rules);
@@ -163,6 +178,7 @@ AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
   options.order = order.value_or(1);
   options.again = again;
   options.shapes = shapes;
+  options.device = device;
   for (const auto& [name, value] : values) options.numbers.insert_or_assign(name, value);
   if (gradInputs) {
     options.gradInputs = *gradInputs;
@@ -178,6 +194,10 @@ AnalysisOptions InputOptions::forSession(const Analysis& stored) const {
   if (partition) options.partition = *partition;
   if (order) options.order = *order;
   return options;
+}
+
+void requireToRun(const std::optional<Device>& device) {
+  if (device) requireDevice(*device);
 }
 
 void requireFile(const std::string& path) {

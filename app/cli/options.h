@@ -23,6 +23,9 @@ void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again);
 /// "--shape NAME=2x3[:dtype]" and "--value NAME=3", each repeatable: inputs that are drawn in a shape, and those that are no tensors.
 void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values);
 
+/// "--device cpu|cuda|cuda:N", or an option of that kind by another name: where parameters and inputs are.
+void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& name = "--device", const std::string& help = {});
+
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
   std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
@@ -35,10 +38,11 @@ struct InputOptions {
   TraceKind again = TraceKind::joint;
   std::optional<PartitionOptions> partition;
   std::shared_ptr<const RuleRegistry> rules;
+  std::optional<Device> device;
 
   void addTo(CLI::App& app);
   /// Whether anything is asked for that a session file may hold otherwise.
-  bool given() const { return !inputs.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order; }
+  bool given() const { return !inputs.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device; }
   /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
   AnalysisOptions forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.
@@ -46,6 +50,9 @@ struct InputOptions {
   /// The same for a session file's model: what is not given stays as it was saved.
   AnalysisOptions forSession(const Analysis& stored) const;
 };
+
+/// Throws Error(badUse) where nothing can run on `device`, before a file is read in vain; absent: the file decides.
+void requireToRun(const std::optional<Device>& device);
 
 /// Throws Error(badUse) where there is no such file.
 void requireFile(const std::string& path);

@@ -16,6 +16,7 @@ namespace {
 
 struct RunArguments {
   std::string file, save, until;
+  bool synchronous = false;
   InputOptions input;
 };
 
@@ -54,7 +55,16 @@ void printTable(const Session& session) {
   fmt::print("forward {:.3f} ms, backward {:.3f} ms, peak {} bytes\n", forward * 1e3, backward * 1e3, session.peakBytes());
 }
 
+/// Of a run on a GPU: what LibTorch's allocator gave out and held after the op of the greatest use.
+void printAllocator(const Session& session) {
+  OpMeasure most;
+  for (std::size_t p = 0; p < session.position(); ++p)
+    if (session.measures()[p].allocated > most.allocated) most = session.measures()[p];
+  if (most.allocated > 0) fmt::print("allocator at its fullest: {} bytes given out, {} bytes held\n", most.allocated, most.reserved);
+}
+
 int run(const RunArguments& arguments, const Progress& progress) {
+  requireToRun(arguments.input.device);
   const auto analysis = open(arguments.file, arguments.input, progress);
   for (const auto& source : analysis->inputSource) fmt::print("# {}\n", source);
   const bool broken = reportProblems(analysis->problems);
@@ -62,10 +72,12 @@ int run(const RunArguments& arguments, const Progress& progress) {
   SessionOptions options;
   options.keepHistory = false;
   options.threads = arguments.input.threads;
+  options.synchronous = arguments.synchronous;
   Session session(analysis, options);
   const auto reason = session.runTo(arguments.until.empty() ? session.size() : positionAfter(session, arguments.until), progress);
   if (reason == StopReason::cancelled) throw Error(ErrorCode::cancelled, "cancelled");
   printTable(session);
+  printAllocator(session);
   if (!arguments.save.empty()) saveRun(session, arguments.save);
   return allWell;
 }
@@ -75,6 +87,7 @@ Run setup(CLI::App& app) {
   app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
   app.add_option("--save", arguments->save, "write inputs, cotangents, outputs and gradients to this safetensors file");
   app.add_option("--until", arguments->until, "stop after this op: an id, the name of an output, or an op's name");
+  app.add_flag("--synchronous", arguments->synchronous, "on a GPU: wait for each op, so that a failure is told of the op that caused it");
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }

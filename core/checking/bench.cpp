@@ -48,6 +48,7 @@ void addSaved(const Analysis& analysis, BenchReport& report) {
 void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, BenchReport& report, const Progress& progress) {
   SessionOptions options;
   options.keepHistory = false;
+  options.synchronous = false;
   Session session(analysis, options);
   samples.forward.push_back(timed([&] { session.runTo(session.forwardSize(), progress); }));
   samples.backward.push_back(timed([&] { session.runTo(session.size(), progress); }));

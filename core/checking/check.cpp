@@ -15,6 +15,7 @@
 #include "core/debug/read_model.h"
 #include "core/debug/session.h"
 #include "core/debug/session_file.h"
+#include "core/execution/device.h"
 #include "core/formats/file_kind.h"
 
 namespace retrograd {
@@ -209,6 +210,28 @@ Groups compareBits(const Analysis& analysis, const std::string& prefix, const Ru
   return groups;
 }
 
+/// The same where kernels may add in any order, or, with `shapesOnly`, draw other numbers.
+Groups compareNearly(const Analysis& analysis, const std::string& prefix, const RunResult& run, const RunResult& other, bool shapesOnly) {
+  Groups groups;
+  forEachPair(analysis, run, other, [&](Comparison Groups::*group, const std::string& key, const TensorData* x, const TensorData* y) {
+    if (!x && !y) return;
+    if (!x || !y) (groups.*group).fail(prefix + key, x ? "missing in the other run" : "missing");
+    else if (shapesOnly) (groups.*group).addShape(prefix + key, *x, *y);
+    else (groups.*group).add(prefix + key, *x, *y);
+  });
+  return groups;
+}
+
+Groups compareValues(const Analysis& analysis, const std::string& prefix, const RunResult& run, const RunResult& other) {
+  return compareNearly(analysis, prefix, run, other, false);
+}
+
+/// Some op draws random numbers.
+bool draws(const Analysis& analysis) {
+  return std::any_of(analysis.joint.ops.begin(), analysis.joint.ops.end(),
+                     [&](BoundSymbolId op) { return analysis.document->boundSymbol(op).effects & effect::random; });
+}
+
 /// Against LibTorch's autograd. A gradient one side leaves out must be zero on the other; eager says nothing of what it did not
 /// mutate.
 Groups compareWithEager(const Analysis& analysis, const RunResult& run, const RunResult& eager) {
@@ -320,6 +343,8 @@ class Check {
   }
 
   CheckReport run() {
+    if (options_.device) requireDevice(*options_.device);
+    if (options_.device && options_.device->type == Device::Type::cuda) computeInFullPrecision();
     if (isSessionFile(path_)) stored_ = loadSession(path_, progress_, options_.rules);
     auto file = stored_ ? stored_->file : read();
     if (const auto unknown = errorsOf(file.problems); !unknown.empty()) {
@@ -372,6 +397,7 @@ class Check {
     options.rules = options_.rules;
     options.order = options_.order.value_or(1);
     options.again = options_.again;
+    options.device = options_.device;
     return options;
   }
 
@@ -382,7 +408,7 @@ class Check {
 
   /// The session as it was saved, unless something else is asked for.
   std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
-    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && options_.numbers.empty() && options_.shapes.empty()) return stored_;
+    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device && options_.numbers.empty() && options_.shapes.empty()) return stored_;
     auto options = overlaid(*stored_, optionsFor(stored_->file, inDouble));
     if (options_.seed) options.seed = *options_.seed;
     if (options_.partition) options.partition = *options_.partition;
@@ -402,8 +428,12 @@ class Check {
     const auto run = runSession(analysis, progress_);
     const auto joint = runJoint(*analysis);
     progress_.check();
-    judge(report_, compareBits(*analysis, "split/", runSplit(*analysis), joint), tolerances);
-    judge(report_, compareBits(*analysis, "session/", run, joint), tolerances);
+    const bool onGpu = analysis->device.type == Device::Type::cuda;
+    const auto same = onGpu ? compareValues : compareBits;
+    judge(report_, same(*analysis, "split/", runSplit(*analysis), joint), tolerances);
+    judge(report_, same(*analysis, "session/", run, joint), tolerances);
+    progress_.check();
+    if (onGpu) compareWithCpu(*analysis, run, tolerances);
     progress_.check();
     compareWithLibTorch(*analysis, run, tolerances);
     progress_.check();
@@ -412,6 +442,18 @@ class Check {
     ReferenceComparison comparison(*analysis, run, options_.deterministic, false, "");
     judge(report_, comparison.compare(reference_->expected), tolerances);
     report_.notes.insert(report_.notes.end(), comparison.notes().begin(), comparison.notes().end());
+  }
+
+  /// Against the same file on the CPU, with the same inputs.
+  void compareWithCpu(const Analysis& analysis, const RunResult& run, const Tolerances& tolerances) {
+    auto options = optionsFromModel(analysis);
+    options.device = Device();
+    auto file = firstOf(analysis).file;
+    file.document = std::make_shared<Document>(*file.document);
+    const auto cpu = analyse(std::move(file), options, progress_);
+    if (!cpu->derived()) throw Error(ErrorCode::execution, "on the CPU: " + errorsOf(cpu->problems), path_);
+    if (draws(analysis)) report_.notes.push_back("compared with the CPU by shape only: a GPU draws other random numbers");
+    judge(report_, compareNearly(analysis, "cpu/", run, runSession(cpu, progress_), draws(analysis)), tolerances);
   }
 
   /// LibTorch's autograd refuses some models that have a well-defined gradient, as those that write to what it has saved.

@@ -31,6 +31,7 @@ struct CheckOptions {
   std::map<std::string, InputShape> shapes;
   std::optional<PartitionOptions> partition;       ///< absent: the default, or what a session file was saved with
   std::shared_ptr<const RuleRegistry> rules;       ///< registered gradient rules; may be null
+  std::optional<Device> device;                    ///< absent: the CPU, or what a session file was saved with
 };
 
 struct OpCounts {
@@ -53,7 +54,8 @@ struct CheckReport {
 };
 
 /// Runs forward and backward of a file, or of a session file as it was saved, and compares: with the reference (in double once more where it has f64/), with the joint
-/// trace bit for bit, with LibTorch's own autograd; counts ops without an origin. Tolerances: `options.tolerance`, else 2e-2 where
+/// trace bit for bit, with LibTorch's own autograd; on a GPU also with a run on the CPU, and there tolerances stand in place of bits, for its
+/// kernels may add in any order, and draws are compared by shape only; counts ops without an origin. Tolerances: `options.tolerance`, else 2e-2 where
 /// bfloat16 or float16 is computed in, 1e-9 where all is float64, else max(1e-5, 20 * noise), 1e-4 without noise.
 /// Throws Error where the file or the reference can't be read, and for a derivation or a run that fails.
 CheckReport checkModel(const std::string& path, const CheckOptions& options, const Progress& progress = {});

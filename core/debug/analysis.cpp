@@ -11,7 +11,9 @@
 #include "core/debug/session_file.h"
 #include "core/debug/sizes.h"
 #include "core/debug/symbolic_joint.h"
+#include "core/execution/device.h"
 #include "core/execution/evaluator.h"
+#include "core/execution/placement.h"
 #include "core/formats/file_kind.h"
 #include "core/formats/text_trace.h"
 #include "core/grad/elide_copies.h"
@@ -20,6 +22,7 @@
 #include "core/trace/dead_code.h"
 #include "core/trace/difference.h"
 #include "core/trace/effects.h"
+#include "core/trace/relocate.h"
 #include "core/tracing/op_table.h"
 
 namespace retrograd {
@@ -88,7 +91,11 @@ class Deriver {
     } lazy(outputOfCotangent_);
     lazy.make = [&]() -> Concretiser& {
       if (!concretiser) {
-        concretiser = std::make_unique<Concretiser>(document_, analysis_.seed, inputBindings(analysis_), [this](ValueId id) { return drawCotangent(id); });
+        const bool here = deviceStatus(analysis_.device).available;  // elsewhere the CPU stands in
+        const auto on = here ? std::nullopt : std::optional(Device());
+        concretiser = std::make_unique<Concretiser>(document_, analysis_.seed, inputBindings(analysis_, on),
+                                                    [this](ValueId id) { return drawCotangent(id); },
+                                                    here ? std::nullopt : std::optional(c10::Device(c10::kCPU)));
         for (const auto& [id, data] : lazy.constants) concretiser->addConstant(id, data);
         lazy.made = true;
       }
@@ -105,13 +112,18 @@ class Deriver {
     if (input.kind == InputKind::user) {
       const auto it = analysis_.inputs.find(input.name);
       if (it == analysis_.inputs.end() || !value || !document_.isTensor(value)) return std::nullopt;
-      const auto& now = it->second.meta;
+      auto now = it->second.meta;
+      now.device = analysis_.device;
       const auto& declared = document_.meta(document_.value(value).meta);
       if (sizes_) return inputMetaAt(declared, now, analysis_.file.document->sizeHints(), *sizes_);
       return declared.isSymbolic() && now.sizes == declared.sizes && now.strides == declared.strides && now.offset == declared.offset ? declared : now;
     }
     for (const auto* map : {&analysis_.file.weights, &analysis_.file.constants})
-      if (auto it = map->find(input.target); it != map->end()) return it->second.meta;
+      if (auto it = map->find(input.target); it != map->end()) {
+        auto meta = it->second.meta;
+        meta.device = analysis_.device;
+        return meta;
+      }
     return std::nullopt;
   }
 
@@ -127,7 +139,8 @@ class Deriver {
     Analysis scratch;
     metas[position] = document_.meta(document_.value(id).meta);
     chooseCotangents(scratch, options_, metas);
-    return borrowTensor(scratch.cotangents.at(position));
+    const auto device = document_.meta(document_.value(id).meta).device;
+    return Placement().place(scratch.cotangents.at(position), deviceStatus(device).available ? device : Device());
   }
 
   const Analysis& analysis_;
@@ -242,12 +255,20 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOption
   analysis->differentiated = std::move(of);
   analysis->gradInputs = options.gradInputs;
   analysis->inDouble = options.inDouble;
+  // Printed traces say what they were derived for; any other file's tensors come to the CPU.
+  const auto told = analysis->file.printed ? deviceOf(*analysis->file.document, analysis->computation().trace.inputs) : Device();
+  analysis->device = withIndex(options.device.value_or(told));
   analysis->problems = analysis->file.problems;
+  if (const auto status = deviceStatus(analysis->device); !status.available)
+    analysis->problems.push_back({Problem::Severity::note,
+                                  "derived for it without it: what LibTorch decides by the GPU at hand (kernels of attention, cuDNN) may differ there; " + status.reason,
+                                  toString(analysis->device), -1});
   const auto& history = analysis->computation().trace.history;
   analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
   analysis->times.read = analysis->file.seconds - analysis->times.trace;
   if (analysis->file.isText) drawWeights(*analysis, options.seed);
   if (options.inDouble) castToDouble(analysis->file);
+  relocate(*analysis->file.document, analysis->device);
   const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
   try {
     if (runnable) {
@@ -284,6 +305,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
   outer.createGraph = options.createGraph;
   outer.partition = options.partition;
   outer.rules = options.rules;
+  outer.device = options.device;
   auto model = asModel(*of, options.again);
   if (options.gradInputs) {  // what was not asked for is not differentiated now either
     outer.gradInputs = options.gradInputs;

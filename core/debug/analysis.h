@@ -25,6 +25,8 @@ struct AnalysisOptions {
   std::optional<std::vector<std::string>> gradInputs;  ///< user inputs to differentiate; absent: all floating and complex
   std::uint64_t seed = 0;                    ///< for drawn inputs and cotangents and for random ops
   bool inDouble = false;                     ///< cast parameters, inputs and `dtype=float32` literals to double
+  std::optional<Device> device;              ///< where it is said to run: parameters, inputs and device literals are moved there; absent:
+                                             ///< what printed traces say, else the CPU
   PartitionOptions partition;                ///< what is saved for backward and what is recomputed
   int order = 1;                             ///< 2: the joint (or backward) is differentiated again, and so on (higher_order.h)
   TraceKind again = TraceKind::joint;        ///< what is differentiated again: joint or backward
@@ -53,6 +55,7 @@ struct Analysis {
   std::shared_ptr<const Analysis> differentiated;  ///< order 2 and up: what this is the derivative of; its joint or backward is the computation
   std::optional<std::vector<std::string>> gradInputs;  ///< as AnalysisOptions has it
   bool inDouble = false;
+  Device device;                             ///< as AnalysisOptions has it; tensors of this struct are on the CPU all the same
   std::vector<Problem> problems;
   TensorMap constants;                       ///< literals inside formulas, by value id as text
   std::map<std::size_t, ValueId> mutated;    ///< computation input -> the value its in-place writes leave at the forward's end
@@ -81,6 +84,7 @@ DerivationTimes timeDerivation(const Analysis& analysis, int repeats);
 
 /// Reads a file of any kind (read_model.h) and derives joint, forward and backward. Unknown ops leave the computation alone, with a Problem each. A session file
 /// opens as it was saved; where `options` ask for anything, its model is derived anew with that and what else it was saved with.
+/// Deriving for a device needs no such device; running does (execution/device.h).
 /// Throws Error (badInput, unsupportedOp, cancelled, ...) that names the file or the op.
 std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options = {}, const Progress& progress = {});
 /// The same from a file that was read already.

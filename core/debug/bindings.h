@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/ivalue.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,11 +10,12 @@
 namespace retrograd {
 
 /// What an evaluator starts from: parameters, buffers, constants, user inputs, and literals of formulas, as tensors over borrowed
-/// memory. Throws Error(badInput) naming a weight that the file lacks.
-std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analysis);
-/// The tensor behind input i of the computation; undefined for tokens, objects and numbers.
+/// memory, or on the GPU that the document says. `on`: all of them on this device. Throws Error(badInput) naming a weight that the
+/// file lacks, Error(badUse) where there is no such GPU.
+std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analysis, std::optional<Device> on = {});
+/// The tensor behind input i of the computation, where the document says; undefined for tokens, objects and numbers. Throws as inputBindings().
 at::Tensor inputTensor(const Analysis& analysis, std::size_t i);
-/// Cotangents by value of the joint.
+/// Cotangents by value of the joint. Throws as inputBindings().
 std::vector<std::pair<ValueId, c10::IValue>> cotangentBindings(const Analysis& analysis);
 /// Position among the user outputs as text, for output i of the computation; empty for other outputs.
 std::string userOutputPosition(const Computation& computation, std::size_t i);

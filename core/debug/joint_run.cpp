@@ -9,7 +9,9 @@
 
 #include "core/debug/eager.h"
 #include "core/debug/higher_order.h"
+#include "core/execution/device.h"
 #include "core/execution/evaluator.h"
+#include "core/execution/placement.h"
 #include "core/debug/bindings.h"
 #include "core/debug/results.h"
 #include "core/tracing/generator.h"
@@ -24,6 +26,23 @@ at::Tensor ownCopy(const at::Tensor& tensor) {
   copy.copy_(tensor);
   return copy;
 }
+
+/// The default generators that a run draws from, seeded; as they were when the scope ends.
+class Seeded {
+ public:
+  Seeded(std::uint64_t seed, Device device) {
+    setGeneratorState(seededState(seed));
+    if (device.type != Device::Type::cuda) return;
+    requireDevice(device);
+    const auto gpu = toTorchDevice(device);
+    gpu_.emplace(gpu);
+    setGeneratorState(seededState(seed, gpu), gpu);
+  }
+
+ private:
+  KeepGenerator cpu_;
+  std::optional<KeepGenerator> gpu_;
+};
 
 /// One eager forward with its leaves.
 struct EagerRun {
@@ -68,7 +87,7 @@ struct EagerRun {
       const auto it = analysis.cotangents.find(userOutputPosition(analysis.computation(), i));
       if (it == analysis.cotangents.end() || !outputs[i].isTensor() || !outputs[i].toTensor().requires_grad()) continue;
       roots.push_back(outputs[i].toTensor());
-      cotangents.push_back(borrowTensor(it->second));
+      cotangents.push_back(Placement().place(it->second, toDevice(outputs[i].toTensor().device())));
       if (createGraph) cotangents.back().requires_grad_(true);
       cotangentLeaves[i] = cotangents.back();
     }
@@ -104,7 +123,7 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
     const auto it = second.cotangents.find(std::to_string(i));
     if (it == second.cotangents.end() || !results[i].defined() || !results[i].requires_grad()) continue;
     roots.push_back(results[i]);
-    cotangents.push_back(borrowTensor(it->second));
+    cotangents.push_back(Placement().place(it->second, toDevice(results[i].device())));
   }
   std::vector<std::string> names;
   std::vector<at::Tensor> leaves = run.leaves;
@@ -140,8 +159,7 @@ RunResult runJoint(const Analysis& analysis) {
 }
 
 RunResult runEager(const Analysis& analysis) {
-  KeepGenerator keep;
-  setGeneratorState(seededState(analysis.seed));
+  const Seeded seeded(analysis.seed, analysis.device);
   EagerRun run(analysis);
   try {
     run.forward();
@@ -164,8 +182,7 @@ RunResult runEager(const Analysis& analysis) {
 RunResult runEagerTwice(const Analysis& second) {
   if (!second.differentiated) throw Error(ErrorCode::badUse, "it is no second derivative", second.file.path);
   const auto& first = *second.differentiated;
-  KeepGenerator keep;
-  setGeneratorState(seededState(first.seed));
+  const Seeded seeded(first.seed, first.device);
   try {
     EagerRun run(first);
     run.forward();
@@ -178,14 +195,17 @@ RunResult runEagerTwice(const Analysis& second) {
 EagerTimes timeEager(const Analysis& analysis) {
   using Clock = std::chrono::steady_clock;
   const auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  KeepGenerator keep;
+  const Seeded seeded(analysis.seed, analysis.device);
   EagerRun run(analysis);
   EagerTimes times;
+  synchronise(analysis.device);
   auto start = Clock::now();
   run.forward();
+  synchronise(analysis.device);
   times.forwardSeconds = since(start);
   start = Clock::now();
   run.backward();
+  synchronise(analysis.device);
   times.backwardSeconds = since(start);
   return times;
 }

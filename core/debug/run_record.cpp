@@ -1,9 +1,9 @@
 #include "core/debug/run_record.h"
 
-#include <chrono>
-
 #include "core/debug/bindings.h"
 #include "core/execution/evaluator.h"
+#include "core/execution/op_clock.h"
+#include "core/execution/placement.h"
 #include "core/execution/statistics.h"
 #include "core/trace/last_use.h"
 
@@ -14,12 +14,13 @@ struct Recording::Impl {
   const Document& document;
   RecordOptions options;
   Evaluator evaluator;
+  OpClock clock;
   LastUses lastUses;
   RunRecord record;
   std::size_t position = 0;
 
   Impl(const Analysis& a, RecordOptions o)
-      : analysis(a), document(*a.document), options(std::move(o)), evaluator(document, a.seed), lastUses(document, a.joint) {
+      : analysis(a), document(*a.document), options(std::move(o)), evaluator(document, a.seed), clock(a.device), lastUses(document, a.joint) {
     record.values.resize(document.valueCount());
     record.seconds.assign(analysis.joint.ops.size(), 0);
     for (auto& bindings : {inputBindings(analysis), cotangentBindings(analysis)})
@@ -43,7 +44,7 @@ struct Recording::Impl {
   /// The content changes, the storage stays: views and aliases see it too. Memory of the file or of the caller is never written.
   void replace(ValueId id, const TensorData& data) {
     const auto tensor = evaluator.tensor(id);
-    auto content = borrowTensor(data);
+    auto content = Placement().place(data, toDevice(tensor.device()));
     if (content.sizes() != tensor.sizes() || content.scalar_type() != tensor.scalar_type())
       throw Error(ErrorCode::badUse, "the replacement is " + typeComment(data.meta) + ", the value " + typeComment(metaOf(tensor)), document.displayName(id));
     const auto storage = document.value(id).storage;
@@ -53,9 +54,10 @@ struct Recording::Impl {
 
   void step() {
     const auto op = analysis.joint.ops.at(position);
-    const auto start = std::chrono::steady_clock::now();
+    clock.begin();
     evaluator.run(op);
-    record.seconds[position] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    clock.end(record.seconds[position]);
+    clock.settle();
     for (auto output : document.outputs(op)) made(output);
     for (auto id : lastUses.values(position)) {
       const auto storage = document.value(id).storage;

@@ -15,6 +15,7 @@
 #include "core/debug/tensor_text.h"
 #include "core/debug/what_if.h"
 #include "core/debug/why.h"
+#include "core/execution/cuda/statistics.h"
 #include "core/trace/printer.h"
 
 namespace retrograd {
@@ -440,6 +441,22 @@ struct DebugScript::Impl {
     for (auto count : counts) answer.text += fmt::format("\n{:>10} {}", count, std::string(most ? static_cast<std::size_t>(40 * count / most) : 0, '*'));
     return answer;
   }
+
+  CommandAnswer magnitudes(const Words& words) const {
+    const auto id = valueOrGradient(words);
+    const auto counts = session.magnitudes(id);
+    CommandAnswer answer = summary(id);
+    answer.json["magnitudes"] = Json::array();
+    const auto most = *std::max_element(counts.begin(), counts.end());
+    for (int cell = 0; cell < cuda::magnitudeCells; ++cell) {
+      const auto count = counts[static_cast<std::size_t>(cell)];
+      if (count == 0) continue;
+      const auto text = cuda::magnitudeText(cell);
+      answer.json["magnitudes"].push_back({{"cell", text}, {"count", count}});
+      answer.text += fmt::format("\n{:>10} {:>10} {}", text, count, std::string(static_cast<std::size_t>(40 * count / most), '*'));
+    }
+    return answer;
+  }
 };
 
 namespace {
@@ -467,6 +484,7 @@ constexpr Command table[] = {
     {"breakpoints", "breakpoints", "list them"},
     {"print", "print [grad] VALUE", "contents and statistics (p)"},
     {"histogram", "histogram [grad] VALUE", "how its elements are distributed"},
+    {"magnitudes", "magnitudes [grad] VALUE", "its elements by power of two; what lower precision would lose"},
     {"watch", "watch [[grad] VALUE]", "show it at each stop"},
     {"set", "set VALUE NUMBER", "fill it with a number and go on from there"},
     {"walk-nan", "walk-nan [[grad] VALUE]", "from a bad value back to the op where it came to be"},
@@ -511,6 +529,7 @@ CommandAnswer DebugScript::run(const std::string& line, const Progress& progress
       {"breakpoints", [](Impl& i, const Words&, const Progress&) { return i.listBreakpoints(); }},
       {"print", [](Impl& i, const Words& w, const Progress&) { return i.print(w); }},
       {"histogram", [](Impl& i, const Words& w, const Progress&) { return i.histogram(w); }},
+      {"magnitudes", [](Impl& i, const Words& w, const Progress&) { return i.magnitudes(w); }},
       {"watch", [](Impl& i, const Words& w, const Progress&) { return i.watch(w); }},
       {"set", [](Impl& i, const Words& w, const Progress&) { return i.set(w); }},
       {"walk-nan", [](Impl& i, const Words& w, const Progress& p) { return i.walkNan(w, p); }},

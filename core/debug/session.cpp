@@ -3,14 +3,15 @@
 #include <ATen/Parallel.h>
 
 #include <array>
-#include <chrono>
 #include <deque>
 #include <map>
 
 #include "core/debug/bindings.h"
 #include "core/debug/live_memory.h"
 #include "core/debug/results.h"
+#include "core/execution/device.h"
 #include "core/execution/evaluator.h"
+#include "core/execution/op_clock.h"
 #include "core/execution/statistics.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
@@ -29,7 +30,7 @@ struct Undo {
   std::vector<std::pair<ValueId, c10::IValue>> released;   ///< values that were let go after the op
   std::vector<std::pair<ValueId, c10::IValue>> rebound;    ///< borrowed values that became copies
   std::vector<std::pair<at::Tensor, at::Tensor>> written;  ///< (tensor, its content before)
-  at::Tensor generator;                                    ///< before a draw
+  std::optional<Evaluator::Generators> generators;         ///< before a draw
   std::int64_t bytes = 0;                                  ///< memory that only this entry keeps
 };
 
@@ -47,6 +48,8 @@ struct Session::Impl {
   std::vector<std::int32_t> positions;  // by bound symbol, -1 where it does not run
   LastUses lastUses;
   Evaluator evaluator;
+  OpClock clock;
+  std::vector<std::pair<ValueId, c10::IValue>> given;  // inputs and cotangents, uploaded once
   LiveMemory memory;
   std::size_t position = 0;
   std::deque<Undo> history;             // of the ops just before `position`
@@ -66,7 +69,11 @@ struct Session::Impl {
         document(*analysis->document),
         program(analysis->joint.ops),
         lastUses(document, analysis->joint),
-        evaluator(document, analysis->seed) {
+        evaluator(document, analysis->seed),
+        clock(analysis->device),
+        given(inputBindings(*analysis)) {
+    for (auto& binding : cotangentBindings(*analysis)) given.push_back(std::move(binding));
+    evaluator.setSynchronous(options.synchronous);
     if (options.threads > 0) at::set_num_threads(options.threads);
     positions.assign(document.boundSymbolCount(), -1);
     for (std::size_t i = 0; i < program.size(); ++i) positions[static_cast<std::size_t>(program[i].index)] = static_cast<std::int32_t>(i);
@@ -76,8 +83,8 @@ struct Session::Impl {
   void reset() {
     for (std::size_t i = 0; i < document.valueCount(); ++i) evaluator.bind(ValueId(static_cast<std::int64_t>(i)), {});
     evaluator.seed(analysis->seed);
-    for (auto& [id, value] : inputBindings(*analysis)) evaluator.bind(id, value);
-    for (auto& [id, value] : cotangentBindings(*analysis)) evaluator.bind(id, value);
+    for (const auto& [id, value] : given) evaluator.bind(id, value);
+    clock.forget();
     memory = {};
     position = 0;
     history.clear();
@@ -95,7 +102,7 @@ struct Session::Impl {
 
   /// Before the op runs: what it is about to overwrite.
   void remember(BoundSymbolId op, Undo& undo) {
-    if (evaluator.draws(op)) undo.generator = evaluator.generator();
+    if (evaluator.draws(op)) undo.generators = evaluator.generators();
     for (auto id : writtenOperands(document, op)) {
       if (!evaluator.has(id)) continue;
       if (isExternal(id)) {
@@ -112,10 +119,11 @@ struct Session::Impl {
     const auto op = program[position];
     Undo undo;
     if (options.keepHistory) remember(op, undo);
-    const auto start = std::chrono::steady_clock::now();
-    evaluator.run(op);
     auto& measure = measures[position];
-    measure.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    clock.begin();
+    evaluator.run(op);
+    clock.end(measure.seconds);
+    if (options.synchronous) clock.settle();
     measure.outputBytes = 0;
     for (auto output : document.outputs(op)) {
       if (!output) continue;
@@ -123,6 +131,9 @@ struct Session::Impl {
       if (!isExternal(output)) measure.outputBytes += memory.add(evaluator.value(output));
     }
     measure.liveBytes = memory.bytes();
+    const auto device = deviceMemory(analysis->device);
+    measure.allocated = device.allocated;
+    measure.reserved = device.reserved;
     for (auto id : lastUses.values(position)) {
       if (isExternal(id) || !evaluator.has(id)) continue;
       memory.remove(evaluator.value(id));
@@ -148,12 +159,14 @@ struct Session::Impl {
   void undoOne() {
     if (history.empty()) {  // beyond what is kept: run again from the start
       const auto target = position - 1;
+      clock.settle();
       const auto kept = measures;
       const auto peak = memory.peak();
       edits.erase(edits.upper_bound(target), edits.end());
       reset();
       applyEdits();
       while (position < target) runOne(), applyEdits();
+      clock.settle();
       measures = kept;
       memory.raisePeak(peak);
       return;
@@ -175,7 +188,7 @@ struct Session::Impl {
     }
     for (std::size_t i = undo.written.size(); i-- > 0;) undo.written[i].first.copy_(undo.written[i].second);
     for (std::size_t i = undo.rebound.size(); i-- > 0;) evaluator.bind(undo.rebound[i].first, undo.rebound[i].second);
-    if (undo.generator.defined()) evaluator.setGenerator(undo.generator);
+    if (undo.generators) evaluator.setGenerators(*undo.generators);
   }
 
   /// Names the op that is about to run or to be undone, before it takes its time.
@@ -200,7 +213,7 @@ struct Session::Impl {
     auto* undo = history.empty() ? nullptr : &history.back();  // of the op just before: one step back takes it back
     if (isExternal(id)) {
       if (undo) undo->rebound.emplace_back(id, evaluator.value(id));
-      return evaluator.bind(id, content.clone());
+      return evaluator.bind(id, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
     }
     if (undo) undo->written.emplace_back(tensor, tensor.clone());
     tensor.copy_(content);
@@ -281,6 +294,7 @@ StopReason Session::runTo(std::size_t target, const Progress& progress) {
       impl_->undoOne();
     }
   }
+  impl_->clock.settle();
   return StopReason::cursor;
 }
 
@@ -361,9 +375,13 @@ ValueState Session::state(ValueId value) const {
 TensorStatistics Session::statistics(ValueId value) const { return computeStatistics(impl_->present(value)); }
 TensorData Session::contents(ValueId value) const { return copyOut(impl_->present(value)); }
 std::vector<std::int64_t> Session::histogram(ValueId value, int bins) const { return computeHistogram(impl_->present(value), bins); }
+std::vector<std::int64_t> Session::magnitudes(ValueId value) const { return computeMagnitudes(impl_->present(value)); }
 std::int64_t Session::liveBytes() const { return impl_->memory.bytes(); }
 std::int64_t Session::peakBytes() const { return impl_->memory.peak(); }
-const std::vector<OpMeasure>& Session::measures() const { return impl_->measures; }
+const std::vector<OpMeasure>& Session::measures() const {
+  impl_->clock.settle();
+  return impl_->measures;
+}
 
 TensorMap Session::gradients() const { return gradientsOf(analysis(), impl_->evaluator); }
 std::vector<std::optional<TensorData>> Session::results() const { return resultsOf(analysis(), impl_->evaluator); }

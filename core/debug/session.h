@@ -24,15 +24,18 @@ std::string_view name(StopReason);
 
 /// What running one op took. Position i is the i-th op of forward followed by backward.
 struct OpMeasure {
-  double seconds = 0;
+  double seconds = 0;             ///< on a GPU by its own clock, launches not counted
   std::int64_t outputBytes = 0;   ///< of storages the op allocated
   std::int64_t liveBytes = 0;     ///< of distinct live storages after the op, loaded weights and inputs not counted
+  std::int64_t allocated = 0;     ///< on a GPU: bytes that LibTorch's allocator has given out after the op, weights included; 0 on the CPU
+  std::int64_t reserved = 0;      ///< on a GPU: bytes that the allocator holds of the driver
 };
 
 struct SessionOptions {
   bool keepHistory = true;                        ///< keep what stepping back needs, up to `historyBytes`
   std::int64_t historyBytes = std::int64_t{1} << 30;
   int threads = 0;                                ///< 0: LibTorch's default
+  bool synchronous = true;                        ///< on a GPU: wait for each op, so that a failure is told of the op that caused it
 };
 
 /// Runs an Analysis op by op, forward and then backward, in both directions. The one API under the window, `retrograd run`
@@ -43,6 +46,7 @@ struct SessionOptions {
 /// to one copies it. The session owns its generator, seeded with Analysis::seed, so two sessions do not disturb each other.
 class Session {
  public:
+  /// Throws Error(badUse) where the analysis is for a GPU that is not there (execution/device.h).
   explicit Session(std::shared_ptr<const Analysis> analysis, SessionOptions options = {});
   ~Session();
   Session(const Session&) = delete;
@@ -82,6 +86,9 @@ class Session {
   TensorData contents(ValueId value) const;
   /// Counts of `bins` equal cells between the least and the greatest finite element.
   std::vector<std::int64_t> histogram(ValueId value, int bins) const;
+  /// Counts by power of two: zeros, subnormal numbers, 2^e <= |x| < 2^(e + 1) for e from -64 to 63 (the outermost also hold what lies
+  /// beyond), infinities, NaN.
+  std::vector<std::int64_t> magnitudes(ValueId value) const;
 
   /// Puts another content into a value that is present, its views included; what runs from here on sees it, and a step back over this place
   /// takes it back, as restart() does. Memory of the file is not written. Throws Error(badUse) where it is not present or shape or dtype differ.

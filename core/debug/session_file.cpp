@@ -6,6 +6,7 @@
 #include "core/debug/run_values.h"
 #include "core/formats/file_kind.h"
 #include "core/formats/session_file.h"
+#include "core/trace/relocate.h"
 #include "core/tracing/op_table.h"
 
 namespace retrograd {
@@ -86,6 +87,7 @@ std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<
   analysis->rules = rules;
   analysis->gradInputs = std::move(session.gradInputs);
   analysis->inDouble = session.inDouble;
+  analysis->device = deviceOf(*analysis->document, analysis->computation().trace.inputs);
   analysis->values = std::move(session.values);
   analysis->valueNumbers = std::move(session.valueNumbers);
   analysis->marks = std::move(session.marks);
@@ -128,6 +130,7 @@ AnalysisOptions optionsFromModel(const Analysis& analysis) {
   options.gradInputs = first.gradInputs;
   options.seed = analysis.seed;
   options.inDouble = first.inDouble;
+  options.device = first.device;
   options.partition = analysis.partition;
   options.order = orderOf(analysis);
   options.again = differentiatedKind(analysis);
@@ -147,6 +150,7 @@ AnalysisOptions overlaid(const Analysis& stored, const AnalysisOptions& given) {
   if (given.gradInputs) options.gradInputs = given.gradInputs;
   if (given.seed != 0) options.seed = given.seed;
   options.inDouble |= given.inDouble;
+  if (given.device) options.device = given.device;
   if (given.partition != PartitionOptions()) options.partition = given.partition;
   if (given.order > 1) options.order = given.order;
   if (given.order > 1) options.again = given.again;
@@ -156,7 +160,7 @@ AnalysisOptions overlaid(const Analysis& stored, const AnalysisOptions& given) {
 
 bool asksForNothing(const AnalysisOptions& options) {
   return options.inputs.empty() && options.numbers.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
-         options.seed == 0 && !options.inDouble && options.order == 1 && options.partition == PartitionOptions();
+         options.seed == 0 && !options.inDouble && !options.device && options.order == 1 && options.partition == PartitionOptions();
 }
 
 std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const AnalysisOptions& options, const Progress& progress) {

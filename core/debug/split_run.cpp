@@ -6,17 +6,19 @@ namespace retrograd {
 
 RunResult runSplit(const Analysis& analysis) {
   Evaluator forward(*analysis.document, analysis.seed);
-  for (auto& [id, value] : inputBindings(analysis)) forward.bind(id, value);
+  const auto inputs = inputBindings(analysis);
+  for (const auto& [id, value] : inputs) forward.bind(id, value);
   for (auto op : analysis.forward.ops) forward.run(op);
 
   // The backward gets what its signature names and nothing else, and goes on with the forward's generator.
   Evaluator backward(*analysis.document, analysis.seed);
-  backward.setGenerator(forward.generator());
+  backward.setGenerators(forward.generators());
   backward.takeDraws(forward);
   for (auto id : analysis.backward.inputs)
     if (id && forward.has(id)) backward.bind(id, forward.value(id));
   for (auto& [id, value] : cotangentBindings(analysis)) backward.bind(id, value);
-  for (const auto& [id, data] : analysis.constants) backward.bind(ValueId(std::stoll(id)), borrowTensor(data));
+  for (const auto& [id, value] : inputs)
+    if (analysis.constants.contains(std::to_string(id.index))) backward.bind(id, value);
   for (auto op : analysis.backward.ops) backward.run(op);
   return {resultsOf(analysis, forward), gradientsOf(analysis, backward), mutatedOf(analysis, forward)};
 }

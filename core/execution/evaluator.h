@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -15,7 +16,13 @@ namespace retrograd {
 /// place around each op that draws, so that two evaluators do not disturb each other.
 class Evaluator {
  public:
-  Evaluator(const Document& document, std::uint64_t seed);
+  /// Generators' states: the CPU's, and that of the GPU that the document's tensors are on, undefined where they are on the CPU.
+  struct Generators {
+    at::Tensor cpu, gpu;
+  };
+
+  /// `standIn`: run everything on this device, whatever the document's device literals say.
+  Evaluator(const Document& document, std::uint64_t seed, std::optional<c10::Device> standIn = {});
 
   void bind(ValueId id, c10::IValue value);
   void release(ValueId id) { values_[static_cast<std::size_t>(id.index)] = c10::IValue(); }
@@ -33,29 +40,37 @@ class Evaluator {
   /// the backward apart from the forward takes them over.
   void takeDraws(const Evaluator& from) { drawnFrom_ = from.drawnFrom_; }
 
-  at::Tensor generator() const { return generator_; }
-  void setGenerator(const at::Tensor& state) { generator_ = state; }
+  Generators generators() const { return generators_; }
+  void setGenerators(const Generators& states) { generators_ = states; }
   void seed(std::uint64_t seed);
+
+  /// Wait after each op on a GPU until it is done there, so that what goes wrong is told of the op that caused it, not of a later one.
+  void setSynchronous(bool on) { synchronous_ = on; }
 
  private:
   const PreparedCall& prepared(const BoundSymbol& bound);
   void copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack);
   void call(BoundSymbolId op, torch::jit::Stack& stack);
   void draw(BoundSymbolId op, const std::function<void()>& body);
+  c10::Device deviceOf(BoundSymbolId op) const;
+  Error failed(BoundSymbolId op, const std::string& reason) const;
 
   const Document& document_;
   std::vector<c10::IValue> values_;
   std::unordered_map<std::uint64_t, std::unique_ptr<PreparedCall>> prepared_;
-  at::Tensor generator_;
+  const std::optional<c10::Device> standIn_;
+  bool synchronous_ = false;
+  std::uint64_t seed_;
+  Generators generators_;
   std::unordered_map<BoundSymbolId, at::Tensor> drawnFrom_;  // draws that are replayed; undefined until they ran
 };
 
 /// Real values for the grad transform: runs the joint as it grows.
 class Concretiser final : public RealValues {
  public:
-  /// `bindings`: inputs by value; cotangents are asked of `cotangent` when first needed.
+  /// `bindings`: inputs by value; cotangents are asked of `cotangent` when first needed. `standIn` as Evaluator has it.
   Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
-              std::function<at::Tensor(ValueId)> cotangent);
+              std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn = {});
   at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) override;
   void addCotangent(ValueId, std::size_t) override {}  // `cotangent` knows
   void addConstant(ValueId id, const TensorData& data) override;

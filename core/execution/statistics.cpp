@@ -6,6 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/execution/cuda/summary.h"
+#include "core/execution/device_statistics.h"
+
 namespace retrograd {
 namespace {
 
@@ -28,9 +31,11 @@ at::Tensor plain(const at::Tensor& tensor) {
     case at::kChar:
     case at::kByte:
     case at::kBool: break;
+    case at::kUInt32:
+    case at::kUInt64: t = t.to(at::kDouble); break;
     default: t = t.to(at::kFloat);
   }
-  return t.to(at::kCPU).contiguous();
+  return t.resolve_neg().to(at::kCPU).contiguous();
 }
 
 template <class Scalar, class Visit>
@@ -156,15 +161,27 @@ class StatisticsPass {
 }  // namespace
 
 TensorStatistics computeStatistics(const at::Tensor& tensor) {
+  if (const auto summary = summariseOnDevice(tensor)) return summary->statistics;
   const auto t = plain(tensor);
   StatisticsPass pass(smallestNormal(t.scalar_type()));
   AT_DISPATCH_ALL_TYPES_AND3(at::kHalf, at::kBFloat16, at::kBool, t.scalar_type(), "statistics", [&] { pass.run(t.const_data_ptr<scalar_t>(), t.numel()); });
   return pass.result();
 }
 
-std::vector<std::int64_t> computeHistogram(const at::Tensor& tensor, int bins) {
+std::vector<std::int64_t> computeMagnitudes(const at::Tensor& tensor) {
+  if (auto summary = summariseOnDevice(tensor)) return std::move(summary->magnitudes);
   const auto t = plain(tensor);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(std::max(bins, 1)), 0);
+  std::vector<std::int64_t> counts(cuda::magnitudeCells, 0);
+  const double normal = smallestNormal(t.scalar_type());
+  forEachElement(t, [&](double x) { ++counts[static_cast<std::size_t>(cuda::magnitudeCell(x, normal))]; });
+  return counts;
+}
+
+std::vector<std::int64_t> computeHistogram(const at::Tensor& tensor, int bins) {
+  bins = std::max(bins, 1);
+  if (auto counts = histogramOnDevice(tensor, bins)) return *counts;
+  const auto t = plain(tensor);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(bins), 0);
   double least = std::numeric_limits<double>::infinity(), greatest = -least;
   forEachElement(t, [&](double x) {
     if (!std::isfinite(x)) return;
@@ -172,17 +189,16 @@ std::vector<std::int64_t> computeHistogram(const at::Tensor& tensor, int bins) {
     greatest = std::max(greatest, x);
   });
   if (least > greatest) return counts;
-  const double scale = greatest > least ? static_cast<double>(counts.size()) / (greatest - least) : 0;
+  const double scale = cuda::linearScale(least, greatest, bins);
   forEachElement(t, [&](double x) {
-    if (!std::isfinite(x)) return;
-    const auto cell = static_cast<std::size_t>((x - least) * scale);
-    ++counts[std::min(cell, counts.size() - 1)];
+    if (std::isfinite(x)) ++counts[static_cast<std::size_t>(cuda::linearCell(x, least, scale, bins))];
   });
   return counts;
 }
 
 bool hasBadNumber(const at::Tensor& tensor) {
   if (!tensor.is_floating_point() && !tensor.is_complex()) return false;
+  if (const auto summary = summariseOnDevice(tensor)) return summary->statistics.nan + summary->statistics.inf > 0;
   const auto t = plain(tensor);
   bool bad = false;
   forEachElement(t, [&](double x) { bad |= !std::isfinite(x); });

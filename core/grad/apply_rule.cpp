@@ -8,7 +8,7 @@ namespace retrograd {
 namespace {
 
 bool sameShape(const TensorMeta& a, const TensorMeta& b) {
-  return a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides && a.offset == b.offset && a.layout == b.layout &&
+  return a.dtype == b.dtype && a.device == b.device && a.sizes == b.sizes && a.strides == b.strides && a.offset == b.offset && a.layout == b.layout &&
          a.conjugate == b.conjugate && a.negative == b.negative;
 }
 

@@ -19,12 +19,21 @@ void DerivationDeleter::operator()(Derivation* derivation) const { delete deriva
 
 namespace {
 
+/// The GPU that operands are said to be on while their real tensors are on the CPU, because there is none here.
+std::optional<c10::Device> claimedBeside(const Document& document, const DeriveRequest& request) {
+  for (std::size_t i = 0; i < request.real.size(); ++i) {
+    const auto device = document.meta(request.operands[i]).device;
+    if (device.type == Device::Type::cuda && request.real[i].is_cpu()) return toTorchDevice(device);
+  }
+  return std::nullopt;
+}
+
 /// The op's autograd graph and the recorder that saw it come to be.
 class AutogradDerivation final : public Derivation {
  public:
-  explicit AutogradDerivation(const DeriveRequest& request)
+  AutogradDerivation(const Document& document, const DeriveRequest& request)
       : Derivation(std::string(request.op)),
-        recorder(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow),
+        recorder(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow, request.runReal ? claimedBeside(document, request) : std::nullopt),
         real(request.runReal),
         createGraph(request.createGraph) {}
   BackwardVariant backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real) override;
@@ -109,7 +118,8 @@ void runForward(const DeriveRequest& request, AutogradDerivation& derivation, Ru
   AutocastScope autocast(request.autocast);
   at::AutoGradMode gradMode(request.gradMode);
   Interception interception(derivation.recorder);
-  auto stack = call.arguments([&](std::size_t hole) { return c10::IValue(derivation.inputs[hole]); });
+  auto stack = call.arguments([&](std::size_t hole) { return c10::IValue(derivation.inputs[hole]); },
+                              request.runReal ? derivation.recorder.literalDevice() : std::nullopt);
   const auto written = cloneWritten(op, *request.pattern, stack);
   std::vector<at::Tensor> clones;
   for (const auto& [hole, position] : written) clones.push_back(stack[position].toTensor());
@@ -188,7 +198,7 @@ std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& reques
   if (auto registered = deriveRegistered(document, request)) return registered;
   auto rule = std::make_unique<Rule>();
   rule->operandCount = static_cast<std::int32_t>(request.operands.size());
-  auto* derivation = new AutogradDerivation(request);
+  auto* derivation = new AutogradDerivation(document, request);
   rule->derivation.reset(derivation);
   auto& recorder = derivation->recorder;
   try {

@@ -1,6 +1,7 @@
 #include "core/tracing/generator.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 
@@ -11,23 +12,34 @@
 
 namespace retrograd {
 
-at::Tensor generatorState() {
+namespace {
+
+at::Generator defaultGenerator(c10::Device device) {
+  return device.is_cpu() ? at::detail::getDefaultCPUGenerator() : at::globalContext().defaultGenerator(device);
+}
+
+}  // namespace
+
+at::Tensor generatorState(c10::Device device) {
   BelowInterception below;
-  auto generator = at::detail::getDefaultCPUGenerator();
+  auto generator = defaultGenerator(device);
   std::lock_guard lock(generator.mutex());
   return generator.get_state();
 }
 
-void setGeneratorState(const at::Tensor& state) {
+void setGeneratorState(const at::Tensor& state, c10::Device device) {
   BelowInterception below;
-  auto generator = at::detail::getDefaultCPUGenerator();
+  auto generator = defaultGenerator(device);
   std::lock_guard lock(generator.mutex());
   generator.set_state(state);
 }
 
-at::Tensor seededState(std::uint64_t seed) {
+at::Tensor seededState(std::uint64_t seed, c10::Device device) {
   BelowInterception below;
-  return at::detail::createCPUGenerator(seed).get_state();
+  if (device.is_cpu()) return at::detail::createCPUGenerator(seed).get_state();
+  auto generator = defaultGenerator(device).clone();
+  generator.set_current_seed(seed);
+  return generator.get_state();
 }
 
 at::Tensor drawTensor(const TensorMeta& meta, at::Generator& generator) {

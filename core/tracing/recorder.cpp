@@ -9,7 +9,10 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "core/trace/relocate.h"
+#include "core/tracing/claimed_cuda.h"
 #include "core/tracing/generator.h"
+#include "core/tracing/shape_rules.h"
 
 namespace retrograd {
 namespace {
@@ -82,7 +85,11 @@ struct Recorder::Call {
   RecordedOp record;
 };
 
-Recorder::Recorder(Mode mode, c10::Device device) : mode_(mode), device_(device), serial_(nextSerial()) {}
+Recorder::Recorder(Mode mode, std::optional<c10::Device> claimed) : mode_(mode), claimed_(claimed), serial_(nextSerial()) {}
+
+std::optional<c10::Device> Recorder::literalDevice() const {
+  return claimed_ && !runsOn(*claimed_) ? std::optional(c10::Device(c10::kCPU)) : std::nullopt;
+}
 
 std::int32_t Recorder::newLocal(const at::Tensor& tensor) {
   const auto id = static_cast<std::int32_t>(locals_.size());
@@ -97,6 +104,7 @@ std::int32_t Recorder::newLocal(const at::Tensor& tensor) {
 void Recorder::describe(std::int32_t local, const at::Tensor& tensor) {
   auto& entry = locals_[static_cast<std::size_t>(local)];
   entry.meta = metaOf(tensor);
+  if (mode_ == Mode::real && claimed_ && tensor.is_cpu() && !entry.meta.wrappedNumber) entry.meta.device = toDevice(*claimed_);
   if (tensor.layout() != at::kStrided || !tensor.has_storage()) {
     entry.storage = static_cast<std::int32_t>(keptStorages_.size());
     keptStorages_.emplace_back();
@@ -111,7 +119,13 @@ void Recorder::describe(std::int32_t local, const at::Tensor& tensor) {
 
 at::Tensor Recorder::addInput(const TensorMeta& meta) {
   auto twin = makeMeta(meta);
-  auto tensor = makeHollow(twin, device_);
+  c10::Device device(c10::kCPU);
+  if (meta.device.type == Device::Type::cuda) {
+    device = toTorchDevice(withIndex(meta.device));
+    claimed_ = device;
+    claimCuda();
+  }
+  auto tensor = makeHollow(twin, device);
   newLocal(tensor);
   tagOf(tensor, serial_)->twin = twin;
   return tensor;
@@ -135,6 +149,7 @@ std::int32_t Recorder::localOf(const at::Tensor& tensor) {
 }
 
 Argument Recorder::encode(const c10::IValue& value, const c10::TypePtr& type, RecordedOp& record) {
+  if (mode_ == Mode::real && claimed_ && value.isDevice() && value.toDevice().is_cpu()) return Argument::ofDevice(toString(toDevice(*claimed_)));
   try {
     return encodeArgument(value, type, [&](const at::Tensor& tensor) {
       if (!tagOf(tensor, serial_))
@@ -245,6 +260,10 @@ void Recorder::runOnMeta(Call& call) {
       withoutMeta.insert(name);
     }
   }
+  if (auto shapes = resultsByRule(name, call.twins)) {
+    call.results = std::move(*shapes);
+    return;
+  }
   runOnZeros(call);
 }
 
@@ -266,16 +285,18 @@ static torch::jit::Stack toMetaResults(const torch::jit::Stack& results, const s
 }
 
 void Recorder::runOnZeros(Call& call) {
+  // An op of the GPU alone has a kernel there, if anywhere.
+  const auto device = call.device.is_cuda() && runsOn(call.device) ? call.device : c10::Device(c10::kCPU);
   std::vector<at::Tensor> zeros, twins;
   torch::jit::Stack stack;
   for (const auto& value : call.twins) {
     if (value.isDevice()) {
-      stack.emplace_back(c10::Device(c10::kCPU));
+      stack.emplace_back(device);
       continue;
     }
     stack.push_back(mapTensors(value, [&](const at::Tensor& twin) {
       BelowInterception below;
-      auto zero = at::empty_strided(twin.sizes(), twin.strides(), twin.options().device(at::kCPU)).zero_();
+      auto zero = at::empty_strided(twin.sizes(), twin.strides(), twin.options().device(device)).zero_();
       zeros.push_back(zero);
       twins.push_back(twin);
       return zero;
@@ -302,7 +323,7 @@ c10::IValue Recorder::realOperand(const RecordedOp& op, std::size_t hole) {
 void Recorder::replayUpTo(std::size_t end) {
   for (; replayed_ < end; ++replayed_) {
     const auto& op = ops_[replayed_];
-    auto stack = PreparedCall(op.op, op.pattern).arguments([&](std::size_t hole) { return realOperand(op, hole); });
+    auto stack = PreparedCall(op.op, op.pattern).arguments([&](std::size_t hole) { return realOperand(op, hole); }, literalDevice());
     at::AutoDispatchBelowADInplaceOrView belowAutograd;
     op.op.callBoxed(stack);
     const auto results = flatten(stack);
@@ -316,7 +337,7 @@ void Recorder::runOnData(Call& call) {
   KeepGenerator keep;
   BelowInterception below;
   replayUpTo(ops_.size());
-  auto stack = PreparedCall(call.op, call.record.pattern).arguments([&](std::size_t hole) { return realOperand(call.record, hole); });
+  auto stack = PreparedCall(call.op, call.record.pattern).arguments([&](std::size_t hole) { return realOperand(call.record, hole); }, literalDevice());
   std::vector<at::Tensor> ran, twins;
   for (std::size_t hole = 0; hole < call.record.operands.size(); ++hole) {
     ran.push_back(realOperand(call.record, hole).toTensor());
@@ -355,7 +376,7 @@ at::Tensor Recorder::adopt(Call& call, const at::Tensor& result) {
     auto* tag = tagOf(input, serial_);
     if (tag && tag->twin.defined() && tag->twin.is_alias_of(twin)) base = &input;
   }
-  auto hollow = makeHollow(twin, call.device.is_meta() ? device_ : call.device, base);
+  auto hollow = makeHollow(twin, call.device.is_meta() ? claimed_.value_or(c10::kCPU) : call.device, base);
   auto tag = c10::make_intrusive<ValueTag>(-1, serial_);
   tag->twin = twin;
   hollow.unsafeGetTensorImpl()->set_backend_meta(tag);

@@ -37,16 +37,21 @@ struct NeedsData : std::runtime_error {
 /// Records every op dispatched on this thread as operations on locals, numbered densely from 0. In hollow mode tensors have no
 /// data and kernels run on their meta twins; ops without a meta kernel run on zeros, or, where the result depends on data, on
 /// real tensors that are computed on demand by replaying what was recorded. In real mode everything simply runs.
+/// Tensors that claim CUDA may have real ones on the CPU behind them where there is no CUDA: device literals are then replaced for the run,
+/// and what is recorded says CUDA.
 class Recorder final : public OpHandler {
  public:
   enum class Mode { hollow, real };
-  explicit Recorder(Mode mode, c10::Device device = c10::kCPU);
+  /// `claimed`: in real mode, the device that the CPU stands in for.
+  explicit Recorder(Mode mode, std::optional<c10::Device> claimed = {});
 
   /// Makes `meta` known as the next local and returns its tensor (hollow), a leaf.
   at::Tensor addInput(const TensorMeta& meta);
   /// Real data of local `id`, for ops whose result depends on data. In real mode: the next local itself, as a fresh leaf.
   at::Tensor addRealInput(const at::Tensor& tensor);
   void setReal(std::int32_t id, const at::Tensor& tensor) { real_[id] = tensor; }
+  /// What device literals are replaced by for a run on real tensors; nullopt: they stay.
+  std::optional<c10::Device> literalDevice() const;
 
   void handle(const c10::OperatorHandle& op, torch::jit::Stack* stack) override;
 
@@ -78,7 +83,7 @@ class Recorder final : public OpHandler {
   c10::IValue realOperand(const RecordedOp& op, std::size_t hole);
 
   Mode mode_;
-  c10::Device device_;
+  std::optional<c10::Device> claimed_;      // hollow: the GPU that inputs claim
   std::uint64_t serial_;
   std::vector<RecordedOp> ops_;
   std::vector<RecordedLocal> locals_;

@@ -46,6 +46,48 @@ class Case(unittest.TestCase):
         return result
 
 
+class Device(Case):
+    GPU = os.path.exists("/dev/nvidia0")
+
+    def test_deriving_for_a_gpu_needs_none(self):
+        for model in MODELS:
+            text = self.good("trace", DATA / model / "model.pt2", "--device", "cuda").stdout
+            self.assertIn('"cuda:0 f32[', text)
+            self.assertNotIn('"cpu ', text)
+        self.assertIn('"cuda:3 f32[', self.good("trace", DATA / "mlp" / "model.pt2", "--device", "cuda:3").stdout)
+        self.assertNotIn("cuda", self.good("trace", DATA / "mlp" / "model.pt2", "--device", "cpu").stdout)
+
+    def test_running_without_one_says_what_is_missing(self):
+        if self.GPU:
+            self.skipTest("there is a GPU")
+        model = DATA / "mlp" / "model.pt2"
+        for command in (["run", model], ["bench", model], ["check", model], ["check", "--suite", DATA], ["debug", model, "-c", "where"], ["compare", model]):
+            message = self.bad(*command, "--device", "cuda").stderr
+            self.assertIn("cuda:0: cannot be run on: there is no NVIDIA driver", message, command)
+            self.assertIn("run on the CPU", message)
+        self.assertIn("cannot be run on", self.bad("compare", model, "--device-b", "cuda").stderr)
+
+    def test_a_session_keeps_its_device(self):
+        session = self.path / "on_gpu.retrograd"
+        self.good("save", DATA / "mlp" / "model.pt2", "--device", "cuda", "--out", session)
+        self.assertIn('"cuda:0 f32[', self.good("trace", session).stdout)
+        self.assertNotIn("cuda", self.good("trace", session, "--device", "cpu").stdout)
+        self.good("run", session, "--device", "cpu")
+        if not self.GPU:
+            self.assertIn("cuda:0: cannot be run on", self.bad("run", session).stderr)
+
+    def test_printed_traces_keep_their_device(self):
+        text = self.path / "printed.txt"
+        text.write_text(self.good("trace", DATA / "mlp" / "model.pt2", "--device", "cuda").stdout)
+        again = self.good("trace", text)
+        self.assertIn('"cuda:0 f32[', again.stdout)
+        self.assertIn("those that follow from its computation", again.stderr)
+
+    def test_a_device_that_is_none(self):
+        for text in ("tpu", "cuda:", "cuda:x", "cuda:-1", "gpu0"):
+            self.assertIn("is no device", self.bad("trace", DATA / "mlp" / "model.pt2", "--device", text).stderr)
+
+
 class Trace(Case):
     def test_json_fits_the_schema_and_refers_to_what_exists(self):
         for model in MODELS:

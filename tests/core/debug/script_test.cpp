@@ -55,6 +55,10 @@ TEST(DebugScript, BreakpointsWatchesAndValues) {
   EXPECT_EQ(script.run("continue").json["stopped"], "end");
   EXPECT_EQ(script.run("print grad l1.weight").json["contents"]["dtype"], "float32");
   EXPECT_EQ(script.run("histogram grad l1.weight").json["histogram"].size(), 16u);
+  std::int64_t counted = 0;
+  const auto magnitudes = script.run("magnitudes grad l1.weight").json;
+  for (const auto& cell : magnitudes["magnitudes"]) counted += cell["count"].get<std::int64_t>();
+  EXPECT_EQ(counted, magnitudes["statistics"]["elements"].get<std::int64_t>());
 }
 
 TEST(DebugScript, AnswersWhy) {

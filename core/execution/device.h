@@ -1,0 +1,42 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/base/tensor_meta.h"
+
+namespace retrograd {
+
+/// A device that a run can be asked for.
+struct DeviceStatus {
+  Device device;
+  bool available = false;
+  std::string name;    ///< "NVIDIA H200"; empty where it is not available, and for the CPU
+  std::string reason;  ///< why it is not available and what to do about it
+};
+
+/// The CPU, then the GPUs; where there is none, one entry for `cuda` that says why. The first call asks the driver and, where it finds a GPU, loads
+/// LibTorch's CUDA half, which takes a second or two.
+std::vector<DeviceStatus> devices();
+
+/// What devices() says of one device; loads as that does. Nothing of CUDA is touched for the CPU.
+DeviceStatus deviceStatus(Device device);
+
+/// Throws Error(badUse), saying what is missing and what to do, where nothing can run on `device`.
+void requireDevice(Device device);
+
+/// The same without initialising the driver, so that the process may still fork: it finds a missing driver, not a broken one.
+void requireDriver(Device device);
+
+/// Waits until all that was asked of the device is done; the CPU is always done. Throws c10::Error where something failed on it.
+void synchronise(Device device);
+
+/// What LibTorch's allocator holds on a GPU: bytes in tensors, bytes taken from the driver. Zero for the CPU.
+struct DeviceMemory {
+  std::int64_t allocated = 0, reserved = 0;
+};
+DeviceMemory deviceMemory(Device device);
+
+/// From now on float32 products and convolutions on GPUs are computed as such, not in TF32.
+void computeInFullPrecision();
+
+}  // namespace retrograd

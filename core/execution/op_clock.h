@@ -1,0 +1,31 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "core/base/tensor_meta.h"
+
+namespace retrograd {
+
+/// Times what runs between begin() and end(), one op after the other: on the CPU by the clock, on a GPU by events in its stream, which are read
+/// when all is done there.
+class OpClock {
+ public:
+  explicit OpClock(Device device);
+  ~OpClock();
+  OpClock(const OpClock&) = delete;
+  OpClock& operator=(const OpClock&) = delete;
+
+  void begin();
+  /// `seconds` is filled now, or by settle(), and must live until then.
+  void end(double& seconds);
+  /// Waits for the GPU and fills what is still open.
+  void settle();
+  /// Forgets what is still open.
+  void forget();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace retrograd

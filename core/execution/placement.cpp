@@ -1,0 +1,25 @@
+#include "core/execution/placement.h"
+
+#include "core/execution/device.h"
+#include "core/tracing/convert.h"
+
+namespace retrograd {
+
+at::Tensor Placement::place(const TensorData& data, Device device) {
+  if (device.type != Device::Type::cuda) return borrowTensor(data);
+  requireDevice(device);
+  const auto target = toTorchDevice(device);
+  if (data.meta.layout != Layout::strided || data.meta.elements() == 0 || !data.data) return borrowTensor(data).to(target);
+  auto& flat = uploaded_[{data.data, data.meta.dtype}];
+  if (!flat.defined() || flat.device() != target) {
+    TensorData whole = data;
+    whole.meta = {};
+    whole.meta.dtype = data.meta.dtype;
+    whole.meta.sizes = {static_cast<std::int64_t>(data.bytes) / itemSize(data.meta.dtype)};
+    whole.meta.strides = {1};
+    flat = borrowTensor(whole).to(target);
+  }
+  return flat.as_strided(data.meta.sizes, data.meta.strides, data.meta.offset);
+}
+
+}  // namespace retrograd

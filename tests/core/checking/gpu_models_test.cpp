@@ -1,0 +1,107 @@
+// Models on a GPU; skipped where there is none.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/checking/check.h"
+#include "core/checking/suite.h"
+#include "core/debug/compare_runs.h"
+#include "core/debug/session.h"
+#include "core/execution/device.h"
+#include "tests/core/formats/cases.h"
+#include "tests/support/model_builder.h"
+
+namespace retrograd::test {
+namespace {
+
+const Device cuda{Device::Type::cuda, 0};
+
+#define NEED_DEVICE() \
+  if (const auto status = deviceStatus(cuda); !status.available) GTEST_SKIP() << status.reason
+
+AnalysisOptions onCuda() {
+  AnalysisOptions options;
+  options.device = cuda;
+  return options;
+}
+
+TEST(Gpu, modelsKeptWithTheTestsPassTheCheck) {
+  NEED_DEVICE();
+  for (auto one : findCases(data())) {
+    one.options.device = cuda;
+    const auto report = checkModel(one.model, one.options);
+    EXPECT_EQ(report.status, CheckStatus::pass) << one.name << ": " << report.reason;
+  }
+}
+
+TEST(Gpu, aSessionRunsInBothDirections) {
+  NEED_DEVICE();
+  const auto path = (data() / "dropout_train/model.pt2").string();
+  Session session(openModel(path, onCuda()));
+  session.runTo(session.size());
+  const auto first = session.results().at(0);
+  ASSERT_TRUE(first);
+  for (const auto& measure : session.measures()) {
+    EXPECT_GT(measure.seconds, 0);
+    EXPECT_GT(measure.allocated, 0);
+    EXPECT_GE(measure.reserved, measure.allocated);
+  }
+  session.runTo(0);
+  session.runTo(session.size());
+  const auto again = session.results().at(0);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(std::vector(first->data, first->data + first->bytes), std::vector(again->data, again->data + again->bytes));  // the same draws
+}
+
+TEST(Gpu, statisticsAreThoseOfTheCpu) {
+  NEED_DEVICE();
+  const auto path = (data() / "mlp/model.pt2").string();
+  Session gpu(openModel(path, onCuda())), cpu(openModel(path));
+  for (auto input : cpu.analysis().computation().trace.inputs) {
+    if (!input || !cpu.state(input).present) continue;
+    const auto a = gpu.statistics(input), b = cpu.statistics(input);
+    EXPECT_EQ(a.elements, b.elements);
+    EXPECT_EQ(a.min, b.min);
+    EXPECT_EQ(a.max, b.max);
+    EXPECT_EQ(a.zeros, b.zeros);
+    EXPECT_NEAR(a.mean, b.mean, 1e-9 * b.norm);
+    EXPECT_NEAR(a.standardDeviation, b.standardDeviation, 1e-9 * b.norm);
+    EXPECT_EQ(gpu.histogram(input, 16), cpu.histogram(input, 16));
+    EXPECT_EQ(gpu.magnitudes(input), cpu.magnitudes(input));
+  }
+}
+
+TEST(Gpu, runsOnBothDevicesAgree) {
+  NEED_DEVICE();
+  const auto path = (data() / "mlp/model.pt2").string();
+  const auto comparison = compareRuns(*openModel(path), *openModel(path, onCuda()), 1e-4);
+  EXPECT_FALSE(comparison.rows.empty());
+  EXPECT_FALSE(comparison.firstDivergence);
+}
+
+/// An index out of range ends the GPU's context, so this has a process of its own.
+TEST(GpuDeathTest, aFailureIsToldOfTheOpThatCausedIt) {
+  NEED_DEVICE();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        ModelBuilder m;
+        const auto weight = m.parameter("weight", {4, 2}), index = m.input("index", {3}, DType::i64);
+        const auto rows = m.op("aten.embedding.default", {weight, m.op("aten.add.Scalar", {index, 1000})});
+        m.output(m.op("aten.sin.default", {m.op("aten.cos.default", {rows})}));
+        try {
+          Session session(m.analyse(onCuda()));
+          session.runTo(session.size());
+        } catch (const Error& e) {
+          std::fprintf(stderr, "%s\n", e.what());
+          std::_Exit(3);
+        }
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(3), "aten.embedding.default");
+}
+
+}  // namespace
+}  // namespace retrograd::test
