@@ -28,6 +28,13 @@ class ScriptCall final : public CallText {
   using CallText::CallText;
   std::unordered_set<const Argument*> copied;  ///< arguments of the call to be written that get a copy
 
+  /// A body returns a tuple, also of one.
+  std::string targets(BoundSymbolId op) const override {
+    const auto text = CallText::targets(op);
+    const bool isTuple = document().symbol(document().boundSymbol(op).symbol).isHigherOrder && document().outputs(op).size() == 1;
+    return isTuple ? "(" + text + ",)" : text;
+  }
+
  protected:
   std::string value(ValueId id) const override { return id ? document().displayName(id) : "None"; }
   std::string literal(const Argument& argument) const override {

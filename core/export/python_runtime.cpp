@@ -16,7 +16,7 @@ import types
 import torch
 
 DTYPES = {"BOOL": torch.bool, "U8": torch.uint8, "I8": torch.int8, "I16": torch.int16, "I32": torch.int32, "I64": torch.int64,
-          "F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64}
+          "F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64, "C64": torch.complex64}
 DTYPES.update({name: getattr(torch, dtype) for name, dtype in (
     ("U16", "uint16"), ("U32", "uint32"), ("U64", "uint64"), ("F8_E4M3", "float8_e4m3fn"), ("F8_E5M2", "float8_e5m2"),
     ("F8_E8M0", "float8_e8m0fnu")) if hasattr(torch, dtype)})
@@ -39,6 +39,8 @@ def load(path):
             tensors[name] = torch.empty(shape, dtype=dtype)
         else:
             flat = torch.frombuffer(memory, dtype=dtype, count=(last - first) // dtype.itemsize, offset=begin + first)
+            if dtype.is_complex and flat.data_ptr() % 16:  # kernels rely on it
+                flat = flat.clone()
             tensors[name] = flat.view(shape)
     return tensors
 

@@ -14,7 +14,7 @@ class CallText {
 
   std::string call(BoundSymbolId op) const;
   /// Left of the "=": one name, or a tuple in which list returns stand in brackets. What is not made is "_".
-  std::string targets(BoundSymbolId op) const;
+  virtual std::string targets(BoundSymbolId op) const;
   /// An argument in Python notation, holes filled with the operands.
   std::string argument(const Argument& argument, std::span<const ValueId> operands) const;
 

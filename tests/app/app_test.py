@@ -362,6 +362,19 @@ class BadInput(Case):
         self.bad("run", DATA / "mlp" / "model.pt2", "--grad-inputs", "no_such_input")
 
 
+class Filter(Case):
+    def test_lists_the_ops_that_pass(self):
+        model = DATA / "mlp" / "model.pt2"
+        text = self.good("trace", model, "--show", "backward", "--filter", "op:mm or role:accumulation").stdout
+        calls = [line for line in text.splitlines() if " = torch.ops" in line]
+        self.assertTrue(calls and all("aten.mm.default(" in line for line in calls))
+        self.assertIn(f"backward: {len(calls)} of ", text)
+        document = json.loads(self.good("trace", model, "--format", "json", "--filter", "saved").stdout)
+        jsonschema.validate(document, schema("trace"))
+        self.assertLess(len(document["traces"]["joint"]["ops"]), 30)
+        self.assertIn("column 4", self.bad("trace", model, "--filter", "op:").stderr)
+
+
 class Export(Case):
     def test_every_format_writes_a_file(self):
         model = DATA / "batchnorm_train" / "model.pt2"
