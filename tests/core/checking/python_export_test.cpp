@@ -30,32 +30,26 @@ bool hasTorch() {
   return has;
 }
 
-struct Case {
-  std::string name, model;
+struct Model {
+  std::string name, path;
   AnalysisOptions options;
-  std::vector<TraceKind> show;
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> found;
-  const std::vector<TraceKind> split{TraceKind::forward, TraceKind::backward}, joint{TraceKind::joint}, computation{TraceKind::computation};
-  for (const char* folder : {"tests/data/models", "tests/data/dynamic", "tests/data/texts", "../shared/cases/models"})
-    if (const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder; fs::is_directory(path)) {
-      std::vector<std::pair<std::string, std::string>> models;
-      for (const auto& entry : fs::directory_iterator(path))
-        if (entry.path().extension() == ".txt") models.emplace_back(entry.path().stem().string(), entry.path().string());
-      if (models.empty())
-        for (const auto& one : findCases(path.string())) models.emplace_back(one.name, one.model);
-      for (const auto& [name, model] : models) {
-        const auto title = fs::path(folder).filename().string() + "/" + name;
-        found.push_back({title, model, {}, split});
-        found.push_back({title + " joint", model, {}, joint});
-        found.push_back({title + " computation", model, {}, computation});
-        AnalysisOptions again;
-        again.partition.recompute = {"all"};
-        found.push_back({title + " recomputed", model, again, split});
-      }
+std::vector<Model> models() {
+  std::vector<Model> found;
+  AnalysisOptions again;
+  again.partition.recompute = {"all"};
+  for (const char* folder : {"tests/data/models", "tests/data/dynamic", "tests/data/texts", "../shared/cases/models"}) {
+    const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder;
+    if (!fs::is_directory(path)) continue;
+    for (const auto& entry : fs::directory_iterator(path))
+      if (entry.path().extension() == ".txt") found.push_back({entry.path().stem().string(), entry.path().string(), {}});
+    if (path.filename() == "texts") continue;
+    for (const auto& one : findCases(path.string())) {
+      found.push_back({one.name, one.model, {}});
+      if (path.parent_path().filename() == "data") found.push_back({one.name + " recomputed", one.model, again});
     }
+  }
   return found;
 }
 
@@ -90,52 +84,52 @@ class Scripts : public testing::Test {
   fs::path folder_;
 };
 
-void compare(const std::string& title, const Case& one, const RunResult& expected, const Expected& actual) {
+struct Script {
+  std::string name;
+  bool hasBackward = true;
+  std::shared_ptr<const RunResult> expected;
+};
+
+void compare(const Script& script, const Expected& actual) {
   Comparison comparison;
-  std::size_t count = 0;
   const auto add = [&](const std::string& key, const TensorData& wanted, const TensorMap& map, const std::string& name) {
     const auto found = map.find(name);
     if (found == map.end()) return comparison.fail(key, "missing");
-    auto tensor = wanted;
-    ++count;
-    comparison.add(key, found->second, tensor);
+    comparison.add(key, found->second, wanted);
   };
+  const auto& expected = *script.expected;
   for (std::size_t i = 0; i < expected.outputs.size(); ++i)
     if (expected.outputs[i]) add(fmt::format("out.{}", i), *expected.outputs[i], actual.outputs, std::to_string(i));
-  if (one.show[0] != TraceKind::computation) {
-    for (const auto& [key, tensor] : expected.gradients)
-      add("grad." + key, tensor, key.starts_with("in.") ? actual.inputGradients : actual.parameterGradients, key.substr(key.find('.') + 1));
-    for (const auto& [key, tensor] : expected.mutated)
-      add("mut." + key, tensor, key.starts_with("in.") ? actual.inputMutations : actual.bufferMutations, key.substr(key.find('.') + 1));
-  }
-  EXPECT_EQ(comparison.failure(), "") << title;
-  EXPECT_LE(comparison.error(), 1e-6) << title << ": " << comparison.worst();
-  EXPECT_GT(count, 0u) << title;
+  const auto isInput = [](const std::string& key) { return key.starts_with("in."); };
+  const auto target = [](const std::string& key) { return key.substr(key.find('.') + 1); };
+  for (const auto& [key, tensor] : expected.gradients)
+    if (script.hasBackward) add("grad." + key, tensor, isInput(key) ? actual.inputGradients : actual.parameterGradients, target(key));
+  for (const auto& [key, tensor] : expected.mutated)
+    if (script.hasBackward) add("mut." + key, tensor, isInput(key) ? actual.inputMutations : actual.bufferMutations, target(key));
+  EXPECT_EQ(comparison.failure(), "") << script.name;
+  EXPECT_LE(comparison.error(), 1e-6) << script.name << ": " << comparison.worst();
+  EXPECT_GT(comparison.count(), 0u) << script.name;
 }
 
 TEST_F(Scripts, GiveTheSessionsNumbers) {
   if (!hasTorch()) GTEST_SKIP() << python() << " has no torch";
-  const auto all = cases();
-  std::vector<std::optional<RunResult>> expected(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    SCOPED_TRACE(all[i].name);
-    const auto analysis = openModel(all[i].model, all[i].options);
+  std::vector<Script> scripts;
+  for (const auto& model : models()) {
+    SCOPED_TRACE(model.name);
+    const auto analysis = openModel(model.path, model.options);
     if (!analysis->derived()) continue;
-    exportFile(*findExportFormat("python"), {*analysis, tracesOf(*analysis, all[i].show), {}, script(i)});
-    expected[i] = runSplit(*analysis);
-  }
-  runAll(all.size());
-  std::size_t compared = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!expected[i]) continue;
-    if (const auto raised = error(i); !raised.empty()) {
-      ADD_FAILURE() << all[i].name << ": " << raised;
-      continue;
+    const auto expected = std::make_shared<RunResult>(runSplit(*analysis));
+    for (const auto& kinds : {std::vector{TraceKind::forward, TraceKind::backward}, std::vector{TraceKind::joint}, std::vector{TraceKind::computation}}) {
+      exportFile(*findExportFormat("python"), {*analysis, tracesOf(*analysis, kinds), {}, script(scripts.size())});
+      scripts.push_back({model.name + " " + std::string(name(kinds[0])), kinds[0] != TraceKind::computation, expected});
     }
-    ++compared;
-    compare(all[i].name, all[i], *expected[i], readReference(results(i)).expected);
   }
-  EXPECT_GT(compared, 20u);
+  ASSERT_GT(scripts.size(), 20u);
+  runAll(scripts.size());
+  for (std::size_t i = 0; i < scripts.size(); ++i) {
+    if (const auto raised = error(i); !raised.empty()) ADD_FAILURE() << scripts[i].name << ": " << raised;
+    else compare(scripts[i], readReference(results(i)).expected);
+  }
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ inline Analysis sampleAnalysis() {
   const auto x = b.input("x", {2}), w = b.input("w", {2}, ValueKind::parameter);
   const auto computationOp = [&](const std::string& name, std::vector<ValueId> operands, const std::string& module) {
     const auto out = b.call(name, std::move(operands));
-    b.document.boundSymbol(b.document.value(out).producer).module = b.document.intern(module);
+    auto& bound = b.document.boundSymbol(b.document.value(out).producer);
+    bound.module = b.document.intern(module);
+    bound.name = b.document.intern("node_" + name.substr(5, name.rfind('.') - 5));
     return out;
   };
   const auto product = computationOp("aten.mul.Tensor", {x, w}, "layers.0"), y = computationOp("aten.relu.default", {product}, "layers.<1> & \"so\"");
