@@ -388,8 +388,9 @@ class Export(Case):
         self.good("check", self.path / "model.txt")  # printed traces read back in
 
     def test_tables_hold_the_ops_of_the_traces(self):
-        with (self.path / "table.csv").open("w+", newline="") as file:
-            self.good("export", DATA / "cond_hop" / "model.pt2", "--show", "all", "-o", file.name)
+        table = self.path / "table.csv"
+        self.good("export", DATA / "cond_hop" / "model.pt2", "--show", "all", "-o", table)
+        with table.open(newline="") as file:
             rows = list(csv.DictReader(file))
         document = json.loads(self.good("trace", DATA / "cond_hop" / "model.pt2", "--format", "json").stdout)
         self.assertEqual([(row["trace"], int(row["id"]), row["op"]) for row in rows],
