@@ -2,11 +2,12 @@
 #include <memory>
 
 #include "app/cli/command.h"
+#include "app/cli/command_text.h"
 
 namespace retrograd::cli {
 namespace {
 
-constexpr const char* exportTopic = R"(How to save a model for Retrograd
+constexpr const char* savingTopic = R"(How to save a model for Retrograd
 
 In Python, with PyTorch 2.9 or later:
 
@@ -48,29 +49,34 @@ const CLI::App* find(const CLI::App& program, const std::string& name) {
   return nullptr;
 }
 
-int print(const CLI::App& program, const std::string& topic) {
-  if (topic == "export") {
-    std::fputs(exportTopic, stdout);
+int print(const CLI::App& program, const std::vector<std::string>& topics) {
+  const auto topic = topics.empty() ? std::string() : topics[0];
+  if (topic == "saving") {
+    std::fputs(savingTopic, stdout);
+  } else if (topic == "completion") {
+    std::fputs(shellCompletion(program, topics.size() > 1 ? topics[1] : "").c_str(), stdout);
+  } else if (topic == "man") {
+    std::fputs(manualPage(program).c_str(), stdout);
   } else if (topic.empty()) {
     // App::help() would hand over to the subcommand that was called: this one.
     const auto text = program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal);
     std::fputs(text.c_str(), stdout);
-    std::fputs("\nTopics of `retrograd help`: export (how to save a model), and each subcommand.\n", stdout);
+    std::fputs("\nTopics of `retrograd help`: saving (how to save a model), each subcommand, completion bash|zsh|fish, man.\n", stdout);
   } else if (const auto* command = find(program, topic)) {
     std::fputs(command->help().c_str(), stdout);
   } else {
-    throw Error(ErrorCode::badUse, "no such topic; there are export and the subcommands", topic);
+    throw Error(ErrorCode::badUse, "no such topic; there are saving, completion, man and the subcommands", topic);
   }
   return allWell;
 }
 
 Run setup(CLI::App& app) {
-  auto topic = std::make_shared<std::string>();
-  app.add_option("topic", *topic, "export, or a subcommand");
+  auto topic = std::make_shared<std::vector<std::string>>();
+  app.add_option("topic", *topic, "saving, a subcommand, completion SHELL, or man");
   return [topic, &app](const Progress&) { return print(*app.get_parent(), *topic); };
 }
 
-const Registration registration("help", "explain a subcommand, or how to save a model (help export)", setup);
+const Registration registration("help", "explain a subcommand, or how to save a model (help saving)", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "core/trace/filter.h"
 #include "core/trace/json.h"
 #include "core/trace/printer.h"
 
@@ -12,7 +14,7 @@ namespace retrograd::cli {
 namespace {
 
 struct TraceOptions {
-  std::string file, show = "all", format = "text";
+  std::string file, show = "all", format = "text", filter;
   bool plain = false;
   InputOptions input;
 };
@@ -32,21 +34,45 @@ std::vector<std::string> notes(const Analysis& analysis) {
   return all;
 }
 
+/// The same traces with the ops that pass, to be read and not to be run.
+std::vector<Trace> filtered(const Analysis& analysis, const std::vector<const Trace*>& traces, const std::string& text) {
+  const auto filter = Filter::parse(text);
+  FilterRun run(*analysis.document, filter, analysis.derived() ? &analysis.backward : nullptr);
+  std::vector<Trace> parts;
+  for (const auto* trace : traces) {
+    parts.push_back(*trace);
+    parts.back().ops = run.select(*trace);
+    const auto border = trace->ops.begin() + static_cast<std::ptrdiff_t>(std::min(trace->forwardCount, trace->ops.size()));
+    parts.back().forwardCount = static_cast<std::size_t>(std::count_if(trace->ops.begin(), border, [&](BoundSymbolId op) { return run.matches(op); }));
+  }
+  return parts;
+}
+
 void print(const Analysis& analysis, const TraceOptions& options) {
-  const auto traces = shown(analysis, options.show);
+  auto traces = shown(analysis, options.show);
+  std::vector<Trace> parts;
+  auto told = notes(analysis);
+  if (!options.filter.empty()) {
+    parts = filtered(analysis, traces, options.filter);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      told.push_back(fmt::format("{}: {} of {} ops pass the filter", name(parts[i].kind), parts[i].ops.size(), traces[i]->ops.size()));
+      traces[i] = &parts[i];
+    }
+  }
   if (options.format == "json") {
     TraceDocumentInfo info{options.file,
                            analysis.file.torchVersion,
                            &analysis.computation(),
                            analysis.derived() ? &analysis.forward : nullptr,
                            analysis.problems,
-                           notes(analysis)};
+                           told};
     std::puts(dumpJson(traceDocument(*analysis.document, traces, info)).c_str());
     return;
   }
-  for (const auto& note : notes(analysis)) fmt::print("# {}\n", note);
+  for (const auto& note : told) fmt::print("# {}\n", note);
   PrintOptions printing;
-  printing.del = printing.source = !options.plain;
+  printing.source = !options.plain;
+  printing.del = !options.plain && options.filter.empty();
   printing.computation = &analysis.computation();
   printing.numbers = &analysis.numbers;
   printing.guards = &analysis.file.guards;
@@ -58,6 +84,7 @@ void print(const Analysis& analysis, const TraceOptions& options) {
 }
 
 int run(const TraceOptions& options, const Progress& progress) {
+  if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
   const auto analysis = open(options.file, options.input, progress);
   print(*analysis, options);
   if (reportProblems(analysis->problems)) return badInputOrUse;
@@ -72,6 +99,7 @@ Run setup(CLI::App& app) {
       ->capture_default_str();
   addFormat(app, options->format);
   app.add_flag("--plain", options->plain, "text without source lines and del");
+  app.add_option("--filter", options->filter, "only the ops that pass, such as 'role:gradient module:h.3 bytes>1M' (docs/filter.md)");
   options->input.addTo(app);
   return [options](const Progress& progress) { return run(*options, progress); };
 }

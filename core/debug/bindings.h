@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/debug/analysis.h"
+#include "core/debug/result_names.h"
 
 namespace retrograd {
 
@@ -17,7 +18,5 @@ std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analy
 at::Tensor inputTensor(const Analysis& analysis, std::size_t i);
 /// Cotangents by value of the joint. Throws as inputBindings().
 std::vector<std::pair<ValueId, c10::IValue>> cotangentBindings(const Analysis& analysis);
-/// Position among the user outputs as text, for output i of the computation; empty for other outputs.
-std::string userOutputPosition(const Computation& computation, std::size_t i);
 
 }  // namespace retrograd

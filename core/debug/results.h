@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/debug/analysis.h"
+#include "core/debug/result_names.h"
 #include "core/execution/evaluator.h"
 
 namespace retrograd {
@@ -11,8 +12,5 @@ namespace retrograd {
 TensorMap gradientsOf(const Analysis& analysis, const Evaluator& evaluator);
 std::vector<std::optional<TensorData>> resultsOf(const Analysis& analysis, const Evaluator& evaluator);
 TensorMap mutatedOf(const Analysis& analysis, const Evaluator& evaluator);
-
-/// "in.x" for a user input, else `prefix` and the target: "p.weight", "b.running_mean".
-std::string resultKey(const InputSpec& input, const std::string& prefix);
 
 }  // namespace retrograd

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view howTo =
     "Write a file that can be opened with:\n"
     "    torch.export.save(torch.export.export(model, args), \"model.pt2\")\n"
-    "in PyTorch 2.8 or later; see `retrograd help export`.";
+    "in PyTorch 2.8 or later; see `retrograd help saving`.";
 
 std::string make(std::string_view what) { return std::string(what) + " " + std::string(howTo); }
 
@@ -91,7 +91,7 @@ std::string describeForeignArchive(const Archive& archive) {
            "    # then, in PyTorch 2.8 or later, export the model again; the older layout is not read by newer versions:\n"
            "    torch.export.save(torch.export.export(program.module(), args), \"model.pt2\")\n"
            "where args are the example inputs; program.module() can be pickled over if the two steps need two environments. "
-           "See `retrograd help export`.";
+           "See `retrograd help saving`.";
   if (anyRecord(archive, [](std::string_view n) { return n.starts_with("data/aotinductor"); }))
     return make("This is an AOTInductor package: compiled code without the graph it came from.");
   if (isTorchScript(archive))

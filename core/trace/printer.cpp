@@ -8,7 +8,7 @@
 #include <iterator>
 #include <unordered_set>
 
-#include "core/trace/call.h"
+#include "core/trace/call_text.h"
 #include "core/trace/implied.h"
 #include "core/trace/last_use.h"
 #include "core/trace/printer_comments.h"
@@ -35,25 +35,6 @@ std::string listItem(std::string_view items, bool tuple, std::size_t count) {
 
 std::string tupleOf(const Document& document, std::span<const ValueId> values) {
   return listItem(joined(values, [&](ValueId v) { return document.displayName(v); }), true, values.size());
-}
-
-/// Left of the "=": one name, or a tuple in which list returns stand in brackets. What is not made is "_".
-std::string targets(const Document& document, BoundSymbolId op) {
-  const auto outputs = document.outputs(op);
-  const auto& returns = document.pattern(document.boundSymbol(op).pattern).returns;
-  const auto show = [&](ValueId v) { return v ? document.displayName(v) : std::string("_"); };
-  if (returns.empty()) {
-    const auto names = joined(outputs, show);
-    return outputs.size() > 1 ? "(" + names + ")" : names;
-  }
-  std::size_t next = 0;
-  const auto names = joined(returns, [&](std::int32_t count) {
-    const auto n = std::min(count < 0 ? 1 : static_cast<std::size_t>(count), outputs.size() - next);
-    const auto group = outputs.subspan(next, n);
-    next += n;
-    return count < 0 ? joined(group, show) : "[" + joined(group, show) + "]";
-  });
-  return returns.size() > 1 ? "(" + names + ")" : names;
 }
 
 /// Module and frame of an op: its own, or those of the computation op it comes from.
@@ -268,43 +249,7 @@ class TraceWriter {
 }  // namespace
 
 std::string printArgument(const Document& document, const Argument& argument, std::span<const ValueId> operands) {
-  using Kind = Argument::Kind;
-  static constexpr std::array<const char*, 4> memoryFormats{"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
-  static constexpr std::array<const char*, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
-                                                      "sparse_bsr", "sparse_bsc", "_mkldnn"};
-  const auto index = static_cast<std::size_t>(argument.integer);
-  switch (argument.kind) {
-    case Kind::none:
-    case Kind::missing:
-      return "None";
-    case Kind::operand:
-      return index < operands.size() ? document.displayName(operands[index]) : "?";
-    case Kind::boolean:
-      return argument.integer ? "True" : "False";
-    case Kind::integer:
-      return argument.text.empty() ? std::to_string(argument.integer) : argument.text;
-    case Kind::real:
-      return argument.text.empty() ? pythonReal(argument.real) : argument.text;
-    case Kind::complex:
-      return fmt::format("complex({}, {})", pythonReal(argument.real), pythonReal(argument.imaginary));
-    case Kind::string:
-      return pythonString(argument.text);
-    case Kind::device:
-      return fmt::format("torch.device({})", pythonString(argument.text));
-    case Kind::dtype:
-      return fmt::format("torch.{}", torchName(static_cast<DType>(argument.integer)));
-    case Kind::layout:
-      return fmt::format("torch.{}", index < layouts.size() ? layouts[index] : "strided");
-    case Kind::memoryFormat:
-      return fmt::format("torch.{}", index < memoryFormats.size() ? memoryFormats[index] : "preserve_format");
-    case Kind::subgraph:
-      return document.subgraph(SubgraphId(argument.integer)).name;
-    case Kind::op:
-      return "torch.ops." + argument.text;
-    case Kind::list:
-      return "[" + joined(argument.items, [&](const Argument& a) { return printArgument(document, a, operands); }) + "]";
-  }
-  return "?";
+  return CallText(document).argument(argument, operands);
 }
 
 std::string printSizeSymbol(const SizeSymbol& symbol) {
@@ -313,17 +258,7 @@ std::string printSizeSymbol(const SizeSymbol& symbol) {
   return symbol.least > 0 ? text + fmt::format(", at least {}", symbol.least) : text;
 }
 
-std::string printCall(const Document& document, BoundSymbolId op) {
-  const auto& bound = document.boundSymbol(op);
-  const auto& symbol = document.symbol(bound.symbol);
-  const auto call = callArguments(symbol, document.pattern(bound.pattern));
-  const auto operands = document.operands(op);
-  std::string arguments = joined(call.positional, [&](const Argument* a) { return printArgument(document, *a, operands); });
-  for (const auto& [key, argument] : call.keyword)
-    arguments += fmt::format("{}{}={}", arguments.empty() ? "" : ", ", key, printArgument(document, *argument, operands));
-  const auto left = targets(document, op);
-  return fmt::format("{}{}{}({})", left, left.empty() ? "" : " = ", symbol.qualifiedName(), arguments);
-}
+std::string printCall(const Document& document, BoundSymbolId op) { return CallText(document).call(op); }
 
 std::string printComment(const Document& document, BoundSymbolId op) { return CommentWriter(document).op(op); }
 

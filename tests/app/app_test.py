@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Runs the built `retrograd` (first argument) on tests/data and on bad input; validates its JSON against docs/*.schema.json."""
+import csv
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -402,9 +404,102 @@ class BadInput(Case):
         self.bad("run", DATA / "mlp" / "model.pt2", "--grad-inputs", "no_such_input")
 
 
+class Filter(Case):
+    def test_lists_the_ops_that_pass(self):
+        model = DATA / "mlp" / "model.pt2"
+        text = self.good("trace", model, "--show", "backward", "--filter", "op:mm or role:accumulation").stdout
+        calls = [line for line in text.splitlines() if " = torch.ops" in line]
+        self.assertTrue(calls and all("aten.mm.default(" in line for line in calls))
+        self.assertIn(f"backward: {len(calls)} of ", text)
+        document = json.loads(self.good("trace", model, "--format", "json", "--filter", "saved").stdout)
+        jsonschema.validate(document, schema("trace"))
+        self.assertLess(len(document["traces"]["joint"]["ops"]), 30)
+        self.assertIn("column 4", self.bad("trace", model, "--filter", "op:").stderr)
+
+
+class Export(Case):
+    def test_every_format_writes_a_file(self):
+        model = DATA / "batchnorm_train" / "model.pt2"
+        for name in ("model.txt", "model.html", "model.py", "model.dot", "model.csv", "model.json"):
+            with self.subTest(name=name):
+                self.good("export", model, "-o", self.path / name)
+                self.assertGreater((self.path / name).stat().st_size, 200)
+        jsonschema.validate(json.loads((self.path / "model.json").read_text()), schema("ops"))
+        compile((self.path / "model.py").read_text(), "model.py", "exec")
+        self.assertTrue((self.path / "model.py.safetensors").exists())
+        self.good("check", self.path / "model.txt")  # printed traces read back in
+
+    def test_tables_hold_the_ops_of_the_traces(self):
+        table = self.path / "table.csv"
+        self.good("export", DATA / "cond_hop" / "model.pt2", "--show", "all", "-o", table)
+        with table.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        document = json.loads(self.good("trace", DATA / "cond_hop" / "model.pt2", "--format", "json").stdout)
+        self.assertEqual([(row["trace"], int(row["id"]), row["op"]) for row in rows],
+                         [(kind, op["id"], op["op"].removeprefix("torch.ops.")) for kind in ("computation", "joint", "forward", "backward")
+                          for op in document["traces"][kind]["ops"]])
+        self.assertTrue(all((row["milliseconds"] == "") == (row["trace"] == "computation") for row in rows))
+
+    def test_a_profile_holds_slices_counters_and_arrows(self):
+        trace = json.loads(self.good("export", DATA / "mlp" / "model.pt2", "--to", "chrome").stdout)
+        kinds = [event["ph"] for event in trace["traceEvents"]]
+        self.assertEqual(kinds.count("X"), kinds.count("C"))
+        self.assertEqual(kinds.count("s"), kinds.count("f"))
+        self.assertGreater(kinds.count("s"), 0)
+
+    def test_bad_use(self):
+        model = self.path / "model.pt2"
+        shutil.copy(DATA / "mlp" / "model.pt2", model)
+        before = model.read_bytes()
+        self.assertIn("--to", self.bad("export", model).stderr)
+        self.assertIn("-o FILE", self.bad("export", model, "--to", "python").stderr)
+        self.assertIn("is exported", self.bad("export", model, "--to", "html", "-o", model).stderr)
+        self.bad("export", model, "--to", "no-such-format")
+        self.assertIn("no-such-folder", self.bad("export", model, "-o", self.path / "no-such-folder" / "a.html", code=1).stderr)
+        self.assertEqual(model.read_bytes(), before)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_a_full_disk_is_told(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([PROGRAM, "export", str(DATA / "mlp" / "model.pt2"), "--to", "html"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("No space left", result.stderr)
+
+
 class Help(Case):
+    def test_completions_name_what_there_is(self):
+        for shell in ("bash", "zsh", "fish"):
+            text = self.good("help", "completion", shell).stdout
+            for word in ("export", "partition", "min-cut", "library"):
+                self.assertIn(word, text)
+            self.assertNotIn("probe-torchscript", text)  # hidden
+            if shutil.which(shell):
+                subprocess.run([shell, "-n"], input=text, text=True, check=True, timeout=60)
+        self.bad("help", "completion", "csh")
+
+    @unittest.skipUnless(shutil.which("bash"), "no bash")
+    def test_bash_completes_subcommands_options_and_choices(self):
+        def complete(*words):
+            script = self.good("help", "completion", "bash").stdout + f"""
+COMP_WORDS=({" ".join(f"'{word}'" for word in words)}); COMP_CWORD={len(words) - 1}; _retrograd; echo "${{COMPREPLY[*]}}" """
+            return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+
+        self.assertEqual(complete("retrograd", "exp"), ["export"])
+        self.assertEqual(complete("retrograd", "export", "m.pt2", "--to", "ht"), ["html"])
+        self.assertEqual(complete("retrograd", "trace", "--sh"), ["--show", "--shape"])
+        self.assertEqual(complete("retrograd", "trace", "--inputs", "a"), [])  # a file, the shell's own business
+
+    def test_manual_page_names_every_subcommand_and_option(self):
+        page = self.good("help", "man").stdout
+        self.assertTrue(page.startswith(".TH RETROGRAD 1"))
+        for word in (".SS \"export\"", "\\-\\-partition", "default|min\\-cut", ".SH EXIT STATUS"):
+            self.assertIn(word, page)
+        if shutil.which("groff"):
+            result = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=page, capture_output=True, text=True, timeout=60)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_topics(self):
-        self.assertIn("torch.export.save", self.good("help", "export").stdout)
+        self.assertIn("torch.export.save", self.good("help", "saving").stdout)
         self.assertIn("--reference", self.good("help", "check").stdout)
         self.assertIn("bench", self.good("help").stdout)
         self.assertIn("LibTorch", self.good("version").stdout)

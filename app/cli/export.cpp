@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "core/debug/session.h"
+#include "core/export/export.h"
+
+namespace fs = std::filesystem;
+
+namespace retrograd::cli {
+namespace {
+
+struct ExportArguments {
+  std::string file, to, out;
+  std::vector<std::string> show;
+  bool noRun = false;
+  InputOptions input;
+};
+
+std::string formatNames() {
+  std::string names;
+  for (const auto& format : exportFormats()) names += (names.empty() ? "" : ", ") + format.name;
+  return names;
+}
+
+const ExportFormat& formatFor(const ExportArguments& arguments) {
+  const auto* format = arguments.to.empty() ? exportFormatOf(arguments.out) : findExportFormat(arguments.to);
+  if (!format) throw Error(ErrorCode::badUse, "name a format with --to (" + formatNames() + "), or a file whose name tells it with -o", "export");
+  return *format;
+}
+
+std::vector<TraceKind> kindsFor(const ExportArguments& arguments, const ExportFormat& format) {
+  if (arguments.show.empty()) return format.traces;
+  std::vector<TraceKind> kinds;
+  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+    for (const auto& text : arguments.show)
+      if (text == "all" || text == name(kind)) kinds.push_back(kind);
+  return kinds;
+}
+
+std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, int threads, const Progress& progress) {
+  SessionOptions options;
+  options.keepHistory = false;
+  options.threads = threads;
+  Session session(analysis, options);
+  if (session.runTo(session.size(), progress) == StopReason::cancelled) throw Error(ErrorCode::cancelled, "cancelled");
+  return session.measures();
+}
+
+class StandardOutput final : public ExportSink {
+ public:
+  void write(std::string_view text) override {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail();
+  }
+  void flush() {
+    if (std::fflush(stdout) != 0) fail();
+  }
+
+ private:
+  [[noreturn]] static void fail() { throw Error(ErrorCode::io, std::string("cannot write: ") + std::strerror(errno), "standard output"); }
+};
+
+int run(const ExportArguments& arguments, const Progress& progress) {
+  const auto& format = formatFor(arguments);
+  std::error_code ignored;
+  if (!arguments.out.empty() && fs::equivalent(arguments.file, arguments.out, ignored))
+    throw Error(ErrorCode::badUse, "is the file that is exported; name another one", arguments.out);
+  const auto analysis = open(arguments.file, arguments.input, progress);
+  const bool broken = reportProblems(analysis->problems);
+  ExportRequest request{*analysis, tracesOf(*analysis, kindsFor(arguments, format)), {}, arguments.out == "-" ? "" : arguments.out};
+  const bool wantsRun = format.run == ExportFormat::Run::needed || (format.run == ExportFormat::Run::wanted && !arguments.noRun);
+  if (wantsRun && analysis->derived()) request.measures = measure(analysis, arguments.input.threads, progress);
+  if (request.path.empty()) {
+    StandardOutput out;
+    exportTo(out, format, request, progress);
+    out.flush();
+  } else {
+    exportFile(format, request, progress);
+  }
+  return broken ? badInputOrUse : allWell;
+}
+
+Run setup(CLI::App& app) {
+  auto arguments = std::make_shared<ExportArguments>();
+  std::vector<std::string> names;
+  for (const auto& format : exportFormats()) names.push_back(format.name);
+  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
+  app.add_option("--to", arguments->to, "the format; left out: what the name of the file to write tells")->check(CLI::IsMember(names));
+  app.add_option("--show", arguments->show, "computation, joint, forward, backward or all, comma separated (default: what the format is for)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}));
+  app.add_option("-o,--out", arguments->out, "the file to write (default: standard output)");
+  app.add_flag("--no-run", arguments->noRun, "tables without times: nothing is run");
+  std::string footer = "Formats:\n";
+  for (const auto& format : exportFormats()) footer += fmt::format("  {:<10}{}\n", format.name, format.description);
+  app.footer(footer + "\nHow to save a model from PyTorch: retrograd help saving\n");
+  arguments->input.addTo(app);
+  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+}
+
+const Registration registration("export", "write the traces as text, HTML, a PyTorch script, a graph, a table or a profile", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

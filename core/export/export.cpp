@@ -1,0 +1,92 @@
+#include "core/export/export.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/formats/atomic_file.h"
+
+namespace retrograd {
+namespace {
+
+std::vector<ExportFormat>& table() {
+  static std::vector<ExportFormat> all;
+  return all;
+}
+
+/// Collects small pieces, so that a line is no system call.
+class FileSink final : public ExportSink {
+ public:
+  explicit FileSink(const std::string& path) : file_(path) {}
+  void write(std::string_view text) override {
+    constexpr std::size_t most = std::size_t{1} << 18;
+    pending_ += text;
+    if (pending_.size() >= most) flush();
+  }
+  void commit() {
+    flush();
+    file_.commit();
+  }
+
+ private:
+  void flush() {
+    file_.write(pending_);
+    pending_.clear();
+  }
+  AtomicFile file_;
+  std::string pending_;
+};
+
+}  // namespace
+
+ExportRegistration::ExportRegistration(ExportFormat format) {
+  auto& all = table();
+  const auto place = std::find_if(all.begin(), all.end(), [&](const ExportFormat& f) { return format.name < f.name; });
+  all.insert(place, std::move(format));
+}
+
+const std::vector<ExportFormat>& exportFormats() { return table(); }
+
+const ExportFormat* findExportFormat(std::string_view name) {
+  for (const auto& format : table())
+    if (format.name == name) return &format;
+  return nullptr;
+}
+
+const ExportFormat* exportFormatOf(const std::string& path) {
+  const auto suffix = std::filesystem::path(path).extension().string();
+  for (const auto& format : table())
+    if (!suffix.empty() && format.suffix == suffix) return &format;
+  return nullptr;
+}
+
+std::vector<const Trace*> tracesOf(const Analysis& analysis, const std::vector<TraceKind>& kinds) {
+  std::vector<const Trace*> found;
+  const auto add = [&](TraceKind kind, const Trace& trace) {
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) found.push_back(&trace);
+  };
+  add(TraceKind::computation, analysis.computation().trace);
+  if (analysis.derived()) {
+    add(TraceKind::joint, analysis.joint);
+    add(TraceKind::forward, analysis.forward);
+    add(TraceKind::backward, analysis.backward);
+  }
+  if (found.empty())
+    throw Error(ErrorCode::badUse, "nothing was derived from the computation (see its problems); --show computation exports it", analysis.file.path);
+  return found;
+}
+
+void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest& request, const Progress& progress) {
+  if (format.run == ExportFormat::Run::needed && request.measures.empty())
+    throw Error(ErrorCode::badUse, "the format shows a run, and none was made", format.name);
+  if (format.writesBeside && request.path.empty())
+    throw Error(ErrorCode::badUse, "the format writes a second file beside the first and needs a file name (-o FILE)", format.name);
+  format.write(request, sink, progress);
+}
+
+void exportFile(const ExportFormat& format, const ExportRequest& request, const Progress& progress) {
+  FileSink sink(request.path);
+  exportTo(sink, format, request, progress);
+  sink.commit();
+}
+
+}  // namespace retrograd

@@ -1,0 +1,65 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/debug/analysis.h"
+#include "core/debug/session.h"
+
+namespace retrograd {
+
+/// Where an export goes, piece by piece, so that no format holds a large trace as one text.
+class ExportSink {
+ public:
+  virtual ~ExportSink() = default;
+  virtual void write(std::string_view text) = 0;
+};
+
+/// What is exported. The analysis has traces of all kinds that `traces` lists.
+struct ExportRequest {
+  const Analysis& analysis;
+  std::vector<const Trace*> traces;        ///< those to be shown, in order
+  std::vector<OpMeasure> measures;         ///< of a run, by position of the joint; empty: none was made
+  std::string path;                        ///< of the file to be written; empty: a stream, which has no file beside it
+};
+
+/// A format of `retrograd export`. A file of core/export/ adds one by a file-scope ExportRegistration.
+struct ExportFormat {
+  enum class Run : std::uint8_t {
+    none,    ///< shows traces only
+    wanted,  ///< has times where there was a run
+    needed
+  };
+  std::string name;         ///< "html", as in --to
+  std::string description;
+  std::string suffix;       ///< ".html", from which a file name tells the format; empty: it does not
+  std::vector<TraceKind> traces;  ///< those shown where none are asked for
+  Run run = Run::none;
+  bool writesBeside = false;      ///< needs a file's name: it writes another file beside it
+  void (*write)(const ExportRequest&, ExportSink&, const Progress&) = nullptr;
+};
+
+/// All formats, by name.
+const std::vector<ExportFormat>& exportFormats();
+/// Null where there is none of this name.
+const ExportFormat* findExportFormat(std::string_view name);
+/// The format that a file name's suffix tells; null where none does.
+const ExportFormat* exportFormatOf(const std::string& path);
+
+struct ExportRegistration {
+  explicit ExportRegistration(ExportFormat format);
+};
+
+/// The traces of these kinds that the analysis has, in the order computation, joint, forward, backward. Throws Error(badUse) where it has
+/// none of them, because nothing could be derived.
+std::vector<const Trace*> tracesOf(const Analysis& analysis, const std::vector<TraceKind>& kinds);
+
+/// Writes `request.path` whole or not at all. Throws Error(io) naming the file and the reason, a full disk for one, Error(badUse) where the
+/// format lacks what it needs (a run, a file name), Error(cancelled).
+void exportFile(const ExportFormat& format, const ExportRequest& request, const Progress& progress = {});
+/// The same to a stream.
+void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest& request, const Progress& progress = {});
+
+}  // namespace retrograd

@@ -1,0 +1,103 @@
+#include "core/export/op_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "core/trace/implied.h"
+
+namespace retrograd {
+
+OpFacts::OpFacts(const Analysis& analysis) : analysis_(analysis), document_(*analysis.document) {
+  saved_.assign(document_.valueCount(), false);
+  for (auto value : std::span(analysis.backward.inputs).first(analysis.backward.savedCount))
+    if (value) saved_[static_cast<std::size_t>(value.index)] = true;
+  positions_.assign(document_.boundSymbolCount(), -1);
+  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i)
+    positions_[static_cast<std::size_t>(analysis.joint.ops[i].index)] = static_cast<std::int32_t>(i);
+}
+
+std::string_view OpFacts::module(BoundSymbolId op) const {
+  const auto& bound = document_.boundSymbol(op);
+  const auto& from = bound.origin.op ? document_.boundSymbol(bound.origin.op) : bound;
+  return document_.text(bound.module ? bound.module : from.module);
+}
+
+bool OpFacts::savesOutput(BoundSymbolId op) const {
+  const auto outputs = document_.outputs(op);
+  return std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return isSaved(v); });
+}
+
+std::int64_t OpFacts::newBytes(BoundSymbolId op) const {
+  std::set<StorageId> known;
+  for (auto operand : document_.operands(op))
+    if (operand) known.insert(document_.value(operand).storage);
+  std::int64_t bytes = 0;
+  for (auto output : document_.outputs(op)) {
+    if (!output || !document_.value(output).storage || !known.insert(document_.value(output).storage).second) continue;
+    bytes += document_.storage(document_.value(output).storage).bytes;
+  }
+  return bytes;
+}
+
+std::optional<std::size_t> OpFacts::position(BoundSymbolId op) const {
+  const auto position = positions_[static_cast<std::size_t>(op.index)];
+  return position < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(position));
+}
+
+BoundSymbolId OpFacts::forwardOf(BoundSymbolId op) const {
+  const auto role = document_.boundSymbol(op).origin.role;
+  if (role == Role::none || role == Role::forward) return {};
+  return analysis_.links.forwardOf(document_, op);
+}
+
+std::vector<BoundSymbolId> OpFacts::backwardOf(BoundSymbolId op) const {
+  std::vector<BoundSymbolId> found;
+  const auto role = document_.boundSymbol(op).origin.role;
+  if (role != Role::none && role != Role::forward) return found;
+  for (auto derived : analysis_.links.derived(OriginLinks::origin(document_, op)))
+    if (document_.boundSymbol(derived).origin.role != Role::forward) found.push_back(derived);
+  return found;
+}
+
+std::string_view OpFacts::role(BoundSymbolId op) const {
+  const auto role = document_.boundSymbol(op).origin.role;
+  return role == Role::none ? "computation" : name(role);
+}
+
+std::string OpFacts::shortName(std::string_view symbol) {
+  constexpr std::string_view usual = ".default";
+  if (symbol.ends_with(usual)) symbol.remove_suffix(usual.size());
+  return std::string(symbol);
+}
+
+std::vector<std::string_view> modulePath(std::string_view module) {
+  constexpr std::size_t most = 32;
+  std::vector<std::string_view> parts;
+  while (!module.empty()) {
+    const auto dot = parts.size() + 1 < most ? module.find('.') : std::string_view::npos;
+    parts.push_back(module.substr(0, dot));
+    module.remove_prefix(dot == std::string_view::npos ? module.size() : dot + 1);
+  }
+  return parts;
+}
+
+std::string bytesText(std::int64_t bytes) {
+  static constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  double size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < units.size(); ++unit) size /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.{}f} {}", size, size < 10 ? 1 : 0, units[unit]);
+}
+
+std::string shortType(const Document& document, ValueId value) {
+  if (!value) return "None";
+  if (!document.isTensor(value)) return "number";
+  auto text = typeComment(document.meta(document.value(value).meta));
+  if (constexpr std::string_view usual = "cpu "; text.starts_with(usual)) text.erase(0, usual.size());
+  return text;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,50 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/debug/analysis.h"
+
+namespace retrograd {
+
+/// What exports say of an op beside its call, looked up once for an analysis.
+class OpFacts {
+ public:
+  explicit OpFacts(const Analysis& analysis);
+
+  /// Module path: the op's own, or that of the computation op it comes from.
+  std::string_view module(BoundSymbolId op) const;
+  /// Whether the backward keeps this value, made in the forward.
+  bool isSaved(ValueId value) const { return value && saved_[static_cast<std::size_t>(value.index)]; }
+  bool savesOutput(BoundSymbolId op) const;
+  /// Bytes of what the op makes: of its outputs that share no storage with its operands.
+  std::int64_t newBytes(BoundSymbolId op) const;
+  /// Position in the joint; nullopt for an op of the computation.
+  std::optional<std::size_t> position(BoundSymbolId op) const;
+  /// The forward op a backward op comes from; none where there is none, or where it is the op itself.
+  BoundSymbolId forwardOf(BoundSymbolId op) const;
+  /// Backward ops (roles other than forward) that come from a forward op.
+  std::vector<BoundSymbolId> backwardOf(BoundSymbolId op) const;
+  /// "forward", "gradient", ...; of the computation's ops "computation".
+  std::string_view role(BoundSymbolId op) const;
+  /// "aten.mm", and behind it the overload unless that is the default one.
+  static std::string shortName(std::string_view symbol);
+
+ private:
+  const Analysis& analysis_;
+  const Document& document_;
+  std::vector<bool> saved_;
+  std::vector<std::int32_t> positions_;
+};
+
+/// Path of modules as its parts; from the 32nd on one part, so that a hostile path nests no deeper.
+std::vector<std::string_view> modulePath(std::string_view module);
+
+/// "8 KiB": a number of bytes for people.
+std::string bytesText(std::int64_t bytes);
+
+/// "f32[2, 3]"; "number" for a value that is no tensor.
+std::string shortType(const Document& document, ValueId value);
+
+}  // namespace retrograd
