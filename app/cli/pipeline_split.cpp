@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "app/cli/pipeline.h"
+#include "app/cli/pipeline_cuts.h"
+#include "core/pipeline/json.h"
+#include "core/trace/json.h"
+
+namespace retrograd::cli {
+namespace {
+
+struct SplitArguments {
+  CutOptions cut;
+  std::string format = "text";
+};
+
+std::string countOf(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+void print(const CutModel& cut) {
+  const auto& document = *cut.model.document;
+  for (std::size_t s = 0; s < cut.split.stages.size(); ++s) {
+    const auto parameters = stageParameters(cut.model, cut.split, s);
+    std::int64_t bytes = 0;
+    for (const auto& parameter : parameters) bytes += parameter.bytes;
+    const auto& stage = cut.split.stages[s];
+    fmt::print("stage {}: {}, {} ({} bytes)", s, countOf(stage.ops.size(), "op"), countOf(parameters.size(), "parameter"), bytes);
+    if (!stage.ops.empty()) fmt::print(", from #{}", document.text(document.boundSymbol(stage.ops.front()).name));
+    fmt::print("\n");
+    for (const auto& edge : cut.split.edges)
+      if (edge.destination == static_cast<int>(s)) {
+        const auto described = describeEdge(cut.model, edge);
+        fmt::print("  gets {} {}[{}], {} bytes, {}\n", described.name, described.dtype, fmt::join(described.shape, ", "), described.bytes,
+                   edge.source < 0 ? std::string("an input of the model") : fmt::format("from stage {}", edge.source));
+      }
+  }
+  for (const auto& shared : cut.split.shared) {
+    std::vector<std::string> users;
+    for (const auto& [stage, name] : shared.nameIn) users.push_back(fmt::format("stage {} as {}", stage, name));
+    fmt::print("{} ({} bytes) is used in {}; {}\n", fmt::join(shared.names, " = "), shared.bytes, fmt::join(users, ", "),
+               shared.use == MultiUse::transmit ? "the first sends it" : "each has a copy: sum their gradients before the optimizer's step");
+  }
+  for (const auto& note : cut.notes) fmt::print("# {}\n", note);
+}
+
+int run(const SplitArguments& arguments, const Progress& progress) {
+  const auto cut = arguments.cut.open(false, progress);
+  if (arguments.format == "json") std::puts(dumpJson(pipelineJson(cut.model, cut.split, cut.notes)).c_str());
+  else print(cut);
+  return reportProblems(cut.model.problems) ? badInputOrUse : allWell;
+}
+
+Run setup(CLI::App& app) {
+  auto arguments = std::make_shared<SplitArguments>();
+  arguments->cut.addTo(app);
+  addFormat(app, arguments->format);
+  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+}
+
+const PipelineRegistration registration("split", "cut a model into stages and show what crosses each border", setup);
+
+}  // namespace
+}  // namespace retrograd::cli
