@@ -184,11 +184,12 @@ std::vector<std::int64_t> bytesAcross(const Document& document, const Computatio
 Cuts balancedCuts(const Document& document, const Computation& computation, std::size_t stages, const std::vector<double>& cost) {
   if (stages < 2) return {};
   const auto blocks = blocksOf(document, computation, cost);
-  if (blocks.size() < stages)
-    throw Error(ErrorCode::badUse,
-                fmt::format("the model has {} ops and cannot be cut into {} stages; {} is the most, because a cut may not part a write in place from what shares its memory",
-                            computation.trace.ops.size(), stages, blocks.size()),
-                "pipeline");
+  if (blocks.size() < stages) {
+    const auto& ops = computation.trace.ops;
+    const auto count = static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return !isStageMarker(document, op); }));
+    const char* why = count > blocks.size() ? ", because a cut may not part a write in place from what shares its memory" : "";
+    throw Error(ErrorCode::badUse, fmt::format("the model has {} ops and cannot be cut into {} stages; {} is the most{}", count, stages, blocks.size(), why), "--stages");
+  }
   return cheapestCuts(blocks, bytesAcross(document, computation), stages, slack * leastLimit(blocks, stages));
 }
 

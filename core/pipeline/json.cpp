@@ -21,9 +21,6 @@ std::vector<StageWeight> weightsOf(const ModelFile& model, const PipelineSplit& 
     const auto& input = model.computation.inputs[i];
     if (input.kind != kind) continue;
     auto name = input.target;
-    for (const auto& shared : split.shared)  // a tied one goes by the name it is used under
-      if (std::find(shared.names.begin(), shared.names.end(), name) != shared.names.end())
-        if (const auto it = shared.nameIn.find(static_cast<int>(s)); it != shared.nameIn.end()) name = it->second;
     for (auto op : stage.ops) {
       const auto operands = document.operands(op);
       if (std::find(operands.begin(), operands.end(), input.value) == operands.end()) continue;

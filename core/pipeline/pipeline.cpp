@@ -44,6 +44,24 @@ class Gradients {
     return found;
   }
 
+  /// Inputs of the model that it returns as they are: the caller has them, and their cotangents are gradients (P25).
+  void takeReturnedInputs(RunResult& result, std::map<std::size_t, TensorData>& results) const {
+    const auto& whole = *pipeline_.whole;
+    const auto& computation = whole.computation();
+    for (const auto& [output, position] : positions_)
+      for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
+        const auto& input = computation.inputs[i];
+        const auto id = computation.trace.inputs[i];
+        if (!id || id != computation.outputs[output].value || results.contains(output)) continue;
+        if (const auto* tensor = find(input.kind == InputKind::user ? whole.inputs : input.kind == InputKind::constant ? whole.file.constants : whole.file.weights,
+                                      input.kind == InputKind::user ? input.name : input.target))
+          results[output] = *tensor;
+        const auto* cotangent = find(whole.cotangents, position);
+        if (cotangent && whole.document->value(id).requiresGrad)
+          addTo(result.gradients, input.kind == InputKind::user ? "in." + input.name : "p." + firstName(computation, input.target), *cotangent);
+      }
+  }
+
   /// Takes what the backward of stage `s` gives: to the stages its inputs came from, and to the caller.
   void take(std::size_t s, const TensorMap& gradients, TensorMap& result) {
     const auto& computation = pipeline_.whole->computation();
@@ -64,6 +82,10 @@ class Gradients {
   }
 
  private:
+  static const TensorData* find(const TensorMap& map, const std::string& name) {
+    const auto it = map.find(name);
+    return it == map.end() ? nullptr : &it->second;
+  }
   static void add(std::optional<TensorData>& sum, const TensorData& term) { sum = sum ? addTensors(*sum, term) : term; }
   template <class Map>
   static void addTo(Map& map, const typename Map::key_type& key, const TensorData& term) {
@@ -193,6 +215,7 @@ RunResult runPipeline(const Pipeline& pipeline, const Progress& progress) {
     saved[s] = std::move(forward.saved);
   }
   Gradients gradients(pipeline);
+  gradients.takeReturnedInputs(result, results);
   for (std::size_t s = count; s-- > 0;) {
     progress.check();
     const auto backward = runStageBackward(*pipeline.stages[s], *saved[s], gradients.cotangents(s), generator);
