@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
 
+#include <utility>
+
 #include "core/debug/eager.h"
 #include "core/tracing/convert.h"
 #include "core/tracing/generator.h"
@@ -117,7 +119,72 @@ class BorderRun {
   std::map<std::pair<std::size_t, std::string>, at::Tensor> tied_;
 };
 
+/// Values by the memory they lie in.
+class Memory {
+ public:
+  explicit Memory(Document& document) : document_(document) {}
+
+  void note(ValueId id, const at::Tensor& tensor) {
+    if (id && document_.value(id).storage && isStrided(tensor)) storages_.try_emplace(tensor.storage().unsafeGetStorageImpl(), document_.value(id).storage);
+  }
+  void describe(ValueId id, const at::Tensor& tensor) {
+    auto& value = document_.value(id);
+    value.meta = document_.internMeta(metaOf(tensor));
+    StorageId known;
+    if (const auto it = isStrided(tensor) ? storages_.find(tensor.storage().unsafeGetStorageImpl()) : storages_.end(); it != storages_.end()) known = it->second;
+    value.storage = known ? known : document_.addStorage(document_.meta(value.meta).storageBytes(), id);
+    note(id, tensor);
+  }
+
+ private:
+  static bool isStrided(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.numel() > 0; }
+
+  Document& document_;
+  std::map<const void*, StorageId> storages_;
+};
+
 }  // namespace
+
+void completeTypes(ModelFile& model, const Analysis& whole) {
+  auto& document = *model.document;
+  KeepGenerator keep;
+  setGeneratorState(seededState(whole.seed));
+  Analysis read;
+  read.file = model;
+  read.document = model.document;
+  EagerInterpreter interpreter(read);
+  Memory memory(document);
+  std::vector<at::Tensor> held;  // no memory is used twice
+  for (std::size_t i = 0; i < model.computation.inputs.size(); ++i) {
+    const auto& input = model.computation.inputs[i];
+    if (!input.value) continue;
+    const auto number = whole.numbers.find(input.name);
+    if (input.kind == InputKind::user && number != whole.numbers.end()) {
+      interpreter.bind(input.value, toIValue(number->second, c10::AnyType::get(), {}));
+      continue;
+    }
+    const auto& all = input.kind == InputKind::user ? whole.inputs : input.kind == InputKind::constant ? whole.file.constants : whole.file.weights;
+    const auto data = all.find(input.kind == InputKind::user ? input.name : input.target);
+    if (data == all.end()) continue;
+    held.push_back(ownCopy(borrowTensor(data->second)));
+    memory.note(input.value, held.back());
+    interpreter.bind(input.value, held.back());
+  }
+  at::NoGradGuard noGrad;
+  for (auto op : model.computation.trace.ops) {
+    try {
+      interpreter.run({op});
+    } catch (const c10::Error& e) {
+      throw Error(ErrorCode::execution, std::string("LibTorch's own run fails: ") + e.what_without_backtrace(), document.opName(op));
+    }
+    for (auto output : std::as_const(document).outputs(op)) {
+      if (!output || !interpreter.value(output).isTensor() || !interpreter.value(output).toTensor().defined()) continue;
+      held.push_back(interpreter.value(output).toTensor());
+      if (document.isTensor(output)) memory.note(output, held.back());
+      else memory.describe(output, held.back());
+    }
+  }
+}
 
 BorderValues borderValues(const Analysis& whole, const PipelineSplit& split, const std::vector<StageModel>& stages, const std::vector<char>& differentiated) {
   return BorderRun(whole, split, stages, differentiated).run();

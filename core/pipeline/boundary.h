@@ -21,4 +21,8 @@ struct BorderValues {
 /// what it is and whether it requires a gradient. Throws Error(execution).
 BorderValues borderValues(const Analysis& whole, const PipelineSplit& split, const std::vector<StageModel>& stages, const std::vector<char>& differentiated);
 
+/// Types and memory of the values that a printed computation does not describe, as an eager run on the inputs of `whole` has them. `model`
+/// has the ids that `whole` has. Throws Error(execution).
+void completeTypes(ModelFile& model, const Analysis& whole);
+
 }  // namespace retrograd

@@ -8,7 +8,9 @@
 #include "core/debug/inputs.h"
 #include "core/debug/read_model.h"
 #include "core/formats/file_kind.h"
+#include "core/formats/pt2_structure.h"
 #include "core/pipeline/balance.h"
+#include "core/pipeline/boundary.h"
 #include "core/pipeline/loss.h"
 #include "core/pipeline/measure.h"
 #include "core/trace/implied.h"
@@ -37,10 +39,22 @@ void restoreStorages(const ModelFile& model) {
       if (!output || !document.isTensor(output)) continue;
       auto& value = document.value(output);
       if (const auto base = implied::base(document, op, i)) value.storage = document.value(base).storage;
-      else if (taken[static_cast<std::size_t>(value.storage.index)]) value.storage = document.addStorage(document.meta(value.meta).storageBytes(), output);
+      else if (!value.storage || taken[static_cast<std::size_t>(value.storage.index)]) value.storage = document.addStorage(document.meta(value.meta).storageBytes(), output);
       taken.resize(document.storageCount(), 0);
       take(output);
     }
+}
+
+/// Printed traces may leave out the types of what ops make.
+bool isUntyped(const ModelFile& model) {
+  const auto& document = *model.document;
+  const auto lacksType = [&](BoundSymbolId op) {
+    const auto& symbol = document.symbol(document.boundSymbol(op).symbol);
+    const auto outputs = document.outputs(op);
+    return symbol.schema.find("Tensor", symbol.schema.rfind("->")) != std::string::npos &&
+           std::any_of(outputs.begin(), outputs.end(), [&](ValueId id) { return id && !document.isTensor(id); });
+  };
+  return model.isText && std::any_of(model.computation.trace.ops.begin(), model.computation.trace.ops.end(), lacksType);
 }
 
 std::string errorsOf(const Analysis& analysis) {
@@ -48,6 +62,16 @@ std::string errorsOf(const Analysis& analysis) {
   for (const auto& problem : analysis.problems)
     if (problem.severity == Problem::Severity::error) text += (text.empty() ? "" : "; ") + (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
   return text;
+}
+
+/// Says of each user output where it stands in what forward returned.
+void nameOutputs(Computation& computation, const std::vector<std::string>& paths) {
+  std::vector<OutputSpec*> users;
+  for (auto& output : computation.outputs)
+    if (output.kind == OutputKind::user || output.kind == OutputKind::loss) users.push_back(&output);
+  if (users.size() != paths.size()) return;
+  for (std::size_t i = 0; i < users.size(); ++i)
+    if (!paths[i].empty()) users[i]->target = paths[i];
 }
 
 /// A cotangent of 1 for the loss and none for the rest (P48).
@@ -82,14 +106,19 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Analy
     if (request.stages > 0 && !marked.empty())
       throw Error(ErrorCode::badUse, fmt::format("Cannot specify both: the file has {} stage marker{} of its own, and a policy is asked for. Please use only one of them.", marked.size(),
                                                  marked.size() == 1 ? "" : "s"));
-    cut.cuts = cutsAt(document, computation, request.at);
+    const bool asks = !request.at.empty() || !request.loss.empty();
+    const auto structure = asks && !isSessionFile(path) ? readPt2Structure(path) : std::nullopt;
+    if (structure) nameOutputs(cut.model.computation, structure->outputPaths);
+    cut.cuts = cutsAt(document, computation, request.at, structure ? structure->moduleCalls : ModuleCalls());
     cut.cuts.insert(cut.cuts.end(), marked.begin(), marked.end());
     std::sort(cut.cuts.begin(), cut.cuts.end());
-    if (derive || (request.stages > 1 && request.balance == Balance::time)) {
+    const bool untyped = isUntyped(cut.model);
+    if (derive || untyped || (request.stages > 1 && request.balance == Balance::time)) {
       auto options = optionsFor(cut.model);
       if (!request.loss.empty()) seedLoss(options, cut.model, request.loss);
       cut.whole = analyse(copyOf(cut.model), options, progress);
       if (!cut.whole->derived()) throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(*cut.whole));
+      if (untyped) completeTypes(cut.model, *cut.whole);
     }
     if (request.stages > 1) {
       const auto cost = request.balance == Balance::time         ? timeCosts(cut.whole, progress)

@@ -224,6 +224,7 @@ class StageBuilder {
       addOutput(spec, extraction.value(output.value));
     }
     for (auto mutation : stage_.mutations) addOutput(model_.computation.outputs[mutation], extraction.value(model_.computation.outputs[mutation].value));
+    trace.resultCount = trace.outputs.size();
     return std::move(stageModel_);
   }
 

@@ -6,6 +6,7 @@
 #include "core/debug/bindings.h"
 #include "core/debug/results.h"
 #include "core/execution/evaluator.h"
+#include "core/pipeline/backward_halves.h"
 #include "core/tracing/generator.h"
 
 namespace retrograd {
@@ -13,6 +14,10 @@ namespace retrograd {
 struct StageSaved {
   std::vector<std::pair<ValueId, c10::IValue>> values;
   Evaluator draws;  // holds what replays of draws start from
+};
+
+struct StageHalf {
+  std::vector<std::pair<ValueId, c10::IValue>> values;
 };
 
 namespace {
@@ -23,7 +28,31 @@ bool isUser(const OutputSpec& output) { return output.kind == OutputKind::user |
 
 std::optional<TensorData> outputOf(const Evaluator& evaluator, ValueId id) {
   if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return std::nullopt;
-  return keepTensor(evaluator.tensor(id));
+  // Borrowed memory knows no lazy conjugation or negation.
+  return keepTensor(evaluator.tensor(id).resolve_conj().resolve_neg());
+}
+
+/// What a backward starts from.
+void bindBackward(Evaluator& evaluator, const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
+  evaluator.setGenerator(generatorFrom(generator));
+  evaluator.takeDraws(saved.draws);
+  for (const auto& [id, value] : saved.values) evaluator.bind(id, value);
+  const auto& computation = stage.computation();
+  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
+    const auto id = stage.joint.inputs.at(computation.inputs.size() + i);
+    if (!id) continue;
+    const auto position = userOutputPosition(computation, i);
+    const auto it = cotangents.find(position);
+    if (it == cotangents.end()) throw Error(ErrorCode::badUse, "the stage was derived with a cotangent for it, and none is given", "output " + position);
+    evaluator.bind(id, borrowTensor(it->second));
+  }
+  for (const auto& [id, data] : stage.constants) evaluator.bind(ValueId(std::stoll(id)), borrowTensor(data));
+}
+
+BackwardHalves halvesOf(const Analysis& stage) {
+  std::vector<char> isInput;
+  for (const auto& input : stage.computation().inputs) isInput.push_back(input.kind == InputKind::user);
+  return splitBackward(*stage.document, stage.backward, isInput);
 }
 
 }  // namespace
@@ -55,26 +84,39 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
 
 StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
   Evaluator evaluator(*stage.document, stage.seed);
-  evaluator.setGenerator(generatorFrom(generator));
-  evaluator.takeDraws(saved.draws);
-  for (const auto& [id, value] : saved.values) evaluator.bind(id, value);
-  const auto& computation = stage.computation();
-  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
-    const auto id = stage.joint.inputs.at(computation.inputs.size() + i);
-    if (!id) continue;
-    const auto position = userOutputPosition(computation, i);
-    const auto it = cotangents.find(position);
-    if (it == cotangents.end()) throw Error(ErrorCode::badUse, "the stage was derived with a cotangent for it, and none is given", "output " + position);
-    evaluator.bind(id, borrowTensor(it->second));
-  }
-  for (const auto& [id, data] : stage.constants) evaluator.bind(ValueId(std::stoll(id)), borrowTensor(data));
+  bindBackward(evaluator, stage, saved, cotangents, generator);
   for (auto op : stage.backward.ops) evaluator.run(op);
   return {gradientsOf(stage, evaluator), keepTensor(evaluator.generator())};
 }
 
+StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
+  const auto halves = halvesOf(stage);
+  Evaluator evaluator(*stage.document, stage.seed);
+  bindBackward(evaluator, stage, saved, cotangents, generator);
+  for (auto op : halves.inputGradients.ops) evaluator.run(op);
+  StageInputGradients result{{}, std::make_shared<StageHalf>(), keepTensor(evaluator.generator())};
+  for (const auto& [name, gradient] : gradientsOf(stage, evaluator))
+    if (name.starts_with("in.")) result.gradients.emplace(name, gradient);
+  for (auto id : halves.weightGradients.inputs)
+    if (evaluator.has(id)) result.rest->values.emplace_back(id, evaluator.value(id));
+  return result;
+}
+
+TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest) {
+  const auto halves = halvesOf(stage);
+  Evaluator evaluator(*stage.document, stage.seed);
+  for (const auto& [id, value] : rest.values) evaluator.bind(id, value);
+  for (const auto& [id, data] : stage.constants) evaluator.bind(ValueId(std::stoll(id)), borrowTensor(data));
+  for (auto op : halves.weightGradients.ops) evaluator.run(op);
+  TensorMap gradients;
+  for (const auto& [name, gradient] : gradientsOf(stage, evaluator))
+    if (name.starts_with("p.")) gradients.emplace(name, gradient);
+  return gradients;
+}
+
 TensorData sentTensor(const TensorData& tensor) {
-  const auto plain = borrowTensor(tensor).resolve_conj().resolve_neg();
-  if (plain.layout() != at::kStrided || !plain.is_non_overlapping_and_dense()) return keepTensor(plain.contiguous());
+  const auto plain = borrowTensor(tensor);
+  if (!plain.is_non_overlapping_and_dense()) return keepTensor(plain.contiguous());
   return keepTensor(at::empty_strided(plain.sizes(), plain.strides(), plain.options()).copy_(plain));
 }
 

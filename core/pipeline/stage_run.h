@@ -32,6 +32,17 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
 /// Runs the backward trace on what a forward left. `cotangents`: by user output as text, for the outputs the stage was derived with.
 StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator);
 
+/// The same backward in its two halves (backward_halves.h): the gradients of what the stage received first, those of its parameters when it suits.
+struct StageHalf;  ///< what dI leaves for dW
+struct StageInputGradients {
+  TensorMap gradients;               ///< "in.<input>"
+  std::shared_ptr<StageHalf> rest;
+  TensorData generator;
+};
+StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator);
+/// "p.<parameter>".
+TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest);
+
 /// The tensor as it arrives in another stage: in dense memory of its own (stage_model.h: sentMeta).
 TensorData sentTensor(const TensorData& tensor);
 /// The sum of two gradients.
