@@ -10,6 +10,7 @@
 
 #include "core/checking/compare.h"
 #include "core/checking/reference.h"
+#include "core/checking/tolerance.h"
 #include "core/debug/higher_order.h"
 #include "core/debug/joint_run.h"
 #include "core/debug/read_model.h"
@@ -20,13 +21,6 @@
 
 namespace retrograd {
 namespace {
-
-constexpr double doubleTolerance = 1e-9, halfTolerance = 2e-2, floatTolerance = 1e-5, unknownFloatTolerance = 1e-4, noiseFactor = 20;
-
-/// Of outputs and mutations, and of gradients.
-struct Tolerances {
-  double outputs, gradients;
-};
 
 struct Groups {
   Comparison outputs, gradients, mutations;
@@ -247,31 +241,6 @@ Groups compareWithEager(const Analysis& analysis, const RunResult& run, const Ru
   return groups;
 }
 
-template <class Visit>
-void forEachComputedMeta(const Analysis& analysis, Visit&& visit) {
-  const auto& document = *analysis.document;
-  for (const auto* trace : {&analysis.forward, &analysis.backward})
-    for (auto op : trace->ops)
-      for (auto output : document.outputs(op))
-        if (output && document.isTensor(output)) visit(op, document.meta(document.value(output).meta));
-}
-
-bool isHalf(DType d) { return d == DType::f16 || d == DType::bf16 || d == DType::c32; }
-bool isSingle(DType d) { return d == DType::f32 || d == DType::c64; }
-
-Tolerances tolerancesFor(const Analysis& analysis, const CheckOptions& options) {
-  if (options.tolerance) return {*options.tolerance, *options.tolerance};
-  bool half = false, single = false;
-  forEachComputedMeta(analysis, [&](BoundSymbolId, const TensorMeta& meta) {
-    half |= isHalf(meta.dtype);
-    single |= isSingle(meta.dtype);
-  });
-  if (half) return {halfTolerance, halfTolerance};
-  if (!single) return {doubleTolerance, doubleTolerance};
-  if (!options.noise) return {unknownFloatTolerance, unknownFloatTolerance};
-  return {std::max(floatTolerance, noiseFactor * options.noise->first), std::max(floatTolerance, noiseFactor * options.noise->second)};
-}
-
 /// Takes the groups' verdict into the report: the worst tensor is the one furthest beyond, or nearest to, its tolerance.
 void judge(CheckReport& report, const Groups& groups, const Tolerances& tolerances) {
   const std::pair<const Comparison*, double> parts[] = {
@@ -424,7 +393,7 @@ class Check {
   }
 
   void compareAll(const std::shared_ptr<const Analysis>& analysis) {
-    const auto tolerances = tolerancesFor(*analysis, options_);
+    const auto tolerances = tolerancesFor(*analysis, options_.tolerance, options_.noise);
     const auto run = runSession(analysis, progress_);
     const auto joint = runJoint(*analysis);
     progress_.check();
@@ -479,7 +448,7 @@ class Check {
     const bool met = std::max({groups.outputs.error(), groups.gradients.error(), groups.mutations.error()}) <= tolerance;
     if (pinned && !met) {
       report_.notes.push_back("the graph pins float32 (" + *pinned + "): its run in double is held to the tolerance of float32");
-      return judge(report_, groups, tolerancesFor(asWritten, options_));
+      return judge(report_, groups, tolerancesFor(asWritten, options_.tolerance, options_.noise));
     }
     judge(report_, groups, {tolerance, tolerance});
   }

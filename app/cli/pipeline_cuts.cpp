@@ -1,0 +1,41 @@
+#include "app/cli/pipeline_cuts.h"
+
+#include "core/checking/threads.h"
+
+namespace retrograd::cli {
+
+void addCuts(CLI::App& app, CutRequest& request) {
+  app.add_option("--at", request.at, "MODULE[:before|after] or #OP[:before|after]: cut at each call of the module, or at the op; repeatable, beside the file's markers")
+      ->allow_extra_args(false);
+  app.add_option("--stages", request.stages, "cut into N stages of equal load")->check(CLI::PositiveNumber);
+  app.add_option_function<std::string>(
+         "--balance",
+         [&request](const std::string& by) { request.balance = by == "time" ? Balance::time : by == "parameters" ? Balance::parameters : Balance::bytes; },
+         "what load is: time (measured by running; the default), parameters or bytes")
+      ->check(CLI::IsMember({"time", "parameters", "bytes"}));
+  app.add_option_function<std::vector<std::string>>(
+         "--transmit",
+         [&request](const std::vector<std::string>& names) {
+           for (const auto& name : names)
+             if (name == "all") request.options.multiUse = MultiUse::transmit;
+             else request.options.multiUseOf[name] = MultiUse::transmit;
+         },
+         "parameters that several stages use and that the first one sends to the others, comma separated, or all (default: each stage has a copy)")
+      ->delimiter(',');
+  app.add_option("--loss", request.loss, "which output is the loss: its name, or (False, {'loss': True}) in the shape of what the model returns");
+}
+
+void CutOptions::addTo(CLI::App& app) {
+  app.add_option("file", file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
+  addCuts(app, request);
+  input.addTo(app);
+}
+
+CutModel CutOptions::open(bool derive, const Progress& progress) const {
+  requireFile(file);
+  setThreads(input.threads);
+  if (input.order && *input.order > 1) throw Error(ErrorCode::badUse, "--order is not for pipelines: their stages have one backward", file);
+  return openCut(file, request, input.forReading(), [&](const ModelFile& model) { return input.forFile(model); }, derive, progress);
+}
+
+}  // namespace retrograd::cli

@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+
+#include "app/cli/options.h"
+#include "core/pipeline/open_pipeline.h"
+
+namespace retrograd::cli {
+
+/// "--at", "--stages", "--balance", "--transmit", "--loss": where a model is cut; shared by the subcommands of `pipeline`.
+void addCuts(CLI::App& app, CutRequest& request);
+
+/// The options of a subcommand that cuts a file and runs its stages.
+struct CutOptions {
+  std::string file;
+  CutRequest request;
+  InputOptions input;
+
+  void addTo(CLI::App& app);
+  /// Reads and cuts the file. Throws Error(badUse) where there is none, else as openCut.
+  CutModel open(bool derive, const Progress& progress) const;
+};
+
+}  // namespace retrograd::cli

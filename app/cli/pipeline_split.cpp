@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "app/cli/pipeline.h"
+#include "app/cli/pipeline_cuts.h"
+#include "core/debug/session_file.h"
+#include "core/formats/atomic_file.h"
+#include "core/pipeline/json.h"
+#include "core/pipeline/pipeline.h"
+#include "core/trace/json.h"
+
+namespace retrograd::cli {
+namespace {
+
+struct SplitArguments {
+  CutOptions cut;
+  std::string format = "text", out;
+};
+
+std::string countOf(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+void print(const CutModel& cut) {
+  const auto& document = *cut.model.document;
+  for (std::size_t s = 0; s < cut.split.stages.size(); ++s) {
+    const auto parameters = stageParameters(cut.model, cut.split, s);
+    std::int64_t bytes = 0;
+    for (const auto& parameter : parameters) bytes += parameter.bytes;
+    const auto& stage = cut.split.stages[s];
+    fmt::print("stage {}: {}, {} ({} bytes)", s, countOf(stage.ops.size(), "op"), countOf(parameters.size(), "parameter"), bytes);
+    if (!stage.ops.empty()) fmt::print(", from #{}", document.text(document.boundSymbol(stage.ops.front()).name));
+    fmt::print("\n");
+    for (const auto& edge : cut.split.edges)
+      if (edge.destination == static_cast<int>(s)) {
+        const auto described = describeEdge(cut.model, edge);
+        fmt::print("  gets {} {}[{}], {} bytes, {}\n", described.name, described.dtype, fmt::join(described.shape, ", "), described.bytes,
+                   edge.source < 0 ? std::string("an input of the model") : fmt::format("from stage {}", edge.source));
+      }
+  }
+  for (const auto& shared : cut.split.shared) {
+    std::vector<std::string> users;
+    for (const auto& [stage, name] : shared.nameIn) users.push_back(fmt::format("stage {} as {}", stage, name));
+    fmt::print("{} ({} bytes) is used in {}; {}\n", fmt::join(shared.names, " = "), shared.bytes, fmt::join(users, ", "),
+               shared.use == MultiUse::transmit ? "the first sends it" : "each has a copy: sum their gradients before the optimizer's step");
+  }
+  for (const auto& note : cut.notes) fmt::print("# {}\n", note);
+}
+
+/// Each stage as a session file with its own weights, and beside them how they hang together.
+void writeStages(const std::string& folder, CutModel cut, const std::string& json, const Progress& progress) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Error(ErrorCode::io, "the folder cannot be made: " + error.message(), folder);
+  const auto pipeline = derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress);
+  SaveSessionOptions options;
+  options.embed = true;
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
+    saveSession(*pipeline.stages[s], (std::filesystem::path(folder) / fmt::format("stage_{}.retrograd", s)).string(), options, progress);
+  AtomicFile file((std::filesystem::path(folder) / "pipeline.json").string());
+  file.write(json + "\n");
+  file.commit();
+}
+
+int run(const SplitArguments& arguments, const Progress& progress) {
+  auto cut = arguments.cut.open(!arguments.out.empty(), progress);
+  const auto json = dumpJson(pipelineJson(cut.model, cut.split, cut.notes));
+  if (arguments.format == "json") std::puts(json.c_str());
+  else print(cut);
+  const bool failed = reportProblems(cut.model.problems);
+  if (!arguments.out.empty()) writeStages(arguments.out, std::move(cut), json, progress);
+  return failed ? badInputOrUse : allWell;
+}
+
+Run setup(CLI::App& app) {
+  auto arguments = std::make_shared<SplitArguments>();
+  arguments->cut.addTo(app);
+  addFormat(app, arguments->format);
+  app.add_option("--out", arguments->out, "folder for the stages, each a session file with its weights, and pipeline.json");
+  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+}
+
+const PipelineRegistration registration("split", "cut a model into stages and show what crosses each border", setup);
+
+}  // namespace
+}  // namespace retrograd::cli
