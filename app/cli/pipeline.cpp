@@ -1,0 +1,37 @@
+#include "app/cli/pipeline.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+namespace retrograd::cli {
+namespace {
+
+std::vector<Command>& table() {
+  static std::vector<Command> all;
+  return all;
+}
+
+Run setup(CLI::App& app) {
+  auto runs = std::make_shared<std::map<const CLI::App*, Run>>();
+  app.require_subcommand(1);
+  for (const auto& command : pipelineCommands()) {
+    auto* sub = app.add_subcommand(command.name, command.description);
+    runs->emplace(sub, command.setup(*sub));
+  }
+  return [runs, &app](const Progress& progress) { return runs->at(app.get_subcommands().front())(progress); };
+}
+
+const Registration registration("pipeline", "cut a model into pipeline stages and check them", setup);
+
+}  // namespace
+
+const std::vector<Command>& pipelineCommands() { return table(); }
+
+PipelineRegistration::PipelineRegistration(std::string name, std::string description, Setup setup) {
+  auto& all = table();
+  const auto place = std::find_if(all.begin(), all.end(), [&](const Command& c) { return name < c.name; });
+  all.insert(place, {std::move(name), std::move(description), setup});
+}
+
+}  // namespace retrograd::cli
