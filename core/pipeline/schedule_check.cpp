@@ -112,9 +112,13 @@ class Checker {
     return waiting;
   }
 
-  /// The root comes first: what nobody does; then what comes later on the rank that waits for it; else the ranks wait in a circle.
+  /// The root comes first: what nobody does, forwards before the backwards that they lead to; then what comes later on the rank that waits
+  /// for it; else the ranks wait in a circle.
   void reportDeadlock() {
-    const auto weight = [](const WaitingRank& waiting) { return waiting.neededRank < 0 ? 0 : waiting.neededRank == waiting.rank ? 1 : 2; };
+    const auto weight = [](const WaitingRank& waiting) {
+      if (waiting.neededRank < 0) return waiting.needs.kind == ActionKind::forward ? 0 : 1;
+      return waiting.neededRank == waiting.rank ? 2 : 3;
+    };
     std::stable_sort(result_.waiting.begin(), result_.waiting.end(),
                      [&](const WaitingRank& a, const WaitingRank& b) { return weight(a) < weight(b); });
     for (const auto& waiting : result_.waiting) {

@@ -16,9 +16,9 @@ namespace {
 template <typename Visit>
 void forSizes(const Visit& visit) {
   for (const auto& kind : scheduleKinds())
-    for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8})
-      for (const std::int32_t microbatches : {1, 2, 3, 4, 5, 6, 8, 9, 11, 14, 16, 17, 23, 32})
-        for (const std::int32_t stages : {1, 2, 3, 4}) {
+    for (const std::int32_t ranks : {1, 2, 3, 4, 7})
+      for (const std::int32_t microbatches : {1, 2, 3, 5, 8, 9, 14, 23})
+        for (const std::int32_t stages : {1, 2, 3}) {
           if (kind.fixedStagesPerRank && stages != kind.fixedStagesPerRank) continue;
           if (kind.name == "DualPipeV" && microbatches < 2 * ranks) continue;
           SCOPED_TRACE(std::string(kind.name) + ", ranks " + std::to_string(ranks) + ", microbatches " + std::to_string(microbatches) + ", stages " +
@@ -57,7 +57,7 @@ TEST(ScheduleProperties, everyStageDoesEveryMicrobatchOnce) {
         ASSERT_EQ(count(ActionKind::backward) + count(ActionKind::backwardWeight), 1);
       }
   });
-  EXPECT_GT(schedules, 1000);
+  EXPECT_GT(schedules, 450);
 }
 
 /// Of a simulation, not of the order: each forward after the one before it in the model, each backward after the one behind it.
