@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <map>
 
 #include "core/base/error.h"
 
@@ -95,15 +96,23 @@ Action parseOverlap(std::string_view whole) {
   return action;
 }
 
-void learnFrom(const Action& action, std::int32_t rank, Schedule& schedule) {
-  for (const auto& part : action.parts) learnFrom(part, rank, schedule);
+using StageCounts = std::map<std::int32_t, std::int32_t>;  // by rank: its actions on the stage
+
+void learnFrom(const Action& action, std::int32_t rank, Schedule& schedule, std::vector<StageCounts>& counts) {
+  for (const auto& part : action.parts) learnFrom(part, rank, schedule, counts);
   if (action.kind == ActionKind::overlap) return;
   schedule.stages = std::max(schedule.stages, action.stage + 1);
   schedule.microbatches = std::max(schedule.microbatches, action.microbatch + 1);
   if (!computes(action.kind)) return;
   const auto stage = static_cast<std::size_t>(action.stage);
-  if (schedule.rankOfStage.size() <= stage) schedule.rankOfStage.resize(stage + 1, -1);
-  if (schedule.rankOfStage[stage] < 0) schedule.rankOfStage[stage] = rank;
+  if (counts.size() <= stage) counts.resize(stage + 1);
+  ++counts[stage][rank];
+}
+
+/// The rank that does most of a stage, so that a stray action elsewhere is the one to be refused.
+std::int32_t homeOf(const StageCounts& counts) {
+  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? -1 : most->first;
 }
 
 std::vector<Action> readRow(std::string_view line, std::size_t row) {
@@ -141,8 +150,10 @@ Schedule scheduleOf(std::string name, std::vector<std::vector<Action>> ranks) {
   Schedule schedule;
   schedule.name = std::move(name);
   schedule.ranks = std::move(ranks);
+  std::vector<StageCounts> counts;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank)
-    for (const auto& action : schedule.ranks[rank]) learnFrom(action, static_cast<std::int32_t>(rank), schedule);
+    for (const auto& action : schedule.ranks[rank]) learnFrom(action, static_cast<std::int32_t>(rank), schedule, counts);
+  for (const auto& stage : counts) schedule.rankOfStage.push_back(homeOf(stage));
   schedule.rankOfStage.resize(static_cast<std::size_t>(schedule.stages), -1);
   return schedule;
 }

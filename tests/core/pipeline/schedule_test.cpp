@@ -97,6 +97,9 @@ TEST(ScheduleCheck, whatIsMissingOrTwiceIsNamed) {
   EXPECT_EQ(twice.place, "rank 1, action 3 (1W0)");
   EXPECT_EQ(twice.message, "it is done twice: first by action 2");
   EXPECT_EQ(checkSchedule(read("0F0,0B0\n0F1,0B1")).problems[0].message, "stage 0 is on rank 0: a stage is on one rank");
+  const auto stray = checkSchedule(read("0F0,1F1,0B0\n1F0,1B0,1B1")).problems[0];
+  EXPECT_EQ(stray.place, "rank 0, action 2 (1F1)");
+  EXPECT_EQ(stray.message, "stage 1 is on rank 1: a stage is on one rank");
   EXPECT_EQ(checkSchedule(read("0F0,0B0\n2F0,2B0")).problems[0].message, "deadlock: it needs 1F0, which no rank does");
   EXPECT_EQ(checkSchedule(read("0F0,0B0,1UNSHARD")).problems[0].message, "no rank computes stage 1");
   EXPECT_FALSE(checkSchedule(scheduleOf("none", {{}, {}})).ok());
