@@ -50,9 +50,7 @@ class Drawing {
     const auto chart = std::max(run_.makespan * scale_, 560.0), height = top + static_cast<double>(run_.ranks.size()) * (rowHeight + rowGap) + footer;
     add("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\">\n",
         left + chart + right, height);
-    add("<defs><pattern id=\"idle\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-        "<rect width=\"7\" height=\"7\" fill=\"#f3f3f3\"/><rect width=\"2\" height=\"7\" fill=\"#cfcfcf\"/></pattern></defs>\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
+    add("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
     add("<text x=\"12\" y=\"22\" font-size=\"15\" font-weight=\"bold\" fill=\"#111\">{}</text>\n", escaped(schedule_.name));
     add("<text x=\"12\" y=\"42\" font-size=\"12\" fill=\"#333\">{} ranks, {} stages, {} microbatches; makespan {:.6g}{}, bubble {:.1f} %</text>\n",
         run_.ranks.size(), schedule_.stages, schedule_.microbatches, run_.makespan, unit_, 100 * run_.bubble);
@@ -105,8 +103,19 @@ class Drawing {
 
   void drawIdle(std::size_t rank, double from, double to) {
     if ((to - from) * scale_ < 0.5) return;
-    add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"url(#idle)\"><title>rank {} waits from {:.6g} to {:.6g}{}</title></rect>\n",
-        x(from), y(rank), (to - from) * scale_, rowHeight, rank, from, to, unit_);
+    add("<g><title>rank {} waits from {:.6g} to {:.6g}{}</title>", rank, from, to, unit_);
+    drawHatched(x(from), y(rank), (to - from) * scale_, rowHeight);
+    add("</g>\n");
+  }
+
+  /// Line by line: SVG's patterns are more than some viewers know.
+  void drawHatched(double left, double above, double width, double height) {
+    add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"#f4f4f4\"/><path stroke=\"#bdbdbd\" stroke-width=\"1\" d=\"", left, above, width, height);
+    for (auto first = 8 - height; first < width; first += 8) {
+      const auto from = std::max(first, 0.0), to = std::min(first + height, width);
+      add("M{:.1f} {:.1f}L{:.1f} {:.1f}", left + from, above + height - (from - first), left + to, above + height - (to - first));
+    }
+    add("\"/>");
   }
 
   /// An action over its row's height; of an overlap whose parts run at once, over its half.
@@ -169,13 +178,14 @@ class Drawing {
     const auto line = y(run_.ranks.size()) + 30;
     double at = left;
     const auto entry = [&](std::string_view fill, std::string_view letter, std::string_view meaning) {
-      add("<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"20\" height=\"16\" fill=\"{}\" stroke=\"#555\" stroke-width=\"0.6\"/>", at, line, fill);
+      if (fill.empty()) drawHatched(at, line, 20, 16);
+      add("<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"20\" height=\"16\" fill=\"{}\" stroke=\"#555\" stroke-width=\"0.6\"/>", at, line, fill.empty() ? "none" : fill);
       add("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"11\" text-anchor=\"middle\" fill=\"#000\">{}</text>", at + 10, line + 12, letter);
       add("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"11\" fill=\"#111\">{}</text>\n", at + 25, line + 12, meaning);
       at += 38 + 6.2 * static_cast<double>(meaning.size());
     };
     for (const auto& look : looks) entry(look.fill, look.letter, look.meaning);
-    entry("url(#idle)", "", "waiting (bubble)");
+    entry("", "", "waiting (bubble)");
   }
 
   const Schedule& schedule_;
