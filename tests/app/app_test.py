@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 import zipfile
 
 import jsonschema
@@ -352,6 +353,45 @@ class Save(Case):
             file = self.path / f"{name}.retrograd"
             file.write_bytes(damaged)
             self.assertIn(file.name, self.bad("trace", file).stderr)
+
+
+class Schedules(Case):
+    SAMPLES = TOP / "tests" / "data" / "schedules"
+
+    def schedule(self, *arguments):
+        return self.good("pipeline", "schedule", *arguments).stdout
+
+    def test_named_schedules_are_those_of_the_samples(self):
+        csv = self.schedule("zbvzerobubble", "--ranks", 4, "--microbatches", 8, "--format", "csv")
+        self.assertEqual(csv, (self.SAMPLES / "ZBVZeroBubble_pp4_mb8.csv").read_text())
+        self.assertIn("makespan 33, bubble 27.3 %", self.schedule("1F1B", "--ranks", 4, "--microbatches", 8))
+
+    def test_json_follows_its_schema(self):
+        for arguments in (("DualPipeV", "--ranks", 2, "--microbatches", 4), (self.SAMPLES / "GPipe_pp2_mb4.csv",)):
+            document = json.loads(self.schedule(*arguments, "--format", "json"))
+            jsonschema.validate(document, schema("schedule"))
+            self.assertEqual(len(document["rows"]), 2)
+
+    def test_lowered_and_costed(self):
+        costs = self.path / "costs.json"
+        costs.write_text('{"unit": "ms", "transfer": 1, "stages": [{"F": 2, "B": 4, "activation_bytes": 10}]}')
+        file = self.path / "lowered.csv"
+        self.schedule("GPipe", "--ranks", 2, "--microbatches", 1, "--lower", "--format", "csv", "-o", file)
+        self.assertEqual(file.read_text(), "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n")
+        self.assertIn("makespan 14 ms", self.schedule(file, "--costs", costs))
+
+    def test_svg_is_xml(self):
+        root = xml.etree.ElementTree.fromstring(self.schedule("Interleaved1F1B", "--ranks", 3, "--microbatches", 5, "--format", "svg"))
+        self.assertEqual(sum(1 for e in root.iter() if e.tag.endswith("}title") and "microbatch" in e.text), 3 * 2 * 5 * 2)
+
+    def test_what_cannot_be_is_said(self):
+        result = self.bad("pipeline", "schedule", self.SAMPLES / "1F1B_pp2_mb4.csv", code=1)
+        self.assertIn("rank 1, action 2 (1B0): deadlock: it needs 1F0, which no rank does", result.stderr)
+        self.assertIn("at least 8", self.bad("pipeline", "schedule", "DualPipeV", "--ranks", 4, "--microbatches", 7).stderr)
+        self.assertIn("GPipe", self.bad("pipeline", "schedule", "nothing").stderr)
+        file = self.path / "bad.csv"
+        file.write_text("0F0,0B0\n1F0,1Q0\n")
+        self.assertIn("bad.csv: row 2, cell 2", self.bad("pipeline", "schedule", file).stderr)
 
 
 class BadInput(Case):

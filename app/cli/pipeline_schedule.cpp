@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/pipeline.h"
+#include "core/pipeline/schedule_check.h"
+#include "core/pipeline/schedule_kinds.h"
+#include "core/pipeline/schedule_lowering.h"
+#include "core/pipeline/schedule_report.h"
+#include "core/trace/json.h"
+
+namespace retrograd::cli {
+namespace {
+
+struct ScheduleArguments {
+  std::string schedule, format = "text", costs, output;
+  std::int32_t ranks = 0, microbatches = 0, stagesPerRank = 0;
+  bool lower = false, merge = false, spaced = false;
+};
+
+std::string known() {
+  std::string names;
+  for (const auto& kind : scheduleKinds()) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
+  return names;
+}
+
+Schedule open(const ScheduleArguments& arguments) {
+  if (const auto* kind = findScheduleKind(arguments.schedule)) {
+    if (!arguments.ranks || !arguments.microbatches)
+      throw Error(ErrorCode::badUse, "--ranks and --microbatches say how large the schedule is", arguments.schedule);
+    return makeSchedule(*kind, arguments.ranks, arguments.microbatches, arguments.stagesPerRank);
+  }
+  if (!std::filesystem::is_regular_file(arguments.schedule))
+    throw Error(ErrorCode::badUse, fmt::format("neither a schedule nor a CSV file; schedules are {}", known()), arguments.schedule);
+  if (arguments.ranks || arguments.microbatches || arguments.stagesPerRank)
+    throw Error(ErrorCode::badUse, "a file says itself how many ranks, stages and microbatches it has", arguments.schedule);
+  return readScheduleFile(arguments.schedule);
+}
+
+ScheduleCosts readCosts(const std::string& path) {
+  if (path.empty()) return {};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorCode::badUse, "cannot be read", path);
+  return readScheduleCosts(std::string{std::istreambuf_iterator<char>(file), {}}, path);
+}
+
+/// All problems of a schedule that cannot run, to standard error.
+bool reportIfInvalid(const Schedule& schedule) {
+  const auto check = checkSchedule(schedule);
+  constexpr std::size_t most = 20;
+  for (std::size_t i = 0; i < std::min(check.problems.size(), most); ++i)
+    fmt::print(stderr, "error: {}{}{}: {}\n", schedule.name, check.problems[i].place.empty() ? "" : ", ", check.problems[i].place, check.problems[i].message);
+  if (check.problems.size() > most) fmt::print(stderr, "... and {} more\n", check.problems.size() - most);
+  return !check.ok();
+}
+
+std::string render(const ScheduleArguments& arguments, const Schedule& schedule) {
+  if (arguments.format == "csv") return arguments.spaced ? writeSpacedScheduleCsv(schedule) : writeScheduleCsv(schedule);
+  const auto costs = readCosts(arguments.costs);
+  const auto run = simulate(schedule, costs);
+  if (arguments.format == "json") return dumpJson(scheduleJson(schedule, run, costs), 1) + "\n";
+  if (arguments.format == "svg") return scheduleSvg(schedule, run, costs);
+  return scheduleText(schedule, run, costs);
+}
+
+int run(const ScheduleArguments& arguments) {
+  auto schedule = open(arguments);
+  if (reportIfInvalid(schedule)) return checkFailed;
+  if (arguments.merge) schedule = mergeBackward(std::move(schedule));
+  if (arguments.lower) schedule = lowerSchedule(schedule);
+  const auto text = render(arguments, schedule);
+  if (arguments.output.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return allWell;
+  }
+  std::ofstream file(arguments.output, std::ios::binary);
+  if (!file.write(text.data(), static_cast<std::streamsize>(text.size())) || !file.flush()) throw Error(ErrorCode::io, "cannot be written", arguments.output);
+  return allWell;
+}
+
+Run setup(CLI::App& app) {
+  auto arguments = std::make_shared<ScheduleArguments>();
+  app.add_option("schedule", arguments->schedule, "its name (" + known() + ") or a CSV file in PyTorch's form, which is checked")->required();
+  app.add_option("--ranks", arguments->ranks, "ranks that share the stages")->check(CLI::PositiveNumber);
+  app.add_option("--microbatches", arguments->microbatches, "microbatches of a batch")->check(CLI::PositiveNumber);
+  app.add_option("--stages-per-rank", arguments->stagesPerRank, "stages of each rank (default: the schedule's own number, or 2)")->check(CLI::PositiveNumber);
+  app.add_option("--costs", arguments->costs, "JSON file with times and activation bytes of the stages (default: F = I = W = 1, B = 2)");
+  app.add_flag("--merge", arguments->merge, "an I that its W follows at once becomes a B");
+  app.add_flag("--lower", arguments->lower, "with the sends and receives that the schedule implies");
+  app.add_flag("--spaced", arguments->spaced, "CSV with an empty cell for each unit of time that a rank waits");
+  app.add_option("--format", arguments->format, "text, json, csv or svg")->check(CLI::IsMember({"text", "json", "csv", "svg"}))->capture_default_str();
+  app.add_option("-o,--output", arguments->output, "file to write (default: standard output)");
+  return [arguments](const Progress&) { return run(*arguments); };
+}
+
+const PipelineRegistration registration("schedule", "make, check, simulate and draw a pipeline schedule", setup);
+
+}  // namespace
+}  // namespace retrograd::cli
