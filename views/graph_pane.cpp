@@ -53,6 +53,15 @@ QWidget* GraphPane::makeControls() {
   for (auto kind : kinds) trace_->addItem(titleText(kind), static_cast<int>(kind));
   connect(trace_, &QComboBox::activated, this, [this](int row) { view_->setKind(static_cast<TraceKind>(trace_->itemData(row).toInt())); });
   layout->addWidget(trace_);
+  overlay_ = new QComboBox(row);
+  overlay_->setAccessibleName(tr("What boxes tell"));
+  for (auto overlay : overlays) {
+    overlay_->addItem(titleText(overlay), static_cast<int>(overlay));
+    overlay_->setItemData(overlay_->count() - 1, toolTipText(overlay), Qt::ToolTipRole);
+  }
+  overlay_->setToolTip(tr("What the boxes tell beside what they are"));
+  connect(overlay_, &QComboBox::activated, this, [this](int row) { view_->setOverlay(static_cast<Overlay>(overlay_->itemData(row).toInt())); });
+  layout->addWidget(overlay_);
   layout->addSpacing(6);
   for (auto kind : edgeKinds) {
     auto* button = new QToolButton(row);

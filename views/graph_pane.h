@@ -19,6 +19,7 @@ class GraphPane : public QWidget {
   /// The text for the title over the pane.
   QString title() const;
   QComboBox& traceChoice() const { return *trace_; }
+  QComboBox& overlayChoice() const { return *overlay_; }
   QToolButton& edgeButton(layout::EdgeKind kind) const { return *edges_[static_cast<std::size_t>(kind)]; }
 
  Q_SIGNALS:
@@ -32,6 +33,7 @@ class GraphPane : public QWidget {
   ViewContext context_;
   GraphView* view_ = nullptr;
   QComboBox* trace_ = nullptr;
+  QComboBox* overlay_ = nullptr;
   std::array<QToolButton*, layout::edgeKindCount> edges_{};
 };
 

@@ -43,7 +43,7 @@ class TreeBuilder {
     tree_.document_ = &document;
     tree_.kind_ = trace.kind;
     rungs_ = rungsOf(document, trace);
-    position_.assign(document.boundSymbolCount(), -1);
+    madeAt_.assign(document.valueCount(), -1);
   }
 
   GraphTree run(const Trace& trace, const Computation* computation) {
@@ -53,6 +53,7 @@ class TreeBuilder {
     foldRuns(root);
     simplify(root);
     tree_.nodeOf_.assign(document_.boundSymbolCount(), -1);
+    tree_.makers_.assign(document_.valueCount(), -1);
     append(root, -1, 0, 0);
     if (computation)
       for (const auto& input : computation->inputs)
@@ -104,7 +105,7 @@ class TreeBuilder {
     if (draft.kind == TreeNode::Kind::operation) {
       for (const auto& lane : rungs_[draft.rung].ops)
         for (auto op : lane) {
-          position_[static_cast<std::size_t>(op.index)] = static_cast<std::int64_t>(order_.size());
+          for (auto output : document_.outputs(op)) madeAt_[static_cast<std::size_t>(output.index)] = static_cast<std::int64_t>(order_.size());
           order_.push_back(op);
         }
     }
@@ -120,7 +121,7 @@ class TreeBuilder {
       hash = mix(hash, static_cast<std::uint64_t>(document_.boundSymbol(op).symbol.index));
       for (auto operand : document_.operands(op)) {
         const auto& value = document_.value(operand);
-        const auto at = value.producer ? position_[static_cast<std::size_t>(value.producer.index)] : -1;
+        const auto at = madeAt_[static_cast<std::size_t>(operand.index)];
         const bool inside = at >= static_cast<std::int64_t>(draft.begin) && at < static_cast<std::int64_t>(draft.end);
         hash = mix(hash, inside ? static_cast<std::uint64_t>(static_cast<std::int64_t>(i) - at) : ~static_cast<std::uint64_t>(value.kind));
       }
@@ -140,8 +141,7 @@ class TreeBuilder {
   bool feeds(const Draft& before, const Draft& after) const {
     for (auto i = after.begin; i < after.end; ++i)
       for (auto operand : document_.operands(order_[i])) {
-        const auto producer = document_.value(operand).producer;
-        const auto at = producer ? position_[static_cast<std::size_t>(producer.index)] : -1;
+        const auto at = madeAt_[static_cast<std::size_t>(operand.index)];
         if (at >= static_cast<std::int64_t>(before.begin) && at < static_cast<std::int64_t>(before.end)) return true;
       }
     return false;
@@ -218,6 +218,7 @@ class TreeBuilder {
           node(leaf).ops[lane] = 1;
           node(leaf).end = leaf + 1;
           tree_.nodeOf_[static_cast<std::size_t>(op.index)] = leaf;
+          for (auto output : document_.outputs(op)) tree_.makers_[static_cast<std::size_t>(output.index)] = leaf;
           ++ops[lane];
         }
     }
@@ -247,7 +248,7 @@ class TreeBuilder {
   const Progress& progress_;
   std::vector<Rung> rungs_;
   std::vector<BoundSymbolId> order_;
-  std::vector<std::int64_t> position_;
+  std::vector<std::int64_t> madeAt_;   ///< by value: position of the op that makes it; -1: none here
   GraphTree tree_;
 };
 
@@ -274,7 +275,7 @@ std::string_view GraphTree::valueName(ValueId value) const {
 }
 
 std::size_t GraphTree::bytes() const {
-  return nodes_.capacity() * sizeof(TreeNode) + nodeOf_.capacity() * sizeof(std::int32_t) + flows_.capacity() * sizeof(Flow) +
+  return nodes_.capacity() * sizeof(TreeNode) + (nodeOf_.capacity() + makers_.capacity()) * sizeof(std::int32_t) + flows_.capacity() * sizeof(Flow) +
          saved_.capacity() * sizeof(SavedFlow) + edges_.capacity() * sizeof(OpEdge) + incoming_.capacity() * sizeof(std::int32_t) +
          (flowBegin_.capacity() + savedBegin_.capacity() + edgeBegin_.capacity() + incomingBegin_.capacity()) * sizeof(std::uint32_t) +
          labels_.capacity() * sizeof(std::string) + results_.capacity() / 8;

@@ -84,6 +84,8 @@ class GraphTree {
   std::string_view label(std::int32_t i) const;
   /// The tree node of an op of the trace; -1 where it is not in it.
   std::int32_t nodeOf(BoundSymbolId op) const;
+  /// The node of the op that makes a value in this trace; -1 where none does. (Value::producer may be the op of another trace.)
+  std::int32_t makerOf(ValueId value) const { return value ? makers_[static_cast<std::size_t>(value.index)] : -1; }
   /// The operation that an op's node belongs to.
   std::int32_t operationOf(std::int32_t node) const { return this->node(node).kind == TreeNode::Kind::op ? this->node(node).parent : node; }
   /// Whether `inner` is `outer` or below it.
@@ -119,7 +121,7 @@ class GraphTree {
   TraceKind kind_ = TraceKind::joint;
   std::vector<TreeNode> nodes_;
   std::vector<std::string> labels_;
-  std::vector<std::int32_t> nodeOf_;
+  std::vector<std::int32_t> nodeOf_, makers_;
   std::vector<Flow> flows_;
   std::vector<SavedFlow> saved_;
   std::vector<OpEdge> edges_;

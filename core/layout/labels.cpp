@@ -60,7 +60,7 @@ std::vector<Badge> badgesOf(const GraphTree& tree, BoundSymbolId op) {
   std::vector<Badge> badges;
   for (auto operand : document.operands(op)) {
     const auto& value = document.value(operand);
-    if (tree.nodeOf(value.producer) >= 0) continue;
+    if (tree.makerOf(operand) >= 0) continue;
     if (std::any_of(badges.begin(), badges.end(), [&](const Badge& known) { return known.value == operand; })) continue;
     auto text = lastPart(tree.valueName(operand));
     if (text.empty()) text = document.displayName(operand);

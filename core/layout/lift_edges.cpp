@@ -105,7 +105,7 @@ void liftEdges(GraphTree& tree, const Progress& progress) {
     const auto operands = document.operands(reader.op);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const auto value = operands[i];
-      const auto from = tree.nodeOf(document.value(value).producer);
+      const auto from = tree.makerOf(value);
       if (from < 0 || from == to) continue;
       if (std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(i), value) != operands.begin() + static_cast<std::ptrdiff_t>(i)) continue;
       const auto& maker = tree.node(from);

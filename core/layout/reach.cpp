@@ -48,7 +48,9 @@ class Tracer {
       if (depthA >= depthB) a = tree_.node(a).parent;
       if (depthB >= depthA) b = tree_.node(b).parent;
     }
-    const auto from = scene_.shownBox(a, Lane::forward), to = scene_.shownBox(b, Lane::backward);
+    // An open operation has no frame around a single op: then the line ends at the op.
+    const auto end = [&](std::int32_t node, std::int32_t op, Lane lane) { return scene_.box(node, lane) >= 0 ? scene_.box(node, lane) : scene_.shownBox(op, lane); };
+    const auto from = end(a, edge.from, Lane::forward), to = end(b, edge.to, Lane::backward);
     const auto edgeAt = [&](std::int32_t i) -> const SceneEdge& { return scene_.edges[static_cast<std::size_t>(i)]; };
     const auto& cross = scene_.crossEdges;
     auto it = std::lower_bound(cross.begin(), cross.end(), from, [&](std::int32_t i, std::int32_t wanted) { return edgeAt(i).from < wanted; });

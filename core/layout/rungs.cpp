@@ -31,7 +31,7 @@ class RungBuilder {
   std::vector<Rung> run() {
     const auto border = trace_.kind == TraceKind::joint ? std::min(trace_.forwardCount, trace_.ops.size()) : trace_.ops.size();
     for (std::size_t i = 0; i < border; ++i) addForward(trace_.ops[i]);
-    rungOf_.assign(document_.boundSymbolCount(), -1);
+    rungOf_.assign(document_.valueCount(), -1);
     dealBackward(border);
     return inOrder();
   }
@@ -96,14 +96,13 @@ class RungBuilder {
 
   void put(BoundSymbolId op, std::int32_t rung) {
     rungs_[static_cast<std::size_t>(rung)].ops[backward].push_back(op);
-    rungOf_[static_cast<std::size_t>(op.index)] = rung;
+    for (auto output : document_.outputs(op)) rungOf_[static_cast<std::size_t>(output.index)] = rung;
   }
 
   std::int32_t rungOfLastOperand(BoundSymbolId op) const {
     const auto operands = document_.operands(op);
     for (auto it = operands.rbegin(); it != operands.rend(); ++it)
-      if (const auto producer = document_.value(*it).producer; producer && rungOf_[static_cast<std::size_t>(producer.index)] >= 0)
-        return rungOf_[static_cast<std::size_t>(producer.index)];
+      if (const auto rung = rungOf_[static_cast<std::size_t>(it->index)]; rung >= 0) return rung;
     return -1;
   }
 
@@ -139,7 +138,7 @@ class RungBuilder {
   std::vector<Rung> rungs_;
   std::vector<std::int32_t> after_;   ///< by rung: itself, or the rung it is put behind
   std::unordered_map<BoundSymbolId, std::vector<std::size_t>> byOperation_;
-  std::vector<std::int32_t> rungOf_;  ///< of backward ops, by bound symbol
+  std::vector<std::int32_t> rungOf_;  ///< by value that a backward op makes
 };
 
 }  // namespace

@@ -48,7 +48,8 @@ class SceneBuilder {
         const auto l = static_cast<std::size_t>(lane);
         if (node.ops[l] == 0) continue;
         if (inner) {
-          addBox(child, lane, true, room);
+          // A single op needs no frame around it, even where the other lane has several.
+          if (node.kind != TreeNode::Kind::operation || node.ops[l] > 1) addBox(child, lane, true, room);
         } else {
           const auto width = std::min(node.width[l], room.width);
           addBox(child, lane, false, {room.x + (room.width - width) / 2, room.y, width, room.height});
@@ -144,11 +145,18 @@ class SceneBuilder {
     scene_.edges.push_back(edge);
   }
 
+  /// The box of a child; of an open operation without a frame in this lane, its only op's.
+  std::int32_t boxOrOnly(std::int32_t child, Lane lane) const {
+    const auto& node = tree_.node(child);
+    if (const auto box = scene_.box(child, lane); box >= 0 || node.kind != TreeNode::Kind::operation) return box;
+    return node.ops[static_cast<std::size_t>(lane)] == 1 ? scene_.box(lane == Lane::forward ? child + 1 : node.end - 1, lane) : -1;
+  }
+
   void savedEdges(std::int32_t group) {
     if (!tree_.ladder()) return;
     const auto flows = tree_.savedFlows(group);
     for (std::size_t i = 0; i < flows.size(); ++i)
-      across(EdgeKind::saved, scene_.box(childAt(group, flows[i].from), Lane::forward), scene_.box(childAt(group, flows[i].to), Lane::backward), group,
+      across(EdgeKind::saved, boxOrOnly(childAt(group, flows[i].from), Lane::forward), boxOrOnly(childAt(group, flows[i].to), Lane::backward), group,
              static_cast<std::int32_t>(i), flows[i].count, flows[i].bytes);
     for (auto child = group + 1; child < tree_.node(group).end; child = tree_.next(child)) {
       const auto forward = scene_.box(child, Lane::forward), backward = scene_.box(child, Lane::backward);

@@ -11,6 +11,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr double corner = 6;
+constexpr double lanesHeight = 28;   // of the strip that names the lanes
 
 QPainterPath pathOf(const std::vector<QPointF>& points, bool across) {
   QPainterPath path(points.front());
@@ -120,6 +121,7 @@ void GraphView::paintEvent(QPaintEvent*) {
   paintHighlights(painter);
   paintLanes(painter);
   paintMinimap(painter);
+  paintLegend(painter);
   if (busy_) paintBusy(painter);
   if (hasFocus()) {
     painter.setRenderHint(QPainter::Antialiasing, false);
@@ -133,6 +135,13 @@ Role GraphView::roleOf(const layout::SceneBox& box) const {
   const auto op = layout::onlyOp(*scene().tree, box.node, box.lane);
   if (op) return scene().tree->document().boundSymbol(op).origin.role;
   return Role::none;
+}
+
+GraphColors::Fill GraphView::fillFor(const layout::SceneBox& box) const {
+  auto fill = fillOf(colors_, roleOf(box), box.lane);
+  if (overlay_)
+    if (const auto color = overlay_->fill(box.node, box.lane); color.isValid()) fill.fill = color;
+  return fill;
 }
 
 void GraphView::paintFull(QPainter& painter) {
@@ -170,7 +179,8 @@ void GraphView::paintFrameTitles(QPainter& painter, const std::vector<std::int32
     if (rect.height() < metrics.height() + 8 || rect.width() < 48) continue;
     const auto title = metrics.elidedText(toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title), Qt::ElideRight, rect.width() - 30);
     // A frame that begins above the view keeps its title in sight.
-    const double top = std::clamp(0.0, rect.top(), std::max(rect.top(), rect.bottom() - metrics.height() - 8));
+    const double sight = scene().tree->ladder() ? lanesHeight : 0;
+    const double top = std::clamp(sight, rect.top(), std::max(rect.top(), rect.bottom() - metrics.height() - 8));
     const QRectF line(rect.left() + 1, top + 1, rect.width() - 2, metrics.height() + 6);
     const double width = metrics.horizontalAdvance(title);
     painter.fillRect(QRectF(line.left() + 7, line.top() + 2, width + 6, line.height() - 3), faded(colors_.canvas, 0.85));
@@ -192,7 +202,8 @@ const GraphView::PreparedText& GraphView::textFor(int i) const {
     target.prepare({}, font);
   };
   prepare(made->title, toQt(text.title), titleFont_);
-  prepare(made->detail, toQt(text.detail), detailFont_);
+  const auto told = overlay_ ? overlay_->text(box(i).node, box(i).lane) : QString();
+  prepare(made->detail, told.isEmpty() ? toQt(text.detail) : told, detailFont_);
   QStringList badges;
   for (const auto& badge : text.badges) badges << badgeText(badge);
   made->hasBadges = !badges.isEmpty();
@@ -205,7 +216,7 @@ void GraphView::paintBox(QPainter& painter, int i) const {
   const auto& b = box(i);
   const auto rect = toScreen(toQt(b.rect));
   const auto& tree = *scene().tree;
-  const auto& fill = fillOf(colors_, roleOf(b), b.lane);
+  const auto fill = fillFor(b);
   const bool group = tree.canOpen(b.node);
   const auto op = opOf(i);
   const auto relation = op ? context_.selection->relation(op) : Relation::none;
@@ -277,7 +288,9 @@ void GraphView::paintMarks(QPainter& painter, int i, const QRectF& rect) const {
     if (mark == BreakpointMark::conditional)
       painter.fillRect(QRectF(disc.left() + size * 0.25, disc.center().y() - 1, size * 0.5, 2), colors_.canvas);
   }
-  const bool bad = std::any_of(now.bad.begin(), now.bad.end(), holds) || (now.failed && holds(now.failed));
+  const auto& badValues = context_.execution->badValues();
+  const bool bad = std::any_of(now.bad.begin(), now.bad.end(), holds) || (now.failed && holds(now.failed)) ||
+                   std::any_of(badValues.begin(), badValues.end(), [&](ValueId v) { return holds(tree.document().value(v).producer); });
   if (bad) {
     const QPointF c(rect.right() - size / 2, rect.top());
     painter.setPen(QPen(colors_.canvas, 1));
@@ -363,18 +376,28 @@ void GraphView::paintBatched(QPainter& painter) {
     painter.setPen(QPen(faded(color, 0.7), 0));
     painter.drawLines(lines[kind]);
   }
-  std::map<const GraphColors::Fill*, QVector<QRectF>> fills;
-  for (auto i : boxesHere_)
-    if (!box(i).open) fills[&fillOf(colors_, roleOf(box(i)), box(i).lane)].append(toScreen(toQt(box(i).rect)));
-  for (const auto& [fill, rects] : fills) {
-    painter.setPen(QPen(fill->line, 0));
-    painter.setBrush(fill->fill);
-    painter.drawRects(rects);
+  struct Batch {
+    GraphColors::Fill fill;
+    QVector<QRectF> rects, bars;
+  };
+  std::map<std::pair<QRgb, QRgb>, Batch> batches;
+  for (auto i : boxesHere_) {
+    const auto& b = box(i);
+    if (b.open) continue;
+    const auto fill = fillFor(b);
+    auto& batch = batches[{fill.fill.rgb(), fill.accent.rgb()}];
+    batch.fill = fill;
+    const auto r = toScreen(toQt(b.rect));
+    batch.rects.append(r);
+    batch.bars.append({b.lane == layout::Lane::forward ? r.left() : r.right() - 2, r.top(), 2, r.height()});
+  }
+  for (const auto& [key, batch] : batches) {
+    painter.setPen(QPen(batch.fill.line, 0));
+    painter.setBrush(batch.fill.fill);
+    painter.drawRects(batch.rects);
     painter.setPen(Qt::NoPen);
-    painter.setBrush(fill->accent);
-    QVector<QRectF> bars;
-    for (const auto& r : rects) bars.append({fill == &colors_.forward ? r.left() : r.right() - 2, r.top(), 2, r.height()});
-    painter.drawRects(bars);
+    painter.setBrush(batch.fill.accent);
+    painter.drawRects(batch.bars);
   }
   paintFrameTitles(painter, boxesHere_);
   auto font = detailFont_;
@@ -419,7 +442,8 @@ void GraphView::paintPixels(QPainter& painter) {
       fillPixels(pixels_, {r.left(), r.top(), 1, r.height()}, line);
       fillPixels(pixels_, {r.right(), r.top(), 1, r.height()}, line);
     } else {
-      fillPixels(pixels_, r, fillOf(colors_, roleOf(b), b.lane).accent.rgb());
+      const auto fill = fillFor(b);
+      fillPixels(pixels_, r, (overlay_ ? fill.fill : fill.accent).rgb());
     }
   }
   painter.drawImage(QPointF(0, 0), pixels_);
@@ -448,6 +472,8 @@ void GraphView::paintLanes(QPainter& painter) const {
   font.setPixelSize(11);
   painter.setFont(font);
   const QFontMetricsF metrics(font);
+  painter.fillRect(QRectF(0, 0, width(), lanesHeight), faded(colors_.canvas, 0.93));
+  painter.fillRect(QRectF(0, lanesHeight, width(), 1), faded(colors_.frameLine, 0.6));
   const auto bounds = toScreen(toQt(scene().bounds));
   const double axis = toScreen(QPointF(scene().axis, 0)).x();
   const auto pill = [&](const QString& text, double left, double right, const GraphColors::Fill& fill) {
@@ -455,7 +481,7 @@ void GraphView::paintLanes(QPainter& painter) const {
     right = std::min(right, width() - 4.0);
     const double w = metrics.horizontalAdvance(text) + 20;
     if (right - left < w) return;
-    const QRectF box((left + right - w) / 2, 8, w, 21);
+    const QRectF box((left + right - w) / 2, 4, w, 20);
     painter.setPen(QPen(fill.line, 1));
     painter.setBrush(fill.fill);
     painter.drawRoundedRect(box, 10, 10);
@@ -513,6 +539,36 @@ void GraphView::centreOnMinimap(const QPointF& position) {
   origin_ = at - QPointF(width(), height()) / (2 * scale_);
   keepInSight();
   moved();
+}
+
+/// What the overlay's colours mean, in the lower left corner.
+void GraphView::paintLegend(QPainter& painter) const {
+  if (!overlay_) return;
+  const auto entries = overlay_->legend();
+  if (entries.empty()) return;
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  painter.setFont(font());
+  const QFontMetricsF metrics(font());
+  const auto title = titleText(overlay_->kind());
+  double width = metrics.horizontalAdvance(title);
+  for (const auto& entry : entries) width = std::max(width, metrics.horizontalAdvance(entry.text) + 24);
+  const double line = metrics.height() + 4;
+  const double height = line * static_cast<double>(entries.size() + 1) + 12;
+  const QRectF card(12, this->height() - height - (busy_ ? 52 : 12), width + 24, height);
+  painter.setPen(QPen(colors_.frameLine, 1));
+  painter.setBrush(colors_.canvas);
+  painter.drawRoundedRect(card, 6, 6);
+  double y = card.top() + 6;
+  painter.setPen(colors_.text);
+  painter.drawText(QRectF(card.left() + 12, y, width, line), Qt::AlignVCenter, title);
+  for (const auto& entry : entries) {
+    y += line;
+    painter.setPen(QPen(colors_.frameLine, 1));
+    painter.setBrush(entry.color);
+    painter.drawRoundedRect(QRectF(card.left() + 12, y + line / 2 - 6, 16, 12), 3, 3);
+    painter.setPen(colors_.faint);
+    painter.drawText(QRectF(card.left() + 36, y, width, line), Qt::AlignVCenter, entry.text);
+  }
 }
 
 void GraphView::paintBusy(QPainter& painter) const {

@@ -19,7 +19,7 @@ const QString layoutTag = QStringLiteral("layout");
 }  // namespace
 
 /// Tree, layouts found so far and the graph they are of: kept between requests, touched on the layout worker alone.
-struct GraphView::Bench {
+struct GraphView::LayoutBench {
   std::shared_ptr<const OpenDocument> document;
   TraceKind kind = TraceKind::joint;
   std::unique_ptr<layout::Shaper> shaper;
@@ -27,7 +27,7 @@ struct GraphView::Bench {
 };
 
 GraphView::GraphView(ViewContext context, QWidget* parent)
-    : QWidget(parent), context_(context), worker_(std::make_unique<Worker>()), bench_(std::make_shared<Bench>()) {
+    : QWidget(parent), context_(context), worker_(std::make_unique<Worker>()), bench_(std::make_shared<LayoutBench>()) {
   setObjectName(QStringLiteral("graph"));
   setAccessibleName(tr("Graph"));
   setFocusPolicy(Qt::StrongFocus);
@@ -43,7 +43,7 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
   connect(context_.selection, &Selection::changed, this, &GraphView::selectionChanged);
   connect(context_.execution, &ExecutionState::changed, this, &GraphView::executionChanged);
   connect(context_.execution, &ExecutionState::breakpointsChanged, this, qOverload<>(&QWidget::update));
-  connect(context_.execution, &ExecutionState::badValuesChanged, this, qOverload<>(&QWidget::update));
+  connect(context_.execution, &ExecutionState::badValuesChanged, this, &GraphView::requestOverlay);
   connect(context_.theme, &Theme::changed, this, &GraphView::updateStyle);
   connect(worker_.get(), &Worker::progressed, this, [this](QObject*, const QString&, const QString& stage, double fraction) {
     stage_ = stage;
@@ -65,6 +65,32 @@ void GraphView::updateStyle() {
   detailFont_.setPixelSize(10);
   texts_.clear();
   minimap_ = {};
+  requestOverlay();
+  update();
+}
+
+void GraphView::setOverlay(Overlay overlay) {
+  overlayKind_ = overlay;
+  requestOverlay();
+}
+
+void GraphView::requestOverlay() {
+  update();
+  if (!picture_ || !document_) return;
+  // Times are the runner's, which lives on the worker; all else is here.
+  if (overlayKind_ != Overlay::time || !context_.execution->now().available) return makeOverlay({});
+  context_.controller->ask(this, QStringLiteral("graph-times"), {}, [self = this](const views::Bench& bench, const Progress&) {
+    auto measures = bench.runner ? bench.runner->measures() : std::vector<OpMeasure>();
+    return Worker::Deliver([self, measures = std::move(measures)] { self->makeOverlay(measures); });
+  });
+}
+
+void GraphView::makeOverlay(const std::vector<OpMeasure>& measures) {
+  if (!picture_) return;
+  overlay_ = overlayKind_ == Overlay::role ? nullptr
+                                           : std::make_unique<GraphOverlay>(overlayKind_, scene().tree, *document_, *context_.execution, measures, context_.theme->dark());
+  texts_.clear();
+  minimap_ = {};
   update();
 }
 
@@ -72,6 +98,7 @@ void GraphView::documentChanged() {
   worker_->cancelAll(this);
   document_ = context_.controller->document();
   picture_.reset();
+  overlay_.reset();
   wanted_.clear();
   texts_.clear();
   minimap_ = {};
@@ -168,6 +195,7 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int
   };
   if (picture_) before = corner(*picture_);
   picture_ = std::move(picture);
+  if (overlayKind_ != Overlay::role && !overlay_) requestOverlay();
   wanted_ = scene().open;
   texts_.clear();
   minimap_ = {};
@@ -212,6 +240,8 @@ QString GraphView::textOf(int i) const {
   const auto& tree = *scene().tree;
   const auto text = layout::boxText(tree, box(i).node, box(i).lane);
   QStringList words{toQt(text.title), toQt(text.detail)};
+  if (overlay_)
+    if (const auto told = overlay_->text(box(i).node, box(i).lane); !told.isEmpty()) words << told;
   for (const auto& badge : text.badges) words << toQt(badge.text);
   if (tree.ladder()) words << (box(i).lane == layout::Lane::forward ? tr("forward") : tr("backward"));
   if (tree.canOpen(box(i).node)) words << (box(i).open ? tr("open") : tr("closed"));
@@ -281,6 +311,7 @@ void GraphView::selectionChanged() {
 
 void GraphView::executionChanged() {
   update();
+  if (overlay_ && !context_.execution->now().running && isVisible()) requestOverlay();
   const auto current = context_.execution->now().current;
   if (current == shownExecution_) return;
   const bool first = !shownExecution_;
@@ -363,7 +394,7 @@ void GraphView::zoomToWidth() {
   if (!picture_) return;
   const auto bounds = toQt(scene().bounds);
   scale_ = std::clamp((width() - 40) / std::max(1.0, bounds.width()), 0.1, 1.0);
-  origin_ = QPointF(bounds.center().x() - width() / (2 * scale_), bounds.top() - 44 / scale_);
+  origin_ = QPointF(bounds.center().x() - width() / (2 * scale_), bounds.top() - 52 / scale_);
   if (bounds.height() * scale_ < height() - 60) origin_.setY(bounds.center().y() - height() / (2 * scale_));
   moved();
 }

@@ -11,6 +11,7 @@
 #include "core/layout/reach.h"
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_style.h"
+#include "views/models/graph_overlay.h"
 #include "views/view_context.h"
 
 namespace retrograd::views {
@@ -36,6 +37,10 @@ class GraphView : public QWidget {
   void setKind(TraceKind kind);
   bool edgesShown(layout::EdgeKind kind) const { return shown_[static_cast<std::size_t>(kind)]; }
   void showEdges(layout::EdgeKind kind, bool on);
+
+  Overlay overlay() const { return overlayKind_; }
+  void setOverlay(Overlay overlay);
+  const GraphOverlay* overlayShown() const { return overlay_.get(); }
 
   /// Null until the first layout is there.
   const std::shared_ptr<const GraphPicture>& picture() const { return picture_; }
@@ -91,7 +96,7 @@ class GraphView : public QWidget {
   bool event(QEvent* event) override;
 
  private:
-  struct Bench;
+  struct LayoutBench;
   enum class Detail { full, batched, pixels };
   struct PreparedText {
     QStaticText title, detail, badges;
@@ -102,6 +107,9 @@ class GraphView : public QWidget {
   void selectionChanged();
   void executionChanged();
   void updateStyle();
+  /// Asks the worker for what the overlay needs; the answer makes it.
+  void requestOverlay();
+  void makeOverlay(const std::vector<OpMeasure>& measures);
   /// Lays out anew with these folds, on the layout worker; `anchor` (a tree node) keeps its place on the screen.
   void requestLayout(layout::Folds open, std::int32_t anchor = -1, BoundSymbolId reveal = {});
   void layoutDone(std::shared_ptr<const GraphPicture> picture, std::int32_t anchor, BoundSymbolId reveal);
@@ -134,18 +142,20 @@ class GraphView : public QWidget {
   void paintFrameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
   void paintLanes(QPainter& painter) const;
   void paintMinimap(QPainter& painter);
+  void paintLegend(QPainter& painter) const;
+  /// What a box is filled with: its role's colours, under the overlay's.
+  GraphColors::Fill fillFor(const layout::SceneBox& box) const;
   void paintBusy(QPainter& painter) const;
   void paintHighlights(QPainter& painter) const;
   QRectF minimapRect() const;
   void centreOnMinimap(const QPointF& position);
   const PreparedText& textFor(int box) const;
-  bool dimmed(const layout::SceneEdge& edge, int index) const;
 
   ViewContext context_;
   TraceKind kind_ = TraceKind::joint;
   std::shared_ptr<const OpenDocument> document_;
   std::unique_ptr<Worker> worker_;
-  std::shared_ptr<Bench> bench_;   ///< followed on the layout worker only
+  std::shared_ptr<LayoutBench> bench_;   ///< followed on the layout worker only
   std::shared_ptr<const GraphPicture> picture_;
   layout::Folds wanted_;           ///< folds of the newest request
   bool busy_ = false, stale_ = true;
@@ -165,6 +175,9 @@ class GraphView : public QWidget {
   std::array<bool, layout::edgeKindCount> shown_{true, true, true, true, false};
   bool selecting_ = false;
   BoundSymbolId shownExecution_;
+
+  Overlay overlayKind_ = Overlay::role;
+  std::unique_ptr<GraphOverlay> overlay_;
 
   QPointF pressed_;
   QPointF pressedOrigin_;
