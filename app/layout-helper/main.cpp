@@ -84,12 +84,12 @@ void layout(GVC_t* context, const Request& request) {
   } else {
     std::ostringstream out;
     out << "ok " << nodes.size() << ' ' << edges.size() << '\n';
-    for (auto* node : nodes) out << "n " << ND_rank(node) << ' ' << ND_coord(node).x << '\n';
+    for (auto* node : nodes) out << "n " << ND_rank(node) << ' ' << ND_order(node) << '\n';
     for (auto* edge : edges) {
       // The nodes that dot puts in an edge's way are still there, as no splines were drawn.
       out << 'e';
       for (auto* part = ED_to_virt(edge); part && ND_node_type(aghead(part)) == passage; part = ND_out(aghead(part)).list[0]) {
-        out << ' ' << ND_coord(aghead(part)).x;
+        out << ' ' << ND_order(aghead(part));
         if (ND_out(aghead(part)).size == 0) break;
       }
       out << '\n';

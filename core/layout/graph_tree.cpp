@@ -105,7 +105,8 @@ class TreeBuilder {
     if (draft.kind == TreeNode::Kind::operation) {
       for (const auto& lane : rungs_[draft.rung].ops)
         for (auto op : lane) {
-          for (auto output : document_.outputs(op)) madeAt_[static_cast<std::size_t>(output.index)] = static_cast<std::int64_t>(order_.size());
+          for (auto output : document_.outputs(op))   // an output that is not made is no value
+            if (output) madeAt_[static_cast<std::size_t>(output.index)] = static_cast<std::int64_t>(order_.size());
           order_.push_back(op);
         }
     }
@@ -120,12 +121,15 @@ class TreeBuilder {
       const auto op = order_[i];
       hash = mix(hash, static_cast<std::uint64_t>(document_.boundSymbol(op).symbol.index));
       for (auto operand : document_.operands(op)) {
+        if (!operand) continue;
         const auto& value = document_.value(operand);
         const auto at = madeAt_[static_cast<std::size_t>(operand.index)];
         const bool inside = at >= static_cast<std::int64_t>(draft.begin) && at < static_cast<std::int64_t>(draft.end);
-        hash = mix(hash, inside ? static_cast<std::uint64_t>(static_cast<std::int64_t>(i) - at) : ~static_cast<std::uint64_t>(value.kind));
+        // From outside: that it is a weight counts, not whether it is the model's input or another layer's output.
+        const bool flows = at >= 0 || value.kind == ValueKind::input || value.kind == ValueKind::cotangent;
+        hash = mix(hash, inside ? static_cast<std::uint64_t>(static_cast<std::int64_t>(i) - at) : flows ? ~0ull : ~1ull - static_cast<std::uint64_t>(value.kind));
       }
-      for (auto output : document_.outputs(op)) hash = mix(hash, static_cast<std::uint64_t>(document_.value(output).meta.index));
+      for (auto output : document_.outputs(op)) hash = mix(hash, output ? static_cast<std::uint64_t>(document_.value(output).meta.index) : 1);
     }
     return names(draft, hash);
   }
@@ -141,6 +145,7 @@ class TreeBuilder {
   bool feeds(const Draft& before, const Draft& after) const {
     for (auto i = after.begin; i < after.end; ++i)
       for (auto operand : document_.operands(order_[i])) {
+        if (!operand) continue;
         const auto at = madeAt_[static_cast<std::size_t>(operand.index)];
         if (at >= static_cast<std::int64_t>(before.begin) && at < static_cast<std::int64_t>(before.end)) return true;
       }
@@ -192,7 +197,7 @@ class TreeBuilder {
       auto children = std::move(only.children);
       draft.children = std::move(children);
     } else if (draft.kind == TreeNode::Kind::module) {
-      auto label = only.kind == TreeNode::Kind::module ? draft.label + "." + only.label : draft.label;
+      auto label = only.kind != TreeNode::Kind::run && !only.label.empty() ? draft.label + "." + only.label : draft.label;
       auto inner = std::move(only);
       inner.label = std::move(label);
       draft = std::move(inner);
@@ -218,7 +223,8 @@ class TreeBuilder {
           node(leaf).ops[lane] = 1;
           node(leaf).end = leaf + 1;
           tree_.nodeOf_[static_cast<std::size_t>(op.index)] = leaf;
-          for (auto output : document_.outputs(op)) tree_.makers_[static_cast<std::size_t>(output.index)] = leaf;
+          for (auto output : document_.outputs(op))
+            if (output) tree_.makers_[static_cast<std::size_t>(output.index)] = leaf;
           ++ops[lane];
         }
     }

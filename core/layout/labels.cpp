@@ -11,7 +11,7 @@ namespace retrograd::layout {
 namespace {
 
 std::string typeOf(const Document& document, ValueId value) {
-  const auto meta = document.value(value).meta;
+  const auto meta = value ? document.value(value).meta : MetaId();
   if (!meta) return {};
   const auto comment = typeComment(document.meta(meta));
   const auto space = comment.find(' ');
@@ -59,6 +59,7 @@ std::vector<Badge> badgesOf(const GraphTree& tree, BoundSymbolId op) {
   const auto& document = tree.document();
   std::vector<Badge> badges;
   for (auto operand : document.operands(op)) {
+    if (!operand) continue;
     const auto& value = document.value(operand);
     if (tree.makerOf(operand) >= 0) continue;
     if (std::any_of(badges.begin(), badges.end(), [&](const Badge& known) { return known.value == operand; })) continue;
@@ -121,7 +122,8 @@ BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane) {
   if (const auto op = onlyOp(tree, node, lane)) {
     text.title = shortName(document.symbol(document.boundSymbol(op).symbol).name);
     const auto outputs = document.outputs(op);
-    if (!outputs.empty()) text.detail = typeOf(document, outputs.front());
+    for (auto output : outputs)
+      if (text.detail.empty()) text.detail = typeOf(document, output);
     text.badges = badgesOf(tree, op);
   } else if (n.kind == TreeNode::Kind::operation) {
     text.title = operationTitle(tree, node, lane);

@@ -96,13 +96,14 @@ class RungBuilder {
 
   void put(BoundSymbolId op, std::int32_t rung) {
     rungs_[static_cast<std::size_t>(rung)].ops[backward].push_back(op);
-    for (auto output : document_.outputs(op)) rungOf_[static_cast<std::size_t>(output.index)] = rung;
+    for (auto output : document_.outputs(op))
+      if (output) rungOf_[static_cast<std::size_t>(output.index)] = rung;
   }
 
   std::int32_t rungOfLastOperand(BoundSymbolId op) const {
     const auto operands = document_.operands(op);
     for (auto it = operands.rbegin(); it != operands.rend(); ++it)
-      if (const auto rung = rungOf_[static_cast<std::size_t>(it->index)]; rung >= 0) return rung;
+      if (*it && rungOf_[static_cast<std::size_t>(it->index)] >= 0) return rungOf_[static_cast<std::size_t>(it->index)];
     return -1;
   }
 

@@ -217,9 +217,9 @@ void GraphTest::minimapLeadsThere() {
   show(gradientOp(0));
   const int top = graph().boxOf(fixture_->analysis().forward.ops.front());
   QVERIFY(!QRectF(graph().rect()).intersects(graph().boxRect(top)));
-  // Its lower right corner is 12 pixels from the view's; the first op is at its upper end.
-  const auto height = std::min(260.0, graph().height() * 0.4);
-  QTest::mouseClick(&graph(), Qt::LeftButton, {}, QPoint(graph().width() - 30, static_cast<int>(graph().height() - 12 - height + 4)));
+  const auto map = graph().minimapRect();
+  QVERIFY(!map.isEmpty());
+  QTest::mouseClick(&graph(), Qt::LeftButton, {}, QPoint(static_cast<int>(map.center().x()), static_cast<int>(map.top() + 3)));
   QVERIFY(QRectF(graph().rect()).intersects(graph().boxRect(top)));
 }
 

@@ -176,6 +176,17 @@ void GraphView::paintFrameTitles(QPainter& painter, const std::vector<std::int32
   for (auto i : boxes) {
     if (!box(i).open) continue;
     const auto rect = toScreen(toQt(box(i).rect));
+    if (layout::frame::header * scale_ < 8) {
+      // There is no room for a title inside; modules of the model have theirs beside them.
+      if (scene().tree->node(box(i).node).parent == 0 && rect.height() > metrics.height()) {
+        const bool left = box(i).lane == layout::Lane::forward;
+        const auto words = toQt(scene().tree->label(box(i).node));
+        const double x = left ? rect.left() - metrics.horizontalAdvance(words) - 8 : rect.right() + 8;
+        painter.setPen(i == current_ ? colors_.selected : colors_.frameText);
+        painter.drawText(QPointF(x, std::max(rect.top(), 0.0) + metrics.ascent() + 2), words);
+      }
+      continue;
+    }
     if (rect.height() < metrics.height() + 8 || rect.width() < 48) continue;
     const auto title = metrics.elidedText(toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title), Qt::ElideRight, rect.width() - 30);
     // A frame that begins above the view keeps its title in sight.
@@ -476,20 +487,21 @@ void GraphView::paintLanes(QPainter& painter) const {
   painter.fillRect(QRectF(0, lanesHeight, width(), 1), faded(colors_.frameLine, 0.6));
   const auto bounds = toScreen(toQt(scene().bounds));
   const double axis = toScreen(QPointF(scene().axis, 0)).x();
-  const auto pill = [&](const QString& text, double left, double right, const GraphColors::Fill& fill) {
+  const auto pill = [&](const QString& text, double left, double right, bool first, const GraphColors::Fill& fill) {
     left = std::max(left, 4.0);
     right = std::min(right, width() - 4.0);
     const double w = metrics.horizontalAdvance(text) + 20;
-    if (right - left < w) return;
-    const QRectF box((left + right - w) / 2, 4, w, 20);
+    if (right < 4 || left > width() - 4) return;
+    // A narrow lane's name reaches out to its own side.
+    const QRectF box(right - left >= w ? (left + right - w) / 2 : first ? right - w - 4 : left + 4, 4, w, 20);
     painter.setPen(QPen(fill.line, 1));
     painter.setBrush(fill.fill);
     painter.drawRoundedRect(box, 10, 10);
     painter.setPen(fill.accent);
     painter.drawText(box, Qt::AlignCenter, text);
   };
-  pill(tr("Forward \u2193"), bounds.left(), axis, colors_.forward);
-  pill(tr("Backward \u2191"), axis, bounds.right(), colors_.backward);
+  pill(tr("Forward \u2193"), bounds.left(), axis, true, colors_.forward);
+  pill(tr("Backward \u2191"), axis, bounds.right(), false, colors_.backward);
 }
 
 QRectF GraphView::minimapRect() const {

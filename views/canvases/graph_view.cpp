@@ -12,7 +12,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr double leastScale = 0.004, mostScale = 3;
+constexpr double leastScale = 0.0002, mostScale = 3;
 constexpr int stillAfter = 150;   // ms without movement before edges are smoothed
 const QString layoutTag = QStringLiteral("layout");
 
@@ -380,9 +380,10 @@ void GraphView::zoomBy(double factor, const QPointF& around) {
 
 void GraphView::zoomTo(const QRectF& area, double most) {
   const double margin = 28;
-  const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()), (height() - 2 * margin) / std::max(1.0, area.height()));
+  const double strip = scene().tree->ladder() ? 24 : 0;   // the names of the lanes
+  const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()), (height() - strip - 2 * margin) / std::max(1.0, area.height()));
   scale_ = std::clamp(fit, leastScale, most);
-  origin_ = area.center() - QPointF(width(), height()) / (2 * scale_);
+  origin_ = area.center() - QPointF(width(), height() + strip) / (2 * scale_);
   moved();
 }
 

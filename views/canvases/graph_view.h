@@ -58,6 +58,8 @@ class GraphView : public QWidget {
   QRectF boxRect(int box) const;   ///< in widget coordinates
   int boxAt(const QPointF& position) const;
   double scale() const { return scale_; }
+  /// Where the small map is; empty while the whole graph is in sight.
+  QRectF minimapRect() const;
 
   /// Opens or closes a group; siblings move, the group stays where it is on the screen.
   void setOpen(std::int32_t node, bool open);
@@ -147,7 +149,6 @@ class GraphView : public QWidget {
   GraphColors::Fill fillFor(const layout::SceneBox& box) const;
   void paintBusy(QPainter& painter) const;
   void paintHighlights(QPainter& painter) const;
-  QRectF minimapRect() const;
   void centreOnMinimap(const QPointF& position);
   const PreparedText& textFor(int box) const;
 

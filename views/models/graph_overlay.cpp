@@ -121,7 +121,7 @@ double GraphOverlay::amountOf(BoundSymbolId op) const {
     case Overlay::bytes: {
       double bytes = 0;
       for (auto output : outputs)
-        if (const auto storage = document.value(output).storage; storage && document.storage(storage).first == output)
+        if (const auto storage = output ? document.value(output).storage : StorageId(); storage && document.storage(storage).first == output)
           bytes += static_cast<double>(document.storage(storage).bytes);
       return bytes;
     }
@@ -129,7 +129,7 @@ double GraphOverlay::amountOf(BoundSymbolId op) const {
       if (document.boundSymbol(op).origin.role == Role::recompute) return 1;
       double bytes = 0;
       for (auto output : outputs)
-        if (const auto storage = document.value(output).storage; storage && document_.saved.contains(output) && !document.storage(storage).external)
+        if (const auto storage = output ? document.value(output).storage : StorageId(); storage && document_.saved.contains(output) && !document.storage(storage).external)
           bytes += static_cast<double>(document.storage(storage).bytes);
       return bytes;
     }
@@ -137,7 +137,7 @@ double GraphOverlay::amountOf(BoundSymbolId op) const {
       return badOps_.contains(op) || std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return badValues_.contains(v); }) ? 1 : 0;
     case Overlay::dtype:
       for (auto output : outputs)
-        if (document.isTensor(output)) return static_cast<double>(document.meta(document.value(output).meta).dtype);
+        if (output && document.isTensor(output)) return static_cast<double>(document.meta(document.value(output).meta).dtype);
       return nothing;
   }
   return 0;

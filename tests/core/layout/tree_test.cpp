@@ -37,7 +37,7 @@ TEST(GraphTree, aModuleThatIsCalledTwiceStandsTwice) {
   auto x = m.b.input("x", {4});
   for (const char* module : {"block.relu", "block.conv", "block.relu"}) {
     x = m.forward("aten.sin.default", {x}, module);
-    x = m.forward("aten.cos.default", {x}, module);
+    x = m.forward(module == std::string("block.conv") ? "aten.exp.default" : "aten.cos.default", {x}, module);
   }
   const auto tree = m.tree();
   EXPECT_EQ(labelsOf(tree, 0), "relu conv relu (2)") << "the root is the only module, block";
@@ -175,6 +175,19 @@ TEST(GraphTree, parametersAreBadgesAndNoNodes) {
   EXPECT_EQ(text.badges[0].kind, Badge::Kind::input);
   EXPECT_EQ(text.badges[1].kind, Badge::Kind::parameter);
   EXPECT_EQ(text.badges[1].text, "weight");
+}
+
+TEST(GraphTree, outputsThatAreNotMadeAreNoValues) {
+  Ladder m;
+  const auto x = m.forward("aten.sin.default", {m.b.input("x", {4})}, "net");
+  const auto kept = m.b.value({4});
+  // As convolution_backward gives None where no gradient is asked for.
+  m.b.bind(m.b.symbol("aten.convolution_backward.default", 1, 3), {x}, {{}, kept, {}}, {m.b.document.boundSymbol(m.b.trace.ops[0]).origin.op, Role::gradient});
+  m.b.trace.forwardCount = 1;
+  const auto tree = m.tree();
+  const auto node = tree.nodeOf(m.b.trace.ops.back());
+  EXPECT_EQ(tree.makerOf(kept), node);
+  EXPECT_EQ(boxText(tree, tree.operationOf(node), Lane::backward).detail, "f32[4]");
 }
 
 TEST(GraphTree, pathsOfAnyDepthAreTakenApart) {
