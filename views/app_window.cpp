@@ -16,6 +16,7 @@ using namespace views;
 /// Settings and theme chosen, listings known to screen readers: what every window needs.
 void prepare(Theme& theme, QSettings& settings) {
   installListingAccessibility();
+  installGraphAccessibility();
   theme.choose(static_cast<Theme::Choice>(settings.value(QStringLiteral("theme"), 0).toInt()));
 }
 
@@ -55,6 +56,23 @@ void showBackward(MainWindow& window) {
   window.listings().goTo(program.opAt(position - 1));
 }
 
+/// The graph alone in place of the listings.
+void showGraph(MainWindow& window, const PictureOptions& options) {
+  auto& listings = window.listings();
+  listings.graphAction()->setChecked(true);
+  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) listings.toggleAction(kind)->setChecked(false);
+  auto& graph = listings.graph();
+  graph.setKind(options.trace);
+  waitFor([&] { return graph.picture() && !graph.busy(); });
+  if (options.openAll) {
+    graph.setAllOpen(true);
+    waitFor([&] { return !graph.busy(); });
+  }
+  graph.setFocus();
+  options.whole ? graph.zoomToFit() : graph.reveal(window.context().selection->op());
+  waitFor([&] { return !graph.busy(); });
+}
+
 }  // namespace
 
 int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std::shared_ptr<const RuleRegistry> rules) {
@@ -74,7 +92,7 @@ int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std
   return QApplication::exec();
 }
 
-bool renderWindowToPicture(const std::string& file, const std::string& picture, bool dark) {
+bool renderWindowToPicture(const std::string& file, const std::string& picture, const PictureOptions& options) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   int argc = 1;
   char name[] = "retrograd";
@@ -86,9 +104,9 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   QSettings settings(folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat);
   Theme theme(*qApp);
   prepare(theme, settings);
-  theme.choose(dark ? Theme::Choice::dark : Theme::Choice::light);
+  theme.choose(options.dark ? Theme::Choice::dark : Theme::Choice::light);
   auto* window = new MainWindow({std::make_shared<Worker>(), liveEngine(), &theme, &settings});
-  window->resize(1600, 980);
+  window->resize(options.width, options.height);
   window->show();
   window->openFile(QString::fromStdString(file));
   auto& controller = *window->context().controller;
@@ -96,6 +114,7 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   bool written = false;
   if (controller.document()) {
     showBackward(*window);
+    if (options.graph) showGraph(*window, options);
     // The last answer to the values panel comes after its last question.
     waitFor([&] { return !controller.worker().busy(&controller, QStringLiteral("values")); });
     QEventLoop rest;

@@ -4,14 +4,25 @@
 #include <vector>
 
 #include "core/grad/registry.h"
+#include "core/trace/trace.h"
 
 namespace retrograd {
 
 /// Opens a window for each file (an empty one without files) and runs until the last is closed; returns the exit code.
 int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std::shared_ptr<const RuleRegistry> rules = {});
 
+/// What a picture of the window shows.
+struct PictureOptions {
+  bool dark = false;
+  bool graph = false;                    ///< the graph in place of the listings
+  TraceKind trace = TraceKind::joint;    ///< that the graph is of
+  bool whole = false;                    ///< all of the graph, not what is around the selected op
+  bool openAll = false;                  ///< every group of the graph is open
+  int width = 1600, height = 980;
+};
+
 /// Opens the file in a window that is never shown on a display, steps over the border into the backward, selects a backward op
 /// and writes a picture of the window as PNG. False where the file cannot be opened or the picture not written; why is on stderr.
-bool renderWindowToPicture(const std::string& file, const std::string& picture, bool dark = false);
+bool renderWindowToPicture(const std::string& file, const std::string& picture, const PictureOptions& options = {});
 
 }  // namespace retrograd

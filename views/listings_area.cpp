@@ -35,6 +35,7 @@ ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(paren
   splitter_->setChildrenCollapsible(false);
   splitter_->setHandleWidth(5);
   for (auto kind : kinds) panes_[static_cast<std::size_t>(kind)] = makePane(kind);
+  makeGraphPane();
   active_ = panes_[static_cast<std::size_t>(TraceKind::forward)].view;
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -50,25 +51,53 @@ ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(paren
 
 ListingsArea::Pane ListingsArea::makePane(TraceKind kind) {
   Pane pane;
-  pane.frame = new QWidget(splitter_);
-  pane.title = new QLabel(pane.frame);
-  pane.title->setContentsMargins(8, 3, 8, 3);
-  pane.title->setMinimumWidth(1);
-  pane.view = new ListingView(context_, kind, pane.frame);
-  auto* layout = new QVBoxLayout(pane.frame);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
-  layout->addWidget(pane.title);
-  layout->addWidget(pane.view, 1);
-  pane.frame->setMinimumWidth(160);
-  pane.toggle = new QAction(titleText(kind), this);
-  pane.toggle->setCheckable(true);
-  connect(pane.toggle, &QAction::toggled, this, &ListingsArea::toggled);
+  pane.view = new ListingView(context_, kind);
+  placePane(pane, pane.view, titleText(kind));
+  pane.view->installEventFilter(this);
   connect(pane.view, &ListingView::activated, this, [this, view = pane.view] { setActive(view); });
   connect(pane.view, &ListingView::jumpRequested, this, &ListingsArea::jumpRequested);
   connect(pane.view, &ListingView::breakpointRequested, this, &ListingsArea::breakpointRequested);
   connect(pane.view, &ListingView::findDone, this, &ListingsArea::findDone);
   return pane;
+}
+
+void ListingsArea::placePane(Pane& pane, QWidget* content, const QString& toggleText) {
+  pane.frame = new QWidget(splitter_);
+  pane.title = new QLabel(pane.frame);
+  pane.title->setContentsMargins(8, 3, 8, 3);
+  pane.title->setMinimumWidth(1);
+  auto* layout = new QVBoxLayout(pane.frame);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(pane.title);
+  layout->addWidget(content, 1);
+  pane.frame->setMinimumWidth(160);
+  pane.toggle = new QAction(toggleText, this);
+  pane.toggle->setCheckable(true);
+  connect(pane.toggle, &QAction::toggled, this, &ListingsArea::toggled);
+}
+
+void ListingsArea::makeGraphPane() {
+  graphPane_ = new GraphPane(context_);
+  placePane(graph_, graphPane_, tr("Graph"));
+  graph().installEventFilter(this);
+  connect(graphPane_, &GraphPane::titleChanged, this, [this] { graph_.title->setText(graphPane_->title()); });
+  connect(&graph(), &GraphView::jumpRequested, this, &ListingsArea::jumpRequested);
+  connect(&graph(), &GraphView::breakpointRequested, this, &ListingsArea::breakpointRequested);
+  connect(&graph(), &GraphView::activated, this, [this] { setActive(nullptr); });
+}
+
+void ListingsArea::switchGraph() {
+  const auto op = context_.selection->op();
+  if (graph().hasFocus()) {
+    // Not goTo(): that stays in the graph while it has the focus.
+    if (!isShown(active_->kind())) toggleAction(active_->kind())->setChecked(true);
+    if (op) active_->reveal(op);
+    return active_->setFocus();
+  }
+  graph_.toggle->setChecked(true);
+  if (op) graph().reveal(op);
+  graph().setFocus();
 }
 
 QWidget* ListingsArea::makeSwitches() {
@@ -79,12 +108,11 @@ QWidget* ListingsArea::makeSwitches() {
   auto* label = new QLabel(tr("Listings"), row);
   label->setContentsMargins(2, 0, 0, 0);
   layout->addWidget(label);
-  for (auto kind : kinds) {
+  const auto add = [&](QAction* action, const QString& accessibleName) {
     // Check boxes: a pressed button is hard to tell from one that is not.
-    auto* box = new QCheckBox(titleText(kind), row);
-    box->setAccessibleName(tr("Show the %1 listing").arg(titleText(kind)));
+    auto* box = new QCheckBox(action->text(), row);
+    box->setAccessibleName(accessibleName);
     box->setFocusPolicy(Qt::TabFocus);
-    auto* action = toggleAction(kind);
     connect(box, &QCheckBox::toggled, action, &QAction::setChecked);
     connect(action, &QAction::changed, box, [box, action] {
       box->setChecked(action->isChecked());
@@ -92,7 +120,9 @@ QWidget* ListingsArea::makeSwitches() {
       box->setToolTip(action->toolTip());
     });
     layout->addWidget(box);
-  }
+  };
+  for (auto kind : kinds) add(toggleAction(kind), tr("Show the %1 listing").arg(titleText(kind)));
+  add(graphAction(), tr("Show the graph"));
   layout->addStretch(1);
   return row;
 }
@@ -120,8 +150,13 @@ QWidget* ListingsArea::makeFindBar() {
 }
 
 bool ListingsArea::eventFilter(QObject* watched, QEvent* event) {
-  if (watched != findText_ || event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
+  if (event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
   const auto* key = static_cast<QKeyEvent*>(event);
+  if (watched != findText_) {
+    if (key->key() != Qt::Key_Space || key->modifiers() != Qt::NoModifier) return QWidget::eventFilter(watched, event);
+    switchGraph();
+    return true;
+  }
   if (key->key() == Qt::Key_Escape) {
     active_->cancelFind();
     findBar_->hide();
@@ -155,9 +190,9 @@ void ListingsArea::findDone(bool found, bool wrapped) {
 }
 
 void ListingsArea::toggled() {
-  int shown = 0;
+  int shown = graph_.toggle->isChecked();
   for (const auto& pane : panes_) shown += pane.toggle->isChecked();
-  for (auto& pane : panes_) {
+  const auto update = [&](Pane& pane) {
     const bool on = pane.toggle->isChecked();
     pane.frame->setVisible(on);
     const bool last = on && shown == 1;
@@ -166,7 +201,9 @@ void ListingsArea::toggled() {
     pane.toggle->setToolTip(last            ? tr("The last listing stays")
                             : key.isEmpty() ? pane.toggle->text()
                                             : QStringLiteral("%1 (%2)").arg(pane.toggle->text(), key));
-  }
+  };
+  for (auto& pane : panes_) update(pane);
+  update(graph_);
   if (active_ && !isShown(active_->kind()))
     for (auto& pane : panes_)
       if (pane.toggle->isChecked()) setActive(pane.view);
@@ -174,9 +211,10 @@ void ListingsArea::toggled() {
 
 void ListingsArea::resetLayout() {
   for (auto kind : kinds) toggleAction(kind)->setChecked(kind != TraceKind::computation);
+  graph_.toggle->setChecked(false);
   toggled();
   setActive(&listing(TraceKind::forward));
-  splitter_->setSizes({1000, 1000, 1000, 1000});
+  splitter_->setSizes({1000, 1000, 1000, 1000, 1600});
 }
 
 void ListingsArea::updateTitles() {
@@ -190,16 +228,19 @@ void ListingsArea::updateTitles() {
     pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count)
                                                                   : text);
   }
+  graph_.title->setText(graphPane_->title());
   setActive(active_);
 }
 
 void ListingsArea::setActive(ListingView* view) {
-  active_ = view;
-  for (auto& pane : panes_) {
+  const auto mark = [](const Pane& pane, bool on) {
     auto font = pane.title->font();
-    font.setBold(pane.view == active_);
+    font.setBold(on);
     pane.title->setFont(font);
-  }
+  };
+  if (view) active_ = view;
+  for (const auto& pane : panes_) mark(pane, pane.view == view);
+  mark(graph_, !view);
 }
 
 void ListingsArea::setGrouping(Grouping grouping) {
@@ -213,6 +254,10 @@ void ListingsArea::setShortNames(bool on) {
 void ListingsArea::goTo(BoundSymbolId op) {
   const auto& document = context_.controller->document();
   if (!document || !op) return;
+  if (graph().hasFocus()) {
+    context_.selection->select(op);
+    return graph().reveal(op);
+  }
   const auto has = [&](TraceKind kind) { return document->trace(kind).line(op) >= 0; };
   auto target = active_->kind();
   if (!has(target) || !isShown(target)) {

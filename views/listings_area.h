@@ -8,10 +8,11 @@
 #include <array>
 
 #include "views/canvases/listing_view.h"
+#include "views/graph_pane.h"
 
 namespace retrograd::views {
 
-/// The listings of the four traces side by side, with a row of switches over them and the find bar below.
+/// The listings of the four traces and the graph side by side, with a row of switches over them and the find bar below.
 class ListingsArea : public QWidget {
   Q_OBJECT
 
@@ -23,9 +24,16 @@ class ListingsArea : public QWidget {
   ListingView& active() const { return *active_; }
   QAction* toggleAction(TraceKind kind) const { return panes_[static_cast<std::size_t>(kind)].toggle; }
   bool isShown(TraceKind kind) const { return toggleAction(kind)->isChecked(); }
+  GraphView& graph() const { return graphPane_->view(); }
+  GraphPane& graphPane() const { return *graphPane_; }
+  QAction* graphAction() const { return graph_.toggle; }
+  bool isGraphShown() const { return graph_.toggle->isChecked(); }
+  /// From a listing to the selected op in the graph, and from there to its line.
+  void switchGraph();
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
-  /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses that listing.
+  /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses that listing. While the
+  /// graph has the focus it is shown there.
   void goTo(BoundSymbolId op);
 
   void showFind();
@@ -54,6 +62,8 @@ class ListingsArea : public QWidget {
   };
 
   Pane makePane(TraceKind kind);
+  void makeGraphPane();
+  void placePane(Pane& pane, QWidget* content, const QString& toggleText);
   QWidget* makeSwitches();
   QWidget* makeFindBar();
   void toggled();
@@ -63,6 +73,8 @@ class ListingsArea : public QWidget {
 
   ViewContext context_;
   std::array<Pane, 4> panes_;
+  Pane graph_;  ///< without a listing
+  GraphPane* graphPane_ = nullptr;
   ListingView* active_ = nullptr;
   QSplitter* splitter_ = nullptr;
   QWidget* findBar_ = nullptr;

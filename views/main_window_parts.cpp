@@ -94,6 +94,9 @@ void MainWindow::makeMenus() {
     addAction(toggle);
     view->addAction(toggle);
   }
+  listings_->graphAction()->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_4));
+  addAction(listings_->graphAction());
+  view->addAction(listings_->graphAction());
   listings_->refreshToggles();
   view->addSeparator();
   auto* grouping = withTips(view->addMenu(tr("&Fold")));
@@ -179,6 +182,7 @@ void MainWindow::saveState() {
   settings.setValue(QStringLiteral("window/docks"), QMainWindow::saveState(layoutVersion));
   settings.setValue(QStringLiteral("window/listings"), listings_->saveLayout());
   for (auto kind : kinds) settings.setValue(QStringLiteral("window/show-%1").arg(static_cast<int>(kind)), listings_->isShown(kind));
+  settings.setValue(QStringLiteral("window/show-graph"), listings_->isGraphShown());
   settings.setValue(QStringLiteral("window/short-names"), actions_->shortNames->isChecked());
   settings.setValue(QStringLiteral("window/fold"), actions_->grouping->checkedAction()->data());
 }
@@ -192,6 +196,7 @@ void MainWindow::restoreState() {
     auto* toggle = listings_->toggleAction(kind);
     toggle->setChecked(settings.value(QStringLiteral("window/show-%1").arg(static_cast<int>(kind)), toggle->isChecked()).toBool());
   }
+  listings_->graphAction()->setChecked(settings.value(QStringLiteral("window/show-graph"), false).toBool());
   listings_->restoreLayout(settings.value(QStringLiteral("window/listings")).toByteArray());
   actions_->shortNames->setChecked(settings.value(QStringLiteral("window/short-names"), true).toBool());
   for (auto* action : actions_->grouping->actions())
@@ -222,8 +227,12 @@ void MainWindow::showKeys() {
           QString(action->text()).remove(QLatin1Char('&')).remove(QStringLiteral("...")), action->property("what").toString());
   for (auto kind : kinds)
     add(listings_->toggleAction(kind)->shortcut().toString(QKeySequence::NativeText), titleText(kind), tr("Shows or hides this listing"));
+  add(QStringLiteral("Ctrl+4"), tr("Graph"), tr("Shows or hides the graph"));
+  add(tr("Space"), tr("Listing or Graph"), tr("From a listing to the selected op in the graph, and back"));
+  add(tr("In the graph: arrows, Backspace"), tr("Walk"), tr("Along edges, across the ladder; out of the group"));
+  add(tr("In the graph: F, Home, S, 1, [, ]"), tr("Look"), tr("Whole graph, whole width, the selection, full size, away, closer"));
   add(tr("Arrows, Page Up/Down, Home, End"), tr("Move"), tr("Moves the line in a listing; with Shift: selects lines to copy"));
-  add(tr("+, -, *, /"), tr("Fold"), tr("Unfolds, folds, unfolds all, folds all"));
+  add(tr("+, -, *, /"), tr("Fold"), tr("Unfolds, folds, unfolds all, folds all; in the graph: opens and closes groups"));
   add(tr("Enter"), tr("Origin and Back"), tr("As G; on a header: folds or unfolds"));
   table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table->setSelectionBehavior(QAbstractItemView::SelectRows);

@@ -11,12 +11,22 @@ namespace {
 
 Run setup(CLI::App& app) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
-  auto dark = std::make_shared<bool>(false);
+  auto options = std::make_shared<PictureOptions>();
+  auto trace = std::make_shared<std::string>("joint");
   app.add_option("file", paths->first, "a .pt2 archive or a .retrograd session")->required();
   app.add_option("picture", paths->second, "PNG file to write")->required();
-  app.add_flag("--dark", *dark, "in the dark theme");
-  return [paths, dark](const Progress&) {
-    if (!renderWindowToPicture(paths->first, paths->second, *dark)) throw Error(ErrorCode::io, "could not draw the window", paths->second);
+  app.add_flag("--dark", options->dark, "in the dark theme");
+  app.add_flag("--graph", options->graph, "the graph in place of the listings, around the selected op");
+  app.add_option("--show", *trace, "the trace that the graph is of: computation, joint, forward or backward")
+      ->check(CLI::IsMember({"computation", "joint", "forward", "backward"}));
+  app.add_flag("--whole", options->whole, "the graph as a whole");
+  app.add_flag("--open", options->openAll, "every group of the graph open");
+  app.add_option("--width", options->width, "pixels")->check(CLI::Range(320, 8000));
+  app.add_option("--height", options->height, "pixels")->check(CLI::Range(240, 8000));
+  return [paths, options, trace](const Progress&) {
+    for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+      if (name(kind) == *trace) options->trace = kind;
+    if (!renderWindowToPicture(paths->first, paths->second, *options)) throw Error(ErrorCode::io, "could not draw the window", paths->second);
     fmt::print("{}\n", paths->second);
     return allWell;
   };

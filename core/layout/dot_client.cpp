@@ -1,0 +1,170 @@
+#include "core/layout/dot_client.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <sstream>
+
+extern char** environ;
+
+namespace retrograd::layout {
+namespace {
+
+constexpr std::size_t longestAnswer = 64u << 20;
+constexpr int pollMilliseconds = 20;   // how long a wish to stop waits at most
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+/// The request with edges that keep the ports' rows to themselves: nothing else begins as high as the top port or ends as low as the bottom one.
+std::string requestOf(const LayerGraph& graph) {
+  std::vector<bool> entered(at(graph.nodes), false), left(at(graph.nodes), false);
+  for (const auto& edge : graph.edges) entered[at(edge.to)] = left[at(edge.from)] = true;
+  std::string edges;
+  std::size_t count = graph.edges.size();
+  for (const auto& edge : graph.edges) edges += fmt::format("e {} {}\n", edge.from, edge.to);
+  const auto last = graph.nodes - 1;
+  for (std::int32_t i = graph.topPort ? 1 : 0; i < (graph.bottomPort ? last : graph.nodes); ++i) {
+    if (graph.topPort && !entered[at(i)]) edges += fmt::format("e 0 {}\n", i), ++count;
+    if (graph.bottomPort && !left[at(i)]) edges += fmt::format("e {} {}\n", i, last), ++count;
+  }
+  auto text = fmt::format("layout {} {}\n", graph.nodes, count);
+  for (std::int32_t i = 0; i < graph.nodes; ++i) text += fmt::format("n {:.1f} {:.1f}\n", graph.width[at(i)], std::max(8.f, graph.height[at(i)]));
+  return text + edges + "end\n";
+}
+
+/// Nothing where the answer is not what was asked for: the helper is not trusted further than its lines.
+std::optional<Layering> layeringOf(const LayerGraph& graph, const std::string& answer) {
+  std::istringstream in(answer);
+  std::string word, line;
+  std::int64_t nodes = 0, edges = 0;
+  if (!(in >> word >> nodes >> edges) || word != "ok" || nodes != graph.nodes || edges < static_cast<std::int64_t>(graph.edges.size())) return {};
+  std::vector<std::int32_t> rows(at(graph.nodes));
+  std::vector<float> x(at(graph.nodes));
+  for (std::int32_t i = 0; i < graph.nodes; ++i)
+    if (!(in >> word >> rows[at(i)] >> x[at(i)]) || word != "n" || rows[at(i)] < 0 || rows[at(i)] >= graph.nodes) return {};
+  std::getline(in, line);
+  std::vector<std::vector<float>> passages(graph.edges.size());
+  for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+    if (!std::getline(in, line)) return {};
+    std::istringstream places(line);
+    places >> word;
+    for (float place = 0; places >> place;) passages[e].push_back(place);
+    if (rows[at(graph.edges[e].from)] >= rows[at(graph.edges[e].to)]) return {};
+  }
+  return layeringFrom(graph, std::move(rows), x, passages);
+}
+
+}  // namespace
+
+std::string layoutHelper() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  const auto helper = self.parent_path() / "retrograd-layout";
+  return access(helper.c_str(), X_OK) == 0 ? helper.string() : std::string();
+}
+
+bool DotClient::start() {
+  if (process_ >= 0) return true;
+  if (program_.empty()) return false;
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  char* arguments[] = {program_.data(), nullptr};
+  const auto failed = posix_spawn(&process_, program_.c_str(), &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (failed != 0) {
+    process_ = -1;
+    close(ends[0]);
+    return false;
+  }
+  socket_ = ends[0];
+  fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
+  return true;
+}
+
+void DotClient::stop() {
+  if (process_ < 0) return;
+  kill(process_, SIGKILL);
+  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  close(socket_);
+  process_ = socket_ = -1;
+}
+
+bool DotClient::wait(short what, const Progress& progress) {
+  for (;;) {
+    progress.check();
+    if (std::chrono::steady_clock::now() > deadline_) return false;
+    pollfd entry{socket_, what, 0};
+    const int ready = poll(&entry, 1, pollMilliseconds);
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+bool DotClient::send(const std::string& text, const Progress& progress) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    if (!wait(POLLOUT, progress)) return false;
+    const auto n = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (n > 0) sent += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+std::string DotClient::receive(const Progress& progress) {
+  std::string answer;
+  char buffer[1 << 14];
+  while (answer.size() < longestAnswer) {
+    if (!wait(POLLIN, progress)) return {};
+    const auto n = recv(socket_, buffer, sizeof buffer, 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return {};
+    if (n > 0) answer.append(buffer, static_cast<std::size_t>(n));
+    if (answer.ends_with("\nend\n")) return answer;
+    if (answer.starts_with("error") && answer.ends_with("\n")) return {};
+  }
+  return {};
+}
+
+std::optional<Layering> DotClient::operator()(const LayerGraph& graph, const Progress& progress) {
+  if (graph.nodes < 2 || graph.nodes > mostNodes || !start()) return {};
+  deadline_ = std::chrono::steady_clock::now() + limit_;
+  std::string answer;
+  try {
+    if (send(requestOf(graph), progress)) answer = receive(progress);
+  } catch (const Error&) {
+    stop();
+    throw;
+  }
+  // Whatever went wrong, the next graph gets a helper without a past.
+  if (answer.empty()) stop();
+  return answer.empty() ? std::nullopt : layeringOf(graph, answer);
+}
+
+std::optional<Layering> bestLayering(DotClient& dot, const LayerGraph& graph, const Progress& progress) {
+  auto own = layer(graph, progress);
+  const auto ours = quality(own);
+  if (ours.crossings == 0) return own;
+  auto theirs = dot(graph, progress);
+  if (!theirs) return own;
+  const auto other = quality(*theirs);
+  const bool better = other.crossings != ours.crossings ? other.crossings < ours.crossings : other.span < ours.span;
+  return better ? std::move(theirs) : std::move(own);
+}
+
+}  // namespace retrograd::layout

@@ -1,0 +1,40 @@
+#pragma once
+#include <array>
+#include <vector>
+
+#include "core/trace/trace.h"
+
+namespace retrograd::layout {
+
+/// The side of the ladder on which an op stands: the forward goes down on the left, the backward comes up on the right.
+enum class Lane : std::uint8_t { forward, backward };
+inline constexpr std::size_t laneCount = 2;
+
+/// A row of the ladder: an instance of a computation op with all that it became, forward and backward.
+///
+/// That a backward op stands in the row of its origin is so by construction: it is put into the rung of its origin here, and
+/// nothing afterwards takes a rung apart.
+struct Rung {
+  BoundSymbolId operation;  ///< computation op; none for ops that come from none
+  StringId module;          ///< path
+  std::array<std::vector<BoundSymbolId>, laneCount> ops;  ///< by lane, in order of execution
+};
+
+/// The rungs of a trace in order of the forward. A trace other than the joint has one lane, the first.
+///
+/// A backward op without an origin op (the sum of a parameter's gradients) stands with what it sums last. An op that a loop runs
+/// several times has a rung for each iteration; the backward ops of the iterations are dealt out to them from the last to the first.
+std::vector<Rung> rungsOf(const Document& document, const Trace& trace);
+
+/// Values that the trace's ops and the bodies of its higher-order ops make: whose producer is one of them.
+/// The computation lists top-level ops only; `visit` is called for these and for the ops of their bodies, bodies after their op.
+template <class Visit>
+void forEachBody(const Document& document, BoundSymbolId op, Visit&& visit) {
+  const auto look = [&](const auto& self, const Argument& argument) -> void {
+    if (argument.kind == Argument::Kind::subgraph) visit(SubgraphId(argument.integer));
+    for (const auto& item : argument.items) self(self, item);
+  };
+  for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments) look(look, argument);
+}
+
+}  // namespace retrograd::layout

@@ -1,0 +1,282 @@
+#include "core/layout/shape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/layout/labels.h"
+
+namespace retrograd::layout {
+namespace {
+
+constexpr float portWidth = 12;
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccdull;
+}
+
+/// A lane of a group with coordinates, from its own top left corner.
+struct Laid {
+  float width = 0, height = 0;
+  std::vector<Rect> rects;                  ///< by node of the layer graph
+  std::vector<std::vector<Point>> routes;   ///< by edge, from above to below
+};
+
+/// How far two neighbouring rows stand apart: more where edges go far to the side between them.
+std::vector<float> gapsBelow(const Layering& layering, const std::vector<float>& x) {
+  std::vector<float> gaps(layering.rows.size(), frame::rowGap);
+  for (std::size_t slot = 0; slot < x.size(); ++slot)
+    for (auto below : layering.below[slot]) {
+      auto& gap = gaps[at(layering.row[slot])];
+      gap = std::max(gap, frame::rowGap + std::min(44.f, std::abs(x[slot] - x[at(below)]) * 0.06f));
+    }
+  return gaps;
+}
+
+Laid lay(const Layering& layering, const std::vector<float>& width, const std::vector<float>& height) {
+  auto slotWidth = width;
+  slotWidth.resize(at(layering.slots()), frame::passage);
+  auto x = placeSlots(layering, slotWidth, frame::columnGap);
+  Laid laid;
+  float left = std::numeric_limits<float>::max(), right = std::numeric_limits<float>::lowest();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    left = std::min(left, x[i] - slotWidth[i] / 2);
+    right = std::max(right, x[i] + slotWidth[i] / 2);
+  }
+  for (auto& value : x) value -= left;
+  laid.width = std::max(0.f, right - left);
+
+  const auto gaps = gapsBelow(layering, x);
+  std::vector<float> top(layering.rows.size()), bottom(layering.rows.size());
+  float y = 0;
+  for (std::size_t r = 0; r < layering.rows.size(); ++r) {
+    float tallest = 0;
+    for (auto slot : layering.rows[r])
+      if (!layering.isPassage(slot)) tallest = std::max(tallest, height[at(slot)]);
+    top[r] = y;
+    bottom[r] = y + tallest;
+    laid.height = bottom[r];
+    y = bottom[r] + gaps[r];
+  }
+  laid.rects.resize(at(layering.nodes));
+  for (std::int32_t i = 0; i < layering.nodes; ++i) {
+    const auto r = at(layering.row[at(i)]);
+    laid.rects[at(i)] = {x[at(i)] - width[at(i)] / 2, (top[r] + bottom[r] - height[at(i)]) / 2, width[at(i)], height[at(i)]};
+  }
+  for (std::size_t e = 0; e + 1 < layering.chainBegin.size(); ++e) {
+    auto& route = laid.routes.emplace_back();
+    const auto add = [&](Point p) {
+      if (route.empty() || route.back().x != p.x || route.back().y != p.y) route.push_back(p);
+    };
+    const auto path = layering.path(e);
+    for (std::size_t k = 0; k < path.size(); ++k) {
+      const auto slot = path[k];
+      const auto r = at(layering.row[at(slot)]);
+      const bool passage = layering.isPassage(slot);
+      // A box lower than its row: the edge leaves the row straight before it bends.
+      if (k > 0) add({x[at(slot)], top[r]});
+      if (k > 0 && !passage) add({x[at(slot)], laid.rects[at(slot)].y});
+      if (k + 1 < path.size() && !passage) add({x[at(slot)], laid.rects[at(slot)].bottom()});
+      if (k + 1 < path.size()) add({x[at(slot)], bottom[r]});
+    }
+  }
+  return laid;
+}
+
+}  // namespace
+
+std::uint64_t Shaper::key(std::int32_t group, const Folds& open) const {
+  auto hash = tree_->node(group).structure;
+  for (auto child = group + 1; child < tree_->node(group).end; child = tree_->next(child)) {
+    if (tree_->node(child).kind == TreeNode::Kind::op || !open[at(child)] || !tree_->canOpen(child)) continue;
+    hash = mix(mix(hash, static_cast<std::uint64_t>(tree_->node(child).ordinal)), key(child, open));
+  }
+  return hash;
+}
+
+std::shared_ptr<const Shape> Shaper::shape(std::int32_t group, const Folds& open, const Progress& progress) {
+  progress.check();
+  const auto wanted = key(group, open);
+  if (const auto known = shapes_.find(wanted); known != shapes_.end()) return known->second;
+  auto made = tree_->node(group).kind == TreeNode::Kind::operation ? makeOperation(group, progress) : makeModule(group, open, progress);
+  shapes_[wanted] = made;
+  return made;
+}
+
+LayerQuality Shaper::quality() const {
+  LayerQuality sum;
+  for (const auto& [structure, layering] : layerings_) sum += layout::quality(*layering);
+  return sum;
+}
+
+std::shared_ptr<const Layering> Shaper::layeringOf(std::int32_t group, Lane lane, const LayerGraph& graph, const Progress& progress) {
+  const auto wanted = mix(tree_->node(group).structure, static_cast<std::uint64_t>(lane));
+  if (const auto known = layerings_.find(wanted); known != layerings_.end()) return known->second;
+  std::optional<Layering> made;
+  if (maker_) made = maker_(graph, progress);
+  if (!made) made = layer(graph, progress);
+  return layerings_[wanted] = std::make_shared<const Layering>(std::move(*made));
+}
+
+std::shared_ptr<const Shape> Shaper::makeModule(std::int32_t group, const Folds& open, const Progress& progress) {
+  const auto& tree = *tree_;
+  const auto flows = tree.flows(group);
+  LayerGraph graph;
+  graph.topPort = std::any_of(flows.begin(), flows.end(), [](const Flow& f) { return f.from == topPort; });
+  graph.bottomPort = std::any_of(flows.begin(), flows.end(), [](const Flow& f) { return f.to == bottomPort; });
+  const auto first = graph.topPort ? 1 : 0;
+  const auto children = tree.node(group).childCount;
+  graph.nodes = children + first + (graph.bottomPort ? 1 : 0);
+  graph.width.assign(at(graph.nodes), portWidth);
+  graph.height.assign(at(graph.nodes), 0);
+
+  auto shape = std::make_shared<Shape>();
+  shape->children.resize(at(children));
+  auto width = graph.width, height = graph.height;
+  for (auto child = group + 1, i = first; child < tree.node(group).end; child = tree.next(child), ++i) {
+    const auto& node = tree.node(child);
+    graph.width[at(i)] = width[at(i)] = std::max(node.width[0], node.width[1]);
+    graph.height[at(i)] = height[at(i)] = node.height;
+    if (!open[at(child)] || !tree.canOpen(child)) continue;
+    const auto inner = this->shape(child, open, progress);
+    width[at(i)] = inner->width;
+    height[at(i)] = inner->height;
+    shape->children[at(node.ordinal)] = inner;
+  }
+  for (const auto& flow : flows)
+    graph.edges.push_back({flow.from == topPort ? 0 : flow.from + first, flow.to == bottomPort ? graph.nodes - 1 : flow.to + first});
+
+  const auto layering = layeringOf(group, Lane::forward, graph, progress);
+  const auto laid = lay(*layering, width, height);
+  const auto title = box::titleChar * static_cast<float>(tree.label(group).size() + 10);
+  shape->width = std::max(laid.width, title) + 2 * frame::pad;
+  const bool root = tree.node(group).kind == TreeNode::Kind::root;
+  const auto header = root ? frame::pad : frame::header + frame::pad / 2;
+  shape->height = laid.height + header + frame::pad;
+  const auto left = (shape->width - laid.width) / 2;
+  shape->places.resize(at(children));
+  for (std::int32_t i = 0; i < children; ++i) {
+    auto rect = laid.rects[at(i + first)];
+    rect.x += left;
+    rect.y += header;
+    shape->places[at(i)] = rect;
+  }
+  const auto middle = shape->width / 2;
+  shape->topX.fill(graph.topPort ? laid.rects.front().centre().x + left : middle);
+  shape->bottomX.fill(graph.bottomPort ? laid.rects.back().centre().x + left : middle);
+  for (std::size_t e = 0; e < flows.size(); ++e) {
+    Shape::Route route{static_cast<std::int32_t>(e), Lane::forward, static_cast<std::uint32_t>(shape->points.size()), 0};
+    auto points = laid.routes[e];
+    for (auto& p : points) {
+      p.x += left;
+      p.y += header;
+    }
+    if (flows[e].from == topPort) points.front().y = 0;
+    if (flows[e].to == bottomPort) points.back().y = shape->height;
+    // An open child is entered and left where its own flows are.
+    const auto enters = flows[e].to != bottomPort ? shape->children[at(flows[e].to)] : nullptr;
+    const auto leaves = flows[e].from != topPort ? shape->children[at(flows[e].from)] : nullptr;
+    if (leaves) points.front().x = shape->places[at(flows[e].from)].x + leaves->bottomX[0];
+    if (leaves && points.size() > 2 && points[1].x == laid.rects[at(flows[e].from + first)].centre().x + left) points[1].x = points[0].x;
+    if (enters) points.back().x = shape->places[at(flows[e].to)].x + enters->topX[0];
+    if (enters && points.size() > 2 && points[points.size() - 2].x == laid.rects[at(flows[e].to + first)].centre().x + left)
+      points[points.size() - 2].x = points.back().x;
+    shape->points.insert(shape->points.end(), points.begin(), points.end());
+    route.count = static_cast<std::uint32_t>(points.size());
+    shape->routes.push_back(route);
+  }
+  return shape;
+}
+
+std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Progress& progress) {
+  const auto& tree = *tree_;
+  const auto flows = tree.flows(group);
+  const auto& node = tree.node(group);
+  auto shape = std::make_shared<Shape>();
+  shape->places.resize(at(node.childCount));
+  shape->children.resize(at(node.childCount));
+
+  struct Side {
+    LayerGraph graph;
+    std::vector<std::int32_t> flows;
+    Laid laid;
+    std::int32_t begin = 0, first = 0;
+  };
+  std::array<Side, laneCount> sides;
+  for (auto lane : {Lane::forward, Lane::backward}) {
+    const auto l = static_cast<std::size_t>(lane);
+    auto& side = sides[l];
+    auto& graph = side.graph;
+    side.begin = lane == Lane::forward ? 0 : node.ops[0];
+    const auto end = side.begin + node.ops[l];
+    const auto inside = [&](std::int32_t ordinal) { return ordinal >= side.begin && ordinal < end; };
+    // The backward of an operation is laid out downwards like its forward and then turned over.
+    const auto entry = lane == Lane::forward ? topPort : bottomPort;
+    for (std::size_t e = 0; e < flows.size(); ++e) {
+      if (!inside(flows[e].from) && !inside(flows[e].to)) continue;
+      side.flows.push_back(static_cast<std::int32_t>(e));
+      const auto outer = !inside(flows[e].from) ? flows[e].from : !inside(flows[e].to) ? flows[e].to : 0;
+      const bool port = !inside(flows[e].from) || !inside(flows[e].to);
+      graph.topPort = graph.topPort || (port && outer == entry);
+      graph.bottomPort = graph.bottomPort || (port && outer != entry);
+    }
+    side.first = graph.topPort ? 1 : 0;
+    graph.nodes = node.ops[l] + side.first + (graph.bottomPort ? 1 : 0);
+    graph.width.assign(at(graph.nodes), portWidth);
+    graph.height.assign(at(graph.nodes), 0);
+    for (std::int32_t i = 0; i < node.ops[l]; ++i) {
+      graph.width[at(i + side.first)] = tree.node(group + 1 + side.begin + i).width[l];
+      graph.height[at(i + side.first)] = tree.node(group + 1 + side.begin + i).height;
+    }
+    for (auto e : side.flows) {
+      const auto& flow = flows[at(e)];
+      const auto slot = [&](std::int32_t ordinal) { return ordinal - side.begin + side.first; };
+      if (inside(flow.from) && inside(flow.to))
+        graph.edges.push_back({slot(flow.from), slot(flow.to)});
+      else if (const auto inner = slot(inside(flow.from) ? flow.from : flow.to); (inside(flow.from) ? flow.to : flow.from) == entry)
+        graph.edges.push_back({0, inner});
+      else
+        graph.edges.push_back({inner, graph.nodes - 1});
+    }
+    if (graph.nodes > 0) side.laid = lay(*layeringOf(group, lane, graph, progress), graph.width, graph.height);
+    shape->width = std::max(shape->width, side.laid.width);
+    shape->height = std::max(shape->height, side.laid.height);
+  }
+  const auto title = box::titleChar * static_cast<float>(boxText(tree, group, node.ops[1] > 0 ? Lane::backward : Lane::forward).title.size() + 6);
+  shape->width = std::max(shape->width, title) + 2 * frame::pad;
+  const auto header = frame::header + frame::pad / 2;
+  const auto content = shape->height;
+  shape->height += header + frame::pad;
+  for (auto lane : {Lane::forward, Lane::backward}) {
+    const auto l = static_cast<std::size_t>(lane);
+    auto& side = sides[l];
+    const bool turned = lane == Lane::backward;
+    const auto left = (shape->width - side.laid.width) / 2, top = header + (content - side.laid.height) / 2;
+    const auto move = [&](Point p) { return Point{p.x + left, top + (turned ? side.laid.height - p.y : p.y)}; };
+    for (std::int32_t i = 0; i < node.ops[l]; ++i) {
+      const auto& rect = side.laid.rects[at(i + side.first)];
+      const auto corner = move({rect.x, turned ? rect.bottom() : rect.y});
+      shape->places[at(side.begin + i)] = {corner.x, corner.y, rect.width, rect.height};
+    }
+    shape->topX[l] = shape->bottomX[l] = shape->width / 2;
+    if (side.graph.topPort) (turned ? shape->bottomX : shape->topX)[l] = side.laid.rects.front().centre().x + left;
+    if (side.graph.bottomPort) (turned ? shape->topX : shape->bottomX)[l] = side.laid.rects.back().centre().x + left;
+    for (std::size_t k = 0; k < side.flows.size(); ++k) {
+      const auto& flow = flows[at(side.flows[k])];
+      auto points = side.laid.routes[k];
+      for (auto& p : points) p = move(p);
+      // From where the flow begins to where it ends, as other routes go: what was turned over and touches a port runs the other way.
+      if (turned && (flow.from == topPort || flow.to == bottomPort)) std::reverse(points.begin(), points.end());
+      if (flow.from == topPort) points.front().y = 0;
+      if (flow.to == bottomPort) points.back().y = shape->height;
+      shape->routes.push_back({side.flows[k], lane, static_cast<std::uint32_t>(shape->points.size()), static_cast<std::uint32_t>(points.size())});
+      shape->points.insert(shape->points.end(), points.begin(), points.end());
+    }
+  }
+  return shape;
+}
+
+}  // namespace retrograd::layout

@@ -1,0 +1,105 @@
+// What the graph of a joint costs before it is drawn: the tree with its lifted edges, the first scene, one block opened, everything opened. Frames are
+// measured by tests/views/graph_test. docs/performance.md holds the figures of one run.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/layout/dot_client.h"
+#include "core/layout/scene.h"
+#include "tests/benchmarks/synthetic_model.h"
+
+namespace retrograd::benchmarks {
+namespace {
+
+using namespace layout;
+
+double now() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double residentMegabytes() {
+  std::ifstream statm("/proc/self/statm");
+  double total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * 4096 / 1e6;
+}
+
+void measure(benchmark::State& state, const Analysis& analysis) {
+  double tree = 0, first = 0, block = 0, all = 0, bytes = 0, held = 0;
+  LayerQuality lines;
+  std::size_t boxes = 0, shown = 0;
+  for (auto _ : state) {
+    const auto before = residentMegabytes();
+    const auto begin = now();
+    auto graph = std::make_shared<const GraphTree>(buildTree(*analysis.document, analysis.joint, &analysis.computation()));
+    const auto built = now();
+    DotClient dot;
+    Shaper shaper(graph, [&](const LayerGraph& g, const Progress& p) { return bestLayering(dot, g, p); });
+    auto folds = openingFolds(*graph);
+    const auto scene = makeScene(shaper, folds);
+    const auto opened = now();
+    shown = scene.boxes.size();
+    // The block in the middle, whatever hides it.
+    reveal(*graph, folds, graph->nodeOf(analysis.joint.ops[analysis.joint.forwardCount / 2]));
+    const auto wide = makeScene(shaper, folds);   // a run that was closed shows all its blocks: not what one block costs
+    std::int32_t target = -1;
+    for (const auto& box : wide.boxes)
+      if (!box.open && graph->node(box.node).kind == TreeNode::Kind::module) target = box.node;
+    const auto asked = now();
+    if (target >= 0) folds[static_cast<std::size_t>(target)] = true;
+    const auto one = makeScene(shaper, folds);
+    const auto got = now();
+    for (std::int32_t i = 0; i < graph->size(); ++i) folds[static_cast<std::size_t>(i)] = graph->canOpen(i);
+    const auto whole = makeScene(shaper, folds);
+    const auto end = now();
+    tree += built - begin;
+    first += opened - built;
+    block += got - asked;
+    all += end - got;
+    boxes = whole.boxes.size();
+    bytes = static_cast<double>(graph->bytes() + whole.bytes()) / 1e6;
+    held = residentMegabytes() - before;
+    lines = shaper.quality();
+    state.SetIterationTime((opened - begin) / 1e3);
+  }
+  const auto each = [&](double milliseconds) { return milliseconds / static_cast<double>(state.iterations()); };
+  state.counters["ops"] = static_cast<double>(analysis.joint.ops.size());
+  state.counters["tree_ms"] = each(tree);
+  state.counters["first_ms"] = each(first);
+  state.counters["block_ms"] = each(block);
+  state.counters["all_ms"] = each(all);
+  state.counters["first_boxes"] = static_cast<double>(shown);
+  state.counters["boxes"] = static_cast<double>(boxes);
+  state.counters["MB"] = bytes;
+  state.counters["resident_MB"] = held;
+  state.counters["crossings"] = static_cast<double>(lines.crossings);
+}
+
+/// Residual blocks of ten ops, each in a module of its own; the joint has 4.2 ops for each of the computation.
+ModelFile inModules(std::size_t ops) {
+  auto model = syntheticModel(ops);
+  const auto& all = model.computation.trace.ops;
+  for (std::size_t i = 0; i < all.size(); ++i) model.document->boundSymbol(all[i]).module = model.document->intern("blocks." + std::to_string(i / 10));
+  return model;
+}
+void syntheticGraph(benchmark::State& state) { measure(state, *analyse(inModules(static_cast<std::size_t>(state.range(0))))); }
+BENCHMARK(syntheticGraph)->Arg(2'400)->Arg(24'000)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+/// The same without modules: the root alone is laid out, with as many children as there are ops.
+void flatGraph(benchmark::State& state) { measure(state, *analyse(syntheticModel(static_cast<std::size_t>(state.range(0))))); }
+BENCHMARK(flatGraph)->Arg(24'000)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+void graphOfFile(benchmark::State& state, const std::string& path) { measure(state, *openModel(path)); }
+
+const bool registered = [] {
+  for (const char* name : {"gpt12", "gpt96", "vit"}) {
+    const std::string path = std::string(RETROGRAD_SOURCE_DIR "/../shared/cases/large/") + name + "/model.pt2";
+    if (std::filesystem::exists(path))
+      benchmark::RegisterBenchmark(("graph_" + std::string(name)).c_str(), graphOfFile, path)->UseManualTime()->Unit(benchmark::kMillisecond);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace retrograd::benchmarks

@@ -1,0 +1,257 @@
+#include <QContextMenuEvent>
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QToolTip>
+#include <cmath>
+
+#include "core/trace/printer.h"
+#include "views/canvases/graph_view.h"
+#include "views/models/format.h"
+
+namespace retrograd::views {
+
+void GraphView::keyPressEvent(QKeyEvent* event) {
+  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return QWidget::keyPressEvent(event);
+  if (event->key() == Qt::Key_Escape && busy_) return cancelLayout();
+  if (event->key() == Qt::Key_F) return picture_ ? zoomToFit() : requestLayout({});
+  if (!picture_) return QWidget::keyPressEvent(event);
+  const QPointF middle(width() / 2.0, height() / 2.0);
+  switch (event->key()) {
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+    case Qt::Key_Left:
+    case Qt::Key_Right:
+      if (const int next = neighbour(event->key()); next >= 0) {
+        setCurrent(next);
+        ensureVisible(next, false);
+      }
+      return;
+    case Qt::Key_PageUp:
+      return panBy({0, -0.8 * height()});
+    case Qt::Key_PageDown:
+      return panBy({0, 0.8 * height()});
+    case Qt::Key_Home:
+      return zoomToWidth();
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+      if (current_ < 0) return;
+      if (scene().tree->canOpen(currentNode_)) return setOpen(currentNode_, !box(current_).open);
+      if (const auto op = opOf(current_)) Q_EMIT jumpRequested(op);
+      return;
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+      return current_ >= 0 ? setOpen(currentNode_, true) : void();
+    case Qt::Key_Minus:
+      if (current_ < 0) return;
+      if (box(current_).open) return setOpen(currentNode_, false);
+      // On something closed: what is around it is closed and takes its place.
+      if (const auto parent = scene().tree->node(currentNode_).parent; parent > 0) {
+        currentNode_ = parent;
+        setOpen(parent, false);
+      }
+      return;
+    case Qt::Key_Backspace:
+      if (current_ >= 0)
+        if (const auto around = scene().box(scene().tree->node(currentNode_).parent, currentLane_); around >= 0) {
+          setCurrent(around);
+          ensureVisible(around, false);
+        }
+      return;
+    case Qt::Key_Asterisk:
+      return setAllOpen(true);
+    case Qt::Key_Slash:
+      return setAllOpen(false);
+    case Qt::Key_S:
+      return zoomToSelection();
+    case Qt::Key_1:
+      return zoomBy(1 / scale_, middle);
+    case Qt::Key_BracketRight:
+      return zoomBy(1.25, middle);
+    case Qt::Key_BracketLeft:
+      return zoomBy(0.8, middle);
+    default:
+      QWidget::keyPressEvent(event);
+  }
+}
+
+/// Up and down go along edges, where there are some in that direction; to the side to the next box, or across the ladder to the other lane.
+int GraphView::neighbour(int key) const {
+  if (current_ < 0) return scene().boxes.empty() ? -1 : 0;
+  const auto here = toQt(box(current_).rect);
+  const bool vertical = key == Qt::Key_Up || key == Qt::Key_Down;
+  const double sign = key == Qt::Key_Up || key == Qt::Key_Left ? -1 : 1;
+  int best = -1;
+  double least = 1e300;
+  const auto consider = [&](int i) {
+    if (i == current_) return;
+    const auto rect = toQt(box(i).rect);
+    const auto way = rect.center() - here.center();
+    const double ahead = sign * (vertical ? way.y() : way.x()), aside = std::abs(vertical ? way.x() : way.y());
+    if (ahead < (vertical ? 4 : 12)) return;
+    if (!vertical && (rect.bottom() < here.top() || rect.top() > here.bottom())) return;
+    if (const double cost = ahead + 2 * aside; cost < least) {
+      least = cost;
+      best = i;
+    }
+  };
+  if (vertical) {
+    if (box(current_).open) {
+      // Into the frame, from above or below.
+      for (int i = 0; i < static_cast<int>(scene().boxes.size()); ++i)
+        if (scene().tree->node(box(i).node).parent == currentNode_ && box(i).lane == currentLane_) {
+          const double cost = sign * box(i).rect.y;
+          if (cost < least) {
+            least = cost;
+            best = i;
+          }
+        }
+      if (best >= 0) return best;
+    }
+    for (auto i : layout::reachOf(scene(), current_).boxes)
+      if (box(i).lane == currentLane_) consider(i);
+    if (best >= 0) return best;
+  }
+  for (int i = 0; i < static_cast<int>(scene().boxes.size()); ++i)
+    if (!box(i).open && (!vertical || box(i).lane == currentLane_)) consider(i);
+  return best;
+}
+
+bool GraphView::isToggleAt(int i, const QPointF& position) const {
+  if (i < 0 || !scene().tree->canOpen(box(i).node)) return false;
+  const auto rect = boxRect(i);
+  const double size = std::max(14.0, 22 * scale_);
+  return QRectF(rect.right() - size - 2, rect.top(), size + 2, size + 4).contains(position);
+}
+
+void GraphView::mousePressEvent(QMouseEvent* event) {
+  if (!picture_) return;
+  const auto at = event->position();
+  if (event->button() == Qt::LeftButton && minimapRect().contains(at)) {
+    onMinimap_ = true;
+    return centreOnMinimap(at);
+  }
+  const int i = boxAt(at);
+  pressed_ = at;
+  pressedOrigin_ = origin_;
+  panning_ = false;
+  if (event->button() == Qt::LeftButton && isToggleAt(i, at)) {
+    setCurrent(i);
+    return setOpen(box(i).node, !box(i).open);
+  }
+  if (i >= 0 && (event->button() == Qt::LeftButton || event->button() == Qt::RightButton) && !box(i).open) setCurrent(i);
+  // On a frame only its title is the frame; the rest is ground to hold on to.
+  if (i >= 0 && box(i).open && event->button() == Qt::LeftButton && at.y() < boxRect(i).top() + layout::frame::header * scale_) setCurrent(i);
+}
+
+void GraphView::mouseMoveEvent(QMouseEvent* event) {
+  if (!picture_) return;
+  const auto at = event->position();
+  if (onMinimap_) return centreOnMinimap(at);
+  if (event->buttons() & (Qt::LeftButton | Qt::MiddleButton)) {
+    if (!panning_ && (at - pressed_).manhattanLength() > 6) {
+      panning_ = true;
+      setCursor(Qt::ClosedHandCursor);
+    }
+    if (panning_) {
+      origin_ = pressedOrigin_ - (at - pressed_) / scale_;
+      keepInSight();
+      moved();
+    }
+    return;
+  }
+  const int i = boxAt(at);
+  setHovered(i >= 0 && !box(i).open ? i : -1);
+  setCursor(isToggleAt(i, at) ? Qt::PointingHandCursor : Qt::ArrowCursor);
+}
+
+void GraphView::mouseReleaseEvent(QMouseEvent*) {
+  onMinimap_ = panning_ = false;
+  setCursor(Qt::ArrowCursor);
+}
+
+void GraphView::mouseDoubleClickEvent(QMouseEvent* event) {
+  const int i = boxAt(event->position());
+  if (i < 0 || event->button() != Qt::LeftButton) return;
+  if (isToggleAt(i, event->position())) return mousePressEvent(event);
+  if (scene().tree->canOpen(box(i).node)) return setOpen(box(i).node, !box(i).open);
+  if (const auto op = opOf(i)) Q_EMIT jumpRequested(op);
+}
+
+void GraphView::wheelEvent(QWheelEvent* event) {
+  if (!picture_) return;
+  const auto pixels = event->pixelDelta().isNull() ? QPointF(event->angleDelta()) / 120.0 * 90 : QPointF(event->pixelDelta());
+  if (event->modifiers() & Qt::ControlModifier)
+    zoomBy(std::pow(1.25, event->angleDelta().y() / 120.0), event->position());
+  else if (event->modifiers() & Qt::ShiftModifier)
+    panBy({-(pixels.y() + pixels.x()), 0});
+  else
+    panBy(-pixels);
+  event->accept();
+}
+
+void GraphView::leaveEvent(QEvent* event) {
+  QWidget::leaveEvent(event);
+  if (picture_) setHovered(-1);
+}
+
+void GraphView::contextMenuEvent(QContextMenuEvent* event) {
+  if (!picture_) return;
+  QMenu menu(this);
+  const auto op = opOf(current_);
+  if (current_ >= 0 && scene().tree->canOpen(currentNode_)) {
+    const bool open = box(current_).open;
+    menu.addAction(open ? tr("Close\tEnter") : tr("Open\tEnter"), this, [this, open, node = currentNode_] { setOpen(node, !open); });
+  }
+  menu.addAction(tr("Go to Origin or Back\tG"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
+  menu.addAction(tr("Toggle Breakpoint\tF9"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
+  menu.addSeparator();
+  menu.addAction(tr("Open All\t*"), this, [this] { setAllOpen(true); });
+  menu.addAction(tr("Close All\t/"), this, [this] { setAllOpen(false); });
+  menu.addSeparator();
+  menu.addAction(tr("Whole Graph\tF"), this, [this] { zoomToFit(); });
+  menu.addAction(tr("Whole Width\tHome"), this, [this] { zoomToWidth(); });
+  menu.addAction(tr("Zoom to Selection\tS"), this, [this] { zoomToSelection(); })->setEnabled(current_ >= 0);
+  menu.exec(event->reason() == QContextMenuEvent::Mouse || current_ < 0 ? event->globalPos() : mapToGlobal(boxRect(current_).bottomLeft().toPoint()));
+}
+
+void GraphView::focusInEvent(QFocusEvent* event) {
+  QWidget::focusInEvent(event);
+  update();
+  Q_EMIT activated();
+}
+
+void GraphView::focusOutEvent(QFocusEvent* event) {
+  QWidget::focusOutEvent(event);
+  update();
+}
+
+void GraphView::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  keepInSight();
+}
+
+bool GraphView::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip || !picture_) return QWidget::event(event);
+  auto* help = static_cast<QHelpEvent*>(event);
+  const int i = boxAt(help->pos());
+  QString text;
+  if (const auto op = opOf(i)) {
+    const auto& document = *document_->analysis->document;
+    text = QString::fromStdString(printCall(document, op));
+    if (const auto comment = QString::fromStdString(printComment(document, op)); !comment.isEmpty()) text += QStringLiteral("\n# ") + comment;
+  } else if (i >= 0 && !box(i).open) {
+    const auto& node = scene().tree->node(box(i).node);
+    text = textOf(i);
+    if (node.savedBytes > 0) text += QLatin1Char('\n') + tr("keeps %1 for the backward").arg(bytesText(node.savedBytes));
+  }
+  // Plain text: names of a file must not be read as markup.
+  if (text.isEmpty())
+    QToolTip::hideText();
+  else
+    QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()), this);
+  return true;
+}
+
+}  // namespace retrograd::views

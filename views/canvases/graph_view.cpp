@@ -1,0 +1,454 @@
+#include "views/canvases/graph_view.h"
+
+#include <QAccessible>
+#include <QAccessibleWidget>
+#include <algorithm>
+#include <cmath>
+
+#include "core/layout/dot_client.h"
+#include "core/layout/labels.h"
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+constexpr double leastScale = 0.0002, mostScale = 3;
+constexpr int stillAfter = 150;   // ms without movement before edges are smoothed
+const QString layoutTag = QStringLiteral("layout");
+
+}  // namespace
+
+/// Tree, layouts found so far and the graph they are of: kept between requests, touched on the layout worker alone.
+struct GraphView::LayoutBench {
+  std::shared_ptr<const OpenDocument> document;
+  TraceKind kind = TraceKind::joint;
+  std::unique_ptr<layout::Shaper> shaper;
+  layout::DotClient dot;
+};
+
+GraphView::GraphView(ViewContext context, QWidget* parent)
+    : QWidget(parent), context_(context), worker_(std::make_unique<Worker>()), bench_(std::make_shared<LayoutBench>()) {
+  setObjectName(QStringLiteral("graph"));
+  setAccessibleName(tr("Graph"));
+  setFocusPolicy(Qt::StrongFocus);
+  setMouseTracking(true);
+  setAttribute(Qt::WA_OpaquePaintEvent);
+  stillTimer_.setSingleShot(true);
+  stillTimer_.setInterval(stillAfter);
+  connect(&stillTimer_, &QTimer::timeout, this, [this] {
+    still_ = true;
+    update();
+  });
+  connect(context_.controller, &DocumentController::documentChanged, this, &GraphView::documentChanged);
+  connect(context_.selection, &Selection::changed, this, &GraphView::selectionChanged);
+  connect(context_.execution, &ExecutionState::changed, this, &GraphView::executionChanged);
+  connect(context_.execution, &ExecutionState::breakpointsChanged, this, qOverload<>(&QWidget::update));
+  connect(context_.execution, &ExecutionState::badValuesChanged, this, &GraphView::requestOverlay);
+  connect(context_.theme, &Theme::changed, this, &GraphView::updateStyle);
+  connect(worker_.get(), &Worker::progressed, this, [this](QObject*, const QString&, const QString& stage, double fraction) {
+    stage_ = stage;
+    fraction_ = fraction;
+    update();
+  });
+  updateStyle();
+  documentChanged();
+}
+
+GraphView::~GraphView() { worker_->cancelAll(this); }
+
+void GraphView::updateStyle() {
+  colors_ = graphColors(context_.theme->dark());
+  titleFont_ = Theme::codeFont();
+  titleFont_.setPixelSize(12);
+  titleFont_.setWeight(QFont::DemiBold);
+  detailFont_ = Theme::codeFont();
+  detailFont_.setPixelSize(10);
+  texts_.clear();
+  minimap_ = {};
+  requestOverlay();
+  update();
+}
+
+void GraphView::setOverlay(Overlay overlay) {
+  overlayKind_ = overlay;
+  requestOverlay();
+}
+
+void GraphView::requestOverlay() {
+  update();
+  if (!picture_ || !document_) return;
+  // Times are the runner's, which lives on the worker; all else is here.
+  if (overlayKind_ != Overlay::time || !context_.execution->now().available) return makeOverlay({});
+  context_.controller->ask(this, QStringLiteral("graph-times"), {}, [self = this](const views::Bench& bench, const Progress&) {
+    auto measures = bench.runner ? bench.runner->measures() : std::vector<OpMeasure>();
+    return Worker::Deliver([self, measures = std::move(measures)] { self->makeOverlay(measures); });
+  });
+}
+
+void GraphView::makeOverlay(const std::vector<OpMeasure>& measures) {
+  if (!picture_) return;
+  overlay_ = overlayKind_ == Overlay::role ? nullptr
+                                           : std::make_unique<GraphOverlay>(overlayKind_, scene().tree, *document_, *context_.execution, measures, context_.theme->dark());
+  texts_.clear();
+  minimap_ = {};
+  update();
+}
+
+void GraphView::documentChanged() {
+  worker_->cancelAll(this);
+  document_ = context_.controller->document();
+  picture_.reset();
+  overlay_.reset();
+  wanted_.clear();
+  texts_.clear();
+  minimap_ = {};
+  current_ = hovered_ = currentNode_ = -1;
+  reach_ = {};
+  placed_ = busy_ = false;
+  problem_.clear();
+  shownExecution_ = {};
+  stale_ = true;
+  if (document_ && traceOf(*document_->analysis, kind_).ops.empty() && kind_ != TraceKind::computation)
+    kind_ = document_->analysis->derived() ? kind_ : TraceKind::computation;
+  // A hidden view does no work: it is laid out when it shows.
+  if (isVisible()) requestLayout({});
+  update();
+  Q_EMIT layoutChanged();
+}
+
+void GraphView::setKind(TraceKind kind) {
+  if (kind == kind_) return;
+  kind_ = kind;
+  documentChanged();
+}
+
+void GraphView::showEdges(layout::EdgeKind kind, bool on) {
+  shown_[static_cast<std::size_t>(kind)] = on;
+  update();
+}
+
+void GraphView::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (stale_) requestLayout({});
+}
+
+void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymbolId reveal) {
+  if (!document_) return;
+  stale_ = false;
+  busy_ = true;
+  problem_.clear();
+  wanted_ = open;
+  Worker::Job job;
+  job.tag = layoutTag;
+  job.title = tr("Laying out the graph");
+  job.replaceRunning = true;
+  job.work = [self = this, bench = bench_, document = document_, kind = kind_, open = std::move(open), anchor, reveal](const Progress& progress) mutable {
+    if (bench->document != document || bench->kind != kind || !bench->shaper) {
+      bench->shaper.reset();
+      progress.at("graph", 0);
+      const auto& analysis = *document->analysis;
+      auto tree = std::make_shared<layout::GraphTree>(layout::buildTree(*analysis.document, traceOf(analysis, kind), &analysis.computation(), progress));
+      bench->shaper = std::make_unique<layout::Shaper>(
+          std::move(tree), [raw = bench.get()](const layout::LayerGraph& graph, const Progress& p) { return bestLayering(raw->dot, graph, p); });
+      bench->document = document;
+      bench->kind = kind;
+    }
+    const auto& tree = *bench->shaper->tree();
+    if (open.empty()) open = layout::openingFolds(tree);
+    if (const auto node = tree.nodeOf(reveal); node >= 0) layout::reveal(tree, open, node);
+    progress.at("layout", 0.3);
+    auto picture = std::make_shared<GraphPicture>();
+    picture->scene = layout::makeScene(*bench->shaper, open, progress);
+    progress.at("layout", 0.9);
+    picture->grid = GraphGrid(picture->scene);
+    return Worker::Deliver([self, picture, anchor, reveal] { self->layoutDone(picture, anchor, reveal); });
+  };
+  job.failed = [this](const Error& error) {
+    busy_ = worker_->busy(this, layoutTag);
+    if (error.code() != ErrorCode::cancelled) problem_ = QString::fromStdString(error.message());
+    if (picture_) wanted_ = scene().open;
+    update();
+    Q_EMIT layoutChanged();
+  };
+  worker_->post(this, std::move(job));
+  update();
+}
+
+void GraphView::cancelLayout() {
+  worker_->cancel(this, layoutTag);
+  if (!picture_) problem_ = tr("Cancelled; F lays it out again");
+  update();
+}
+
+void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int32_t anchor, BoundSymbolId reveal) {
+  busy_ = false;
+  // What was opened or closed stays where it is; everything else moves around it.
+  std::optional<QPointF> before;
+  const auto corner = [&](const GraphPicture& p) -> std::optional<QPointF> {
+    if (anchor < 0) return {};
+    for (auto lane : {currentLane_, layout::Lane::forward, layout::Lane::backward})
+      if (const auto i = p.scene.box(anchor, lane); i >= 0) {
+        const auto rect = toQt(p.scene.boxes[static_cast<std::size_t>(i)].rect);
+        return QPointF(rect.center().x(), rect.top());
+      }
+    return {};
+  };
+  if (picture_) before = corner(*picture_);
+  picture_ = std::move(picture);
+  if (overlayKind_ != Overlay::role && !overlay_) requestOverlay();
+  wanted_ = scene().open;
+  texts_.clear();
+  minimap_ = {};
+  hovered_ = -1;
+  if (before)
+    if (const auto after = corner(*picture_)) origin_ += *after - *before;
+  current_ = currentNode_ >= 0 ? scene().shownBox(currentNode_, currentLane_) : -1;
+  if (!placed_) {
+    placed_ = true;
+    zoomToWidth();
+  }
+  if (current_ < 0) current_ = boxOf(context_.selection->op());
+  if (reveal) {
+    setCurrent(boxOf(reveal));
+    ensureVisible(current_, true);
+  }
+  if (current_ >= 0) currentNode_ = box(current_).node, currentLane_ = box(current_).lane;
+  updateReach();
+  keepInSight();
+  moved();
+  Q_EMIT layoutChanged();
+}
+
+BoundSymbolId GraphView::opOf(int i) const {
+  if (!picture_ || i < 0) return {};
+  return layout::onlyOp(*scene().tree, box(i).node, box(i).lane);
+}
+
+int GraphView::boxOf(BoundSymbolId op) const {
+  if (!picture_ || !op) return -1;
+  const auto& tree = *scene().tree;
+  if (const auto node = tree.nodeOf(op); node >= 0) return scene().shownBox(node, tree.node(node).lane);
+  // A computation op, or one of another trace: the first of what comes from it here.
+  const auto origin = document_->analysis->document->boundSymbol(op).origin;
+  for (auto derived : document_->analysis->links.derived(origin.op ? origin.op : op))
+    if (const auto node = tree.nodeOf(derived); node >= 0) return scene().shownBox(node, tree.node(node).lane);
+  return -1;
+}
+
+QString GraphView::textOf(int i) const {
+  if (!picture_ || i < 0) return {};
+  const auto& tree = *scene().tree;
+  const auto text = layout::boxText(tree, box(i).node, box(i).lane);
+  QStringList words{toQt(text.title), toQt(text.detail)};
+  if (overlay_)
+    if (const auto told = overlay_->text(box(i).node, box(i).lane); !told.isEmpty()) words << told;
+  for (const auto& badge : text.badges) words << toQt(badge.text);
+  if (tree.ladder()) words << (box(i).lane == layout::Lane::forward ? tr("forward") : tr("backward"));
+  if (tree.canOpen(box(i).node)) words << (box(i).open ? tr("open") : tr("closed"));
+  words.removeAll(QString());
+  return words.join(QStringLiteral(", "));
+}
+
+QRectF GraphView::boxRect(int i) const { return picture_ && i >= 0 ? toScreen(toQt(box(i).rect)) : QRectF(); }
+
+int GraphView::boxAt(const QPointF& position) const {
+  if (!picture_) return -1;
+  const auto at = toScene(position);
+  std::vector<std::int32_t> near;
+  picture_->grid.boxesIn(QRectF(at, QSizeF(0.1, 0.1)), near);
+  // What is inside comes after what is around it.
+  for (auto it = near.rbegin(); it != near.rend(); ++it)
+    if (toQt(box(*it).rect).contains(at)) return *it;
+  return -1;
+}
+
+void GraphView::setOpen(std::int32_t node, bool open) {
+  if (!picture_ || node <= 0 || !scene().tree->canOpen(node)) return;
+  auto folds = wanted_.empty() ? scene().open : wanted_;
+  if (folds[static_cast<std::size_t>(node)] == open) return;
+  folds[static_cast<std::size_t>(node)] = open;
+  // A run of equal layers that is opened shows the layers, not one more box.
+  requestLayout(std::move(folds), node);
+}
+
+void GraphView::setAllOpen(bool open) {
+  if (!picture_) return;
+  const auto& tree = *scene().tree;
+  layout::Folds folds(static_cast<std::size_t>(tree.size()), false);
+  for (std::int32_t i = 0; i < tree.size(); ++i) folds[static_cast<std::size_t>(i)] = i == 0 || (open && tree.canOpen(i));
+  requestLayout(std::move(folds), currentNode_);
+}
+
+void GraphView::reveal(BoundSymbolId op) {
+  if (!document_ || !op) return;
+  if (!picture_) return requestLayout({}, -1, op);
+  const auto& tree = *scene().tree;
+  auto target = op;
+  if (tree.nodeOf(op) < 0) {
+    const auto origin = document_->analysis->document->boundSymbol(op).origin.op;
+    for (auto derived : document_->analysis->links.derived(origin ? origin : op))
+      if (tree.nodeOf(derived) >= 0) {
+        target = derived;
+        break;
+      }
+  }
+  const auto node = tree.nodeOf(target);
+  if (node < 0) return;
+  auto folds = wanted_.empty() ? scene().open : wanted_;
+  if (layout::reveal(tree, folds, node)) return requestLayout(std::move(folds), -1, target);
+  setCurrent(boxOf(target), false);
+  ensureVisible(current_, true);
+}
+
+void GraphView::selectionChanged() {
+  update();
+  if (selecting_ || !picture_) return;
+  const auto i = boxOf(context_.selection->op());
+  if (i < 0) return;
+  setCurrent(i, false);
+  ensureVisible(i, true);
+}
+
+void GraphView::executionChanged() {
+  update();
+  if (overlay_ && !context_.execution->now().running && isVisible()) requestOverlay();
+  const auto current = context_.execution->now().current;
+  if (current == shownExecution_) return;
+  const bool first = !shownExecution_;
+  shownExecution_ = current;
+  if (!first || context_.execution->now().position > 0) ensureVisible(boxOf(current), true);
+}
+
+void GraphView::setCurrent(int i, bool select) {
+  if (!picture_ || i < 0) return;
+  current_ = i;
+  currentNode_ = box(i).node;
+  currentLane_ = box(i).lane;
+  const auto& node = scene().tree->node(currentNode_);
+  const auto op = opOf(i) ? opOf(i) : node.kind == layout::TreeNode::Kind::operation ? node.op : BoundSymbolId();
+  if (select && op) {
+    selecting_ = true;
+    context_.selection->select(op);
+    selecting_ = false;
+  }
+  updateReach();
+  announce();
+  update();
+}
+
+void GraphView::setHovered(int i) {
+  if (i == hovered_) return;
+  hovered_ = i;
+  updateReach();
+  update();
+}
+
+void GraphView::updateReach() {
+  const int about = hovered_ >= 0 && !box(hovered_).open ? hovered_ : current_;
+  reach_ = picture_ && about >= 0 && !box(about).open ? layout::reachOf(scene(), about) : layout::Reach();
+}
+
+void GraphView::moved() {
+  still_ = false;
+  stillTimer_.start();
+  update();
+}
+
+void GraphView::keepInSight() {
+  if (!picture_) return;
+  // At least a strip of the graph stays on the screen.
+  const auto bounds = toQt(scene().bounds);
+  const QSizeF view = QSizeF(size()) / scale_;
+  const double strip = 80 / scale_;
+  origin_.setX(std::clamp(origin_.x(), bounds.left() - view.width() + strip, std::max(bounds.left() - view.width() + strip, bounds.right() - strip)));
+  origin_.setY(std::clamp(origin_.y(), bounds.top() - view.height() + strip, std::max(bounds.top() - view.height() + strip, bounds.bottom() - strip)));
+}
+
+void GraphView::panBy(const QPointF& pixels) {
+  origin_ += pixels / scale_;
+  keepInSight();
+  moved();
+}
+
+void GraphView::zoomBy(double factor, const QPointF& around) {
+  const auto fixed = toScene(around);
+  scale_ = std::clamp(scale_ * factor, leastScale, mostScale);
+  origin_ = fixed - around / scale_;
+  keepInSight();
+  moved();
+}
+
+void GraphView::zoomTo(const QRectF& area, double most) {
+  const double margin = 28;
+  const double strip = scene().tree->ladder() ? 24 : 0;   // the names of the lanes
+  const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()), (height() - strip - 2 * margin) / std::max(1.0, area.height()));
+  scale_ = std::clamp(fit, leastScale, most);
+  origin_ = area.center() - QPointF(width(), height() + strip) / (2 * scale_);
+  moved();
+}
+
+void GraphView::zoomToFit() {
+  if (picture_) zoomTo(toQt(scene().bounds));
+}
+
+void GraphView::zoomToWidth() {
+  if (!picture_) return;
+  const auto bounds = toQt(scene().bounds);
+  scale_ = std::clamp((width() - 40) / std::max(1.0, bounds.width()), 0.1, 1.0);
+  origin_ = QPointF(bounds.center().x() - width() / (2 * scale_), bounds.top() - 52 / scale_);
+  if (bounds.height() * scale_ < height() - 60) origin_.setY(bounds.center().y() - height() / (2 * scale_));
+  moved();
+}
+
+void GraphView::zoomToSelection() {
+  if (current_ >= 0) zoomTo(toQt(box(current_).rect).marginsAdded({60, 60, 60, 60}), 1.2);
+}
+
+void GraphView::ensureVisible(int i, bool centre) {
+  if (!picture_ || i < 0) return;
+  const auto rect = toQt(box(i).rect);
+  const auto area = visibleArea();
+  if (area.contains(rect)) return;
+  if (centre || rect.height() > area.height()) {
+    origin_ = rect.center() - QPointF(area.width(), area.height()) / 2;
+    if (rect.height() > area.height()) origin_.setY(rect.top() - 40 / scale_);
+    // Both lanes of a ladder stay in sight where they fit.
+    const auto bounds = toQt(scene().bounds);
+    if (bounds.width() < area.width()) origin_.setX(bounds.center().x() - area.width() / 2);
+  } else {
+    const double margin = 24 / scale_;
+    origin_.rx() += std::min(0.0, rect.left() - margin - area.left()) + std::max(0.0, rect.right() + margin - area.right());
+    origin_.ry() += std::min(0.0, rect.top() - margin - area.top()) + std::max(0.0, rect.bottom() + margin - area.bottom());
+  }
+  keepInSight();
+  moved();
+}
+
+namespace {
+
+/// The graph to a screen reader: its name and, as value, the box under the keyboard.
+class GraphAccessible : public QAccessibleWidget {
+ public:
+  explicit GraphAccessible(GraphView* view) : QAccessibleWidget(view, QAccessible::Canvas) {}
+  QString text(QAccessible::Text what) const override {
+    const auto* view = static_cast<const GraphView*>(widget());
+    return what == QAccessible::Value || what == QAccessible::Description ? view->textOf(view->current()) : QAccessibleWidget::text(what);
+  }
+};
+
+QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
+  auto* view = qobject_cast<GraphView*>(object);
+  return view ? new GraphAccessible(view) : nullptr;
+}
+
+}  // namespace
+
+void installGraphAccessibility() { QAccessible::installFactory(makeAccessible); }
+
+void GraphView::announce() {
+  if (!QAccessible::isActive()) return;
+  QAccessibleValueChangeEvent event(this, textOf(current_));
+  QAccessible::updateAccessibility(&event);
+}
+
+}  // namespace retrograd::views

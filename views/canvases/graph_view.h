@@ -1,0 +1,197 @@
+#pragma once
+#include <QCache>
+#include <QImage>
+#include <QStaticText>
+#include <QTimer>
+#include <QWidget>
+#include <array>
+#include <memory>
+#include <set>
+
+#include "core/layout/reach.h"
+#include "views/canvases/graph_grid.h"
+#include "views/canvases/graph_style.h"
+#include "views/models/graph_overlay.h"
+#include "views/view_context.h"
+
+namespace retrograd::views {
+
+/// A laid out graph with what is needed to draw it; made on the layout worker and never changed.
+struct GraphPicture {
+  layout::Scene scene;
+  GraphGrid grid;
+};
+
+/// One trace as a graph that folds by module: the joint as a ladder, forward down on the left, backward up on the right, each backward op in the
+/// row of its origin. An own canvas: what is outside is not looked at, detail depends on the scale, 100,000 boxes pan at some 10 ms a frame.
+///
+/// The keyboard's box (`current`) is this view's own; making an op's box current selects the op for all views.
+class GraphView : public QWidget {
+  Q_OBJECT
+
+ public:
+  GraphView(ViewContext context, QWidget* parent = nullptr);
+  ~GraphView() override;
+
+  TraceKind kind() const { return kind_; }
+  void setKind(TraceKind kind);
+  bool edgesShown(layout::EdgeKind kind) const { return shown_[static_cast<std::size_t>(kind)]; }
+  void showEdges(layout::EdgeKind kind, bool on);
+
+  Overlay overlay() const { return overlayKind_; }
+  void setOverlay(Overlay overlay);
+  const GraphOverlay* overlayShown() const { return overlay_.get(); }
+
+  /// Null until the first layout is there.
+  const std::shared_ptr<const GraphPicture>& picture() const { return picture_; }
+  bool busy() const { return busy_; }
+  /// Stops the layout that runs; what was there stays.
+  void cancelLayout();
+
+  /// The box that the keyboard is on; -1 where there is none.
+  int current() const { return current_; }
+  /// The op that a box stands for; invalid for a group of several.
+  BoundSymbolId opOf(int box) const;
+  QString textOf(int box) const;   ///< as a screen reader hears it
+  /// The box that shows the op, or the closed group that hides it; -1 where this trace does not have it.
+  int boxOf(BoundSymbolId op) const;
+  QRectF boxRect(int box) const;   ///< in widget coordinates
+  int boxAt(const QPointF& position) const;
+  double scale() const { return scale_; }
+  /// Where the small map is; empty while the whole graph is in sight.
+  QRectF minimapRect() const;
+
+  /// Opens or closes a group; siblings move, the group stays where it is on the screen.
+  void setOpen(std::int32_t node, bool open);
+  void setAllOpen(bool open);
+  /// Opens what hides the op and goes there.
+  void reveal(BoundSymbolId op);
+
+  void zoomToFit();
+  void zoomToWidth();
+  void zoomTo(const QRectF& area, double mostScale = 1);
+  void zoomToSelection();
+  void zoomBy(double factor, const QPointF& around);
+  void panBy(const QPointF& pixels);
+
+ Q_SIGNALS:
+  void jumpRequested(retrograd::BoundSymbolId op);
+  void breakpointRequested(retrograd::BoundSymbolId op);
+  void activated();
+  /// A layout is there, or will not come: see picture() and busy().
+  void layoutChanged();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  struct LayoutBench;
+  enum class Detail { full, batched, pixels };
+  struct PreparedText {
+    QStaticText title, detail, badges;
+    bool hasBadges = false;
+  };
+
+  void documentChanged();
+  void selectionChanged();
+  void executionChanged();
+  void updateStyle();
+  /// Asks the worker for what the overlay needs; the answer makes it.
+  void requestOverlay();
+  void makeOverlay(const std::vector<OpMeasure>& measures);
+  /// Lays out anew with these folds, on the layout worker; `anchor` (a tree node) keeps its place on the screen.
+  void requestLayout(layout::Folds open, std::int32_t anchor = -1, BoundSymbolId reveal = {});
+  void layoutDone(std::shared_ptr<const GraphPicture> picture, std::int32_t anchor, BoundSymbolId reveal);
+  const layout::Scene& scene() const { return picture_->scene; }
+  const layout::SceneBox& box(int i) const { return scene().boxes[static_cast<std::size_t>(i)]; }
+
+  QPointF toScreen(const QPointF& p) const { return (p - origin_) * scale_; }
+  QPointF toScene(const QPointF& p) const { return p / scale_ + origin_; }
+  QRectF toScreen(const QRectF& r) const { return {toScreen(r.topLeft()), r.size() * scale_}; }
+  QRectF visibleArea() const { return {origin_, QSizeF(size()) / scale_}; }
+  void moved();
+  void keepInSight();
+  void ensureVisible(int box, bool centre);
+  void setCurrent(int box, bool select = true);
+  void setHovered(int box);
+  void updateReach();
+  void announce();
+  int neighbour(int key) const;
+  bool isToggleAt(int box, const QPointF& position) const;
+
+  Detail detail() const { return scale_ >= 0.45 ? Detail::full : scale_ >= 0.1 ? Detail::batched : Detail::pixels; }
+  Role roleOf(const layout::SceneBox& box) const;
+  void paintFull(QPainter& painter);
+  void paintBatched(QPainter& painter);
+  void paintPixels(QPainter& painter);
+  void paintFrame(QPainter& painter, int box) const;
+  void paintBox(QPainter& painter, int box) const;
+  void paintMarks(QPainter& painter, int box, const QRectF& rect) const;
+  void paintEdge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const;
+  void paintFrameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
+  void paintLanes(QPainter& painter) const;
+  void paintMinimap(QPainter& painter);
+  void paintLegend(QPainter& painter) const;
+  /// What a box is filled with: its role's colours, under the overlay's.
+  GraphColors::Fill fillFor(const layout::SceneBox& box) const;
+  void paintBusy(QPainter& painter) const;
+  void paintHighlights(QPainter& painter) const;
+  void centreOnMinimap(const QPointF& position);
+  const PreparedText& textFor(int box) const;
+
+  ViewContext context_;
+  TraceKind kind_ = TraceKind::joint;
+  std::shared_ptr<const OpenDocument> document_;
+  std::unique_ptr<Worker> worker_;
+  std::shared_ptr<LayoutBench> bench_;   ///< followed on the layout worker only
+  std::shared_ptr<const GraphPicture> picture_;
+  layout::Folds wanted_;           ///< folds of the newest request
+  bool busy_ = false, stale_ = true;
+  QString stage_, problem_;
+  double fraction_ = 0;
+
+  QPointF origin_;
+  double scale_ = 1;
+  bool placed_ = false;            ///< the view has been put somewhere for this document
+  bool still_ = true;
+  QTimer stillTimer_;
+
+  int current_ = -1, hovered_ = -1;
+  std::int32_t currentNode_ = -1;  ///< of the current box, to find it after a layout
+  layout::Lane currentLane_ = layout::Lane::forward;
+  layout::Reach reach_;            ///< of the hovered box, or the current one
+  std::array<bool, layout::edgeKindCount> shown_{true, true, true, true, false};
+  bool selecting_ = false;
+  BoundSymbolId shownExecution_;
+
+  Overlay overlayKind_ = Overlay::role;
+  std::unique_ptr<GraphOverlay> overlay_;
+
+  QPointF pressed_;
+  QPointF pressedOrigin_;
+  bool panning_ = false, onMinimap_ = false;
+
+  GraphColors colors_;
+  QFont titleFont_, detailFont_;
+  mutable QCache<int, PreparedText> texts_{4000};
+  mutable std::vector<std::int32_t> boxesHere_, edgesHere_;
+  QImage pixels_, minimap_;
+};
+
+/// Tells screen readers the box under the keyboard; call once before the first window.
+void installGraphAccessibility();
+
+}  // namespace retrograd::views

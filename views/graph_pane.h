@@ -1,0 +1,40 @@
+#pragma once
+#include <QComboBox>
+#include <QToolButton>
+#include <QWidget>
+#include <array>
+
+#include "views/canvases/graph_view.h"
+
+namespace retrograd::views {
+
+/// The graph with its controls: which trace, which edges (the buttons are the legend too), and where to look.
+class GraphPane : public QWidget {
+  Q_OBJECT
+
+ public:
+  GraphPane(ViewContext context, QWidget* parent = nullptr);
+
+  GraphView& view() const { return *view_; }
+  /// The text for the title over the pane.
+  QString title() const;
+  QComboBox& traceChoice() const { return *trace_; }
+  QComboBox& overlayChoice() const { return *overlay_; }
+  QToolButton& edgeButton(layout::EdgeKind kind) const { return *edges_[static_cast<std::size_t>(kind)]; }
+
+ Q_SIGNALS:
+  void titleChanged();
+
+ private:
+  QWidget* makeControls();
+  void updateControls();
+  QIcon edgeIcon(layout::EdgeKind kind) const;
+
+  ViewContext context_;
+  GraphView* view_ = nullptr;
+  QComboBox* trace_ = nullptr;
+  QComboBox* overlay_ = nullptr;
+  std::array<QToolButton*, layout::edgeKindCount> edges_{};
+};
+
+}  // namespace retrograd::views

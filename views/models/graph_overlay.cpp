@@ -1,0 +1,228 @@
+#include "views/models/graph_overlay.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+constexpr int steps = 5;
+constexpr double mixed = -2, nothing = -1;   // amounts of Overlay::dtype that are no dtype
+
+/// From little to much, light enough (or dark enough) for the text that stands on it.
+QColor rampColor(int step, bool dark) {
+  constexpr std::array<QRgb, steps> light{0xfff7ec, 0xfee8c8, 0xfdd49e, 0xfdbb84, 0xfc9d6a};
+  constexpr std::array<QRgb, steps> deep{0x2a2622, 0x452f22, 0x623823, 0x804224, 0xa04c24};
+  return QColor((dark ? deep : light)[static_cast<std::size_t>(std::clamp(step, 0, steps - 1))]);
+}
+
+QColor dtypeColor(DType dtype, bool dark) {
+  if (isComplex(dtype)) return dark ? 0x55304a : 0xfbe3f3;
+  switch (dtype) {
+    case DType::f32:
+      return dark ? 0x1f3047 : 0xeaf2fc;
+    case DType::f64:
+      return dark ? 0x12443c : 0xd8f3ea;
+    case DType::f16:
+    case DType::bf16:
+      return dark ? 0x3f2a5c : 0xeadcf9;
+    case DType::b8:
+      return dark ? 0x3a3d42 : 0xe1e4e8;
+    default:
+      return isFloating(dtype) ? (dark ? 0x5a3a14 : 0xfde6c8) : (dark ? 0x3f4418 : 0xf3f5cf);
+  }
+}
+
+QString timeText(double seconds) {
+  if (seconds >= 1) return QObject::tr("%1 s").arg(seconds, 0, 'f', 2);
+  if (seconds >= 1e-3) return QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'f', seconds >= 1e-2 ? 1 : 2);
+  return QObject::tr("%1 \u00b5s").arg(seconds * 1e6, 0, 'f', seconds >= 1e-5 ? 0 : 1);
+}
+
+}  // namespace
+
+QString titleText(Overlay overlay) {
+  switch (overlay) {
+    case Overlay::role:
+      return QObject::tr("Role");
+    case Overlay::time:
+      return QObject::tr("Time");
+    case Overlay::bytes:
+      return QObject::tr("Bytes");
+    case Overlay::saved:
+      return QObject::tr("Saved");
+    case Overlay::health:
+      return QObject::tr("Health");
+    case Overlay::dtype:
+      return QObject::tr("Dtype");
+  }
+  return {};
+}
+
+QString toolTipText(Overlay overlay) {
+  switch (overlay) {
+    case Overlay::role:
+      return QObject::tr("Forward, gradient, sum, recomputed");
+    case Overlay::time:
+      return QObject::tr("How long each op took in the present run");
+    case Overlay::bytes:
+      return QObject::tr("Memory that each op's results take");
+    case Overlay::saved:
+      return QObject::tr("What is kept for the backward, and what it computes anew");
+    case Overlay::health:
+      return QObject::tr("Where NaN or Inf were seen");
+    case Overlay::dtype:
+      return QObject::tr("Element type of each op's first result");
+  }
+  return {};
+}
+
+GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, const OpenDocument& document, const ExecutionState& execution,
+                           const std::vector<OpMeasure>& measures, bool dark)
+    : kind_(overlay), tree_(std::move(tree)), document_(document), dark_(dark) {
+  if (kind_ == Overlay::role) return;
+  if (kind_ == Overlay::time) {
+    byOp_.assign(document.analysis->document->boundSymbolCount(), 0);
+    for (std::size_t i = 0; i < measures.size(); ++i)
+      if (const auto op = document.program.opAt(i)) byOp_[static_cast<std::size_t>(op.index)] = measures[i].seconds;
+  }
+  badValues_ = execution.badValues();
+  badOps_ = execution.now().bad;
+  const bool sums = kind_ != Overlay::dtype;
+  amounts_.assign(static_cast<std::size_t>(tree_->size()), {sums ? 0 : nothing, sums ? 0 : nothing});
+  for (auto i = tree_->size() - 1; i >= 0; --i) {
+    const auto& node = tree_->node(i);
+    auto& amount = amounts_[static_cast<std::size_t>(i)];
+    if (node.kind == layout::TreeNode::Kind::op) {
+      amount[static_cast<std::size_t>(node.lane)] = amountOf(node.op);
+      most_ = std::max(most_, amount[static_cast<std::size_t>(node.lane)]);
+    }
+    if (node.parent < 0) continue;
+    auto& above = amounts_[static_cast<std::size_t>(node.parent)];
+    for (std::size_t lane = 0; lane < layout::laneCount; ++lane) {
+      if (sums)
+        above[lane] += amount[lane];
+      else if (amount[lane] != nothing)
+        above[lane] = above[lane] == nothing || above[lane] == amount[lane] ? amount[lane] : mixed;
+    }
+  }
+}
+
+double GraphOverlay::amountOf(BoundSymbolId op) const {
+  const auto& document = *document_.analysis->document;
+  const auto outputs = document.outputs(op);
+  switch (kind_) {
+    case Overlay::role:
+      return 0;
+    case Overlay::time:
+      return byOp_[static_cast<std::size_t>(op.index)];
+    case Overlay::bytes: {
+      double bytes = 0;
+      for (auto output : outputs)
+        if (const auto storage = output ? document.value(output).storage : StorageId(); storage && document.storage(storage).first == output)
+          bytes += static_cast<double>(document.storage(storage).bytes);
+      return bytes;
+    }
+    case Overlay::saved: {
+      if (document.boundSymbol(op).origin.role == Role::recompute) return 1;
+      double bytes = 0;
+      for (auto output : outputs)
+        if (const auto storage = output ? document.value(output).storage : StorageId(); storage && document_.saved.contains(output) && !document.storage(storage).external)
+          bytes += static_cast<double>(document.storage(storage).bytes);
+      return bytes;
+    }
+    case Overlay::health:
+      return badOps_.contains(op) || std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return badValues_.contains(v); }) ? 1 : 0;
+    case Overlay::dtype:
+      for (auto output : outputs)
+        if (output && document.isTensor(output)) return static_cast<double>(document.meta(document.value(output).meta).dtype);
+      return nothing;
+  }
+  return 0;
+}
+
+int GraphOverlay::stepOf(double amount) const {
+  // Each step is four times the one before: times and bytes of ops lie far apart.
+  if (amount <= 0 || most_ <= 0) return -1;
+  return std::clamp(steps - 1 + static_cast<int>(std::floor(std::log(amount / most_) / std::log(4.0) + 0.5)), 0, steps - 1);
+}
+
+QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
+  if (amounts_.empty()) return {};
+  const auto amount = amounts_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
+  switch (kind_) {
+    case Overlay::role:
+      return {};
+    case Overlay::time:
+      return amount > 0 ? timeText(amount) : QObject::tr("not run");
+    case Overlay::bytes:
+      return amount > 0 ? bytesText(static_cast<std::int64_t>(amount)) : QObject::tr("no memory of its own");
+    case Overlay::saved:
+      if (lane == layout::Lane::backward) return amount > 0 ? QObject::tr("%n computed anew", nullptr, static_cast<int>(amount)) : QString();
+      return amount > 0 ? QObject::tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount))) : QObject::tr("keeps nothing");
+    case Overlay::health:
+      return amount > 0 ? QObject::tr("NaN or Inf: %n op(s)", nullptr, static_cast<int>(amount)) : QString();
+    case Overlay::dtype:
+      if (amount == mixed) return QObject::tr("several dtypes");
+      return amount == nothing ? QObject::tr("no tensor") : toQt(shortName(static_cast<DType>(static_cast<int>(amount))));
+  }
+  return {};
+}
+
+QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
+  if (amounts_.empty()) return {};
+  const auto amount = amounts_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
+  const QColor none = dark_ ? QColor(0x22252a) : QColor(0xffffff);
+  switch (kind_) {
+    case Overlay::role:
+      return {};
+    case Overlay::time:
+    case Overlay::bytes:
+      return stepOf(amount) < 0 ? none : rampColor(stepOf(amount), dark_);
+    case Overlay::saved:
+      if (amount <= 0) return none;
+      return lane == layout::Lane::backward ? (dark_ ? QColor(0x173a34) : QColor(0xd8f3ea)) : rampColor(stepOf(amount), dark_);
+    case Overlay::health:
+      return amount > 0 ? (dark_ ? QColor(0x6a2450) : QColor(0xf7cfe6)) : none;
+    case Overlay::dtype:
+      if (amount == mixed || amount == nothing) return none;
+      return dtypeColor(static_cast<DType>(static_cast<int>(amount)), dark_);
+  }
+  return {};
+}
+
+std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
+  std::vector<Entry> entries;
+  const auto ramp = [&](auto&& words) {
+    for (int step = 0; step < steps; ++step) entries.push_back({rampColor(step, dark_), words(most_ / std::pow(4.0, steps - 1 - step))});
+  };
+  switch (kind_) {
+    case Overlay::role:
+      break;
+    case Overlay::time:
+      if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(timeText(amount)); });
+      else entries.push_back({fill(0, layout::Lane::forward), QObject::tr("nothing has run yet")});
+      break;
+    case Overlay::bytes:
+    case Overlay::saved:
+      ramp([](double amount) { return QObject::tr("about %1").arg(bytesText(static_cast<std::int64_t>(amount))); });
+      if (kind_ == Overlay::saved) entries.push_back({dark_ ? QColor(0x173a34) : QColor(0xd8f3ea), QObject::tr("computed anew")});
+      break;
+    case Overlay::health:
+      entries.push_back({dark_ ? QColor(0x6a2450) : QColor(0xf7cfe6), most_ > 0 ? QObject::tr("NaN or Inf") : QObject::tr("NaN or Inf: none seen")});
+      break;
+    case Overlay::dtype: {
+      std::set<int> present;
+      for (std::int32_t i = 0; i < tree_->size(); ++i)
+        for (auto amount : amounts_[static_cast<std::size_t>(i)])
+          if (amount >= 0) present.insert(static_cast<int>(amount));
+      for (auto dtype : present) entries.push_back({dtypeColor(static_cast<DType>(dtype), dark_), toQt(shortName(static_cast<DType>(dtype)))});
+      break;
+    }
+  }
+  return entries;
+}
+
+}  // namespace retrograd::views

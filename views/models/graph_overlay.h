@@ -1,0 +1,55 @@
+#pragma once
+#include <QColor>
+#include <QString>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "core/debug/session.h"
+#include "core/layout/graph_tree.h"
+#include "views/session/document_controller.h"
+
+namespace retrograd::views {
+
+/// What the boxes of a graph tell beside what they are.
+enum class Overlay : std::uint8_t { role, time, bytes, saved, health, dtype };
+inline constexpr std::array overlays{Overlay::role, Overlay::time, Overlay::bytes, Overlay::saved, Overlay::health, Overlay::dtype};
+QString titleText(Overlay overlay);
+QString toolTipText(Overlay overlay);
+
+/// One overlay over one graph: a colour and words for each box, so that it is never colour alone. Sums of groups are made once.
+class GraphOverlay {
+ public:
+  /// `measures` by position of the program, for Overlay::time.
+  GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, const OpenDocument& document, const ExecutionState& execution,
+               const std::vector<OpMeasure>& measures, bool dark);
+
+  Overlay kind() const { return kind_; }
+  /// In place of a box's second line; empty where there is nothing to tell.
+  QString text(std::int32_t node, layout::Lane lane) const;
+  /// Invalid where the box keeps its own colour.
+  QColor fill(std::int32_t node, layout::Lane lane) const;
+
+  struct Entry {
+    QColor color;
+    QString text;
+  };
+  std::vector<Entry> legend() const;
+
+ private:
+  /// Of an op alone. For dtype: its number, or -1.
+  double amountOf(BoundSymbolId op) const;
+  int stepOf(double amount) const;
+
+  Overlay kind_;
+  std::shared_ptr<const layout::GraphTree> tree_;
+  const OpenDocument& document_;
+  bool dark_;
+  std::vector<double> byOp_;   ///< time, by bound symbol
+  std::set<ValueId> badValues_;
+  std::set<BoundSymbolId> badOps_;
+  std::vector<std::array<double, layout::laneCount>> amounts_;
+  double most_ = 0;            ///< of an op
+};
+
+}  // namespace retrograd::views
