@@ -34,6 +34,7 @@ class GraphTest : public QObject {
   void hoverLightsThePath();
   void breakpointAndExecutionShow();
   void otherTracesAreDrawnToo();
+  void overlaysTellInWords();
   void screenReaderHearsTheBox();
   void aNewDocumentIsLaidOutAnew();
   void largeGraphs();
@@ -85,15 +86,16 @@ void GraphTest::isHiddenAndIdleAtFirst() {
 void GraphTest::opensByMouseAndKeyboard() {
   graph().setAllOpen(false);
   QVERIFY(laidOut());
-  const auto& scene = graph().picture()->scene;
-  QCOMPARE(scene.boxes.size(), std::size_t(2));  // the run of layers, forward and backward
+  const auto tree = graph().picture()->scene.tree;
+  QCOMPARE(graph().picture()->scene.boxes.size(), std::size_t(2));  // the run of layers, forward and backward
   graph().zoomToFit();
   QTest::mouseDClick(&graph(), Qt::LeftButton, {}, middle(0));
   QVERIFY(laidOut());
   const auto layers = graph().picture()->scene.boxes.size();
   QCOMPARE(layers, std::size_t(2 + 12));
-  QCOMPARE(scene.tree->label(graph().picture()->scene.boxes[2].node), std::string_view("0"));
+  QCOMPARE(tree->label(graph().picture()->scene.boxes[2].node), std::string_view("0"));
   graph().setFocus();
+  QCOMPARE(graph().current(), 0);
   QTest::keyClick(&graph(), Qt::Key_Minus);
   QVERIFY(laidOut());
   QCOMPARE(graph().picture()->scene.boxes.size(), std::size_t(2));
@@ -274,6 +276,30 @@ void GraphTest::otherTracesAreDrawnToo() {
     const bool anyBackward = std::any_of(scene.boxes.begin(), scene.boxes.end(), [](const auto& box) { return box.lane == Lane::backward; });
     QCOMPARE(anyBackward, kind == TraceKind::joint);
   }
+}
+
+void GraphTest::overlaysTellInWords() {
+  const auto op = fixture_->analysis().forward.ops[1];
+  const auto box = [&] { return graph().boxOf(op); };
+  show(op);
+  auto& choice = fixture_->window().listings().graphPane().overlayChoice();
+  for (auto overlay : overlays) {
+    QTest::qWait(200);
+    const auto before = graph().grab().toImage();
+    choice.setCurrentIndex(choice.findData(static_cast<int>(overlay)));
+    Q_EMIT choice.activated(choice.currentIndex());
+    QCOMPARE(graph().overlay(), overlay);
+    if (overlay == Overlay::role) continue;
+    QVERIFY(QTest::qWaitFor([&] { return graph().overlayShown() && graph().overlayShown()->kind() == overlay; }, 5000));
+    QVERIFY(graph().grab().toImage() != before);
+    QVERIFY(!graph().overlayShown()->legend().empty());
+  }
+  QVERIFY(graph().textOf(box()).contains(QStringLiteral("f32")));  // the last is dtype
+  graph().setOverlay(Overlay::bytes);
+  QVERIFY(graph().textOf(box()).contains(QStringLiteral("320 B")));  // 8 x 10 floats
+  fixture_->picture(QStringLiteral("graph-bytes"));
+  graph().setOverlay(Overlay::role);
+  QVERIFY(!graph().overlayShown());
 }
 
 void GraphTest::screenReaderHearsTheBox() {

@@ -175,6 +175,7 @@ void GraphView::mouseDoubleClickEvent(QMouseEvent* event) {
   const int i = boxAt(event->position());
   if (i < 0 || event->button() != Qt::LeftButton) return;
   if (isToggleAt(i, event->position())) return mousePressEvent(event);
+  setCurrent(i);
   if (scene().tree->canOpen(box(i).node)) return setOpen(box(i).node, !box(i).open);
   if (const auto op = opOf(i)) Q_EMIT jumpRequested(op);
 }

@@ -419,8 +419,11 @@ void GraphView::paintBatched(QPainter& painter) {
   for (auto i : boxesHere_) {
     const auto rect = toScreen(toQt(box(i).rect));
     if (box(i).open || rect.height() < 11 || rect.width() < 44) continue;
-    const auto title = toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title);
-    painter.drawText(rect.adjusted(5, 0, -4, 0), Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(title, Qt::ElideRight, rect.width() - 9));
+    // In full, or else the module alone, or nothing: half a word helps nobody.
+    auto title = toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title);
+    if (metrics.horizontalAdvance(title) > rect.width() - 9) title = toQt(scene().tree->label(box(i).node));
+    if (metrics.horizontalAdvance(title) > rect.width() - 9) continue;
+    painter.drawText(rect.adjusted(5, 0, -4, 0), Qt::AlignVCenter | Qt::AlignLeft, title);
   }
   for (auto i : reach_.edges) {
     const auto& edge = scene().edges[static_cast<std::size_t>(i)];
