@@ -113,7 +113,7 @@ void writeCsv(const ExportRequest& request, ExportSink& sink, const Progress& pr
   sink.write(fmt::format("{}\r\n", fmt::join(columns, ",")));
   Table(request, progress).forEachRow([&](const Json& row) {
     std::string line;
-    for (const auto* column : columns) line += (line.empty() ? "" : ",") + field(cell(row.at(column)));
+    for (const auto* column : columns) line += fmt::format("{}{}", line.empty() ? "" : ",", field(cell(row.at(column))));
     sink.write(line + "\r\n");
   });
 }

@@ -21,6 +21,9 @@ std::string joined(const Range& range, Show&& show) {
   return text;
 }
 
+std::string inBrackets(const std::string& items) { return fmt::format("[{}]", items); }
+std::string tuple(const std::string& items, bool isTuple) { return isTuple ? fmt::format("({})", items) : items; }
+
 }  // namespace
 
 std::string CallText::targets(BoundSymbolId op) const {
@@ -29,16 +32,16 @@ std::string CallText::targets(BoundSymbolId op) const {
   const auto show = [&](ValueId v) { return v ? made(v) : std::string("_"); };
   if (returns.empty()) {
     const auto names = joined(outputs, show);
-    return outputs.size() > 1 ? "(" + names + ")" : names;
+    return tuple(names, outputs.size() > 1);
   }
   std::size_t next = 0;
   const auto names = joined(returns, [&](std::int32_t count) {
     const auto n = std::min(count < 0 ? 1 : static_cast<std::size_t>(count), outputs.size() - next);
     const auto group = outputs.subspan(next, n);
     next += n;
-    return count < 0 ? joined(group, show) : "[" + joined(group, show) + "]";
+    return count < 0 ? joined(group, show) : inBrackets(joined(group, show));
   });
-  return returns.size() > 1 ? "(" + names + ")" : names;
+  return tuple(names, returns.size() > 1);
 }
 
 std::string CallText::argument(const Argument& argument, std::span<const ValueId> operands) const {
@@ -47,7 +50,7 @@ std::string CallText::argument(const Argument& argument, std::span<const ValueId
     case Argument::Kind::operand:
       return index < operands.size() ? value(operands[index]) : "?";
     case Argument::Kind::list:
-      return "[" + joined(argument.items, [&](const Argument& a) { return this->argument(a, operands); }) + "]";
+      return inBrackets(joined(argument.items, [&](const Argument& a) { return this->argument(a, operands); }));
     default:
       return literal(argument);
   }

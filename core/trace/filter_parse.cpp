@@ -197,7 +197,7 @@ class FilterParser {
     const bool hasGlob = word.find_first_of("*?[") != std::string_view::npos;
     node.text = std::string(word);
     node.isGlob = hasGlob;
-    node.pattern = node.field == Field::any ? TextPattern::glob(hasGlob ? std::string(word) : "*" + std::string(word) + "*", wrong) : TextPattern::glob(word, wrong);
+    node.pattern = node.field == Field::any ? TextPattern::glob(hasGlob ? std::string(word) : fmt::format("*{}*", word), wrong) : TextPattern::glob(word, wrong);
     if (!node.pattern) fail(begin + wrong.position, end, wrong.message);
   }
 
