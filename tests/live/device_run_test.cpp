@@ -29,6 +29,7 @@ class PlayedGpu final : public c10::impl::DeviceGuardImplInterface {
   }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<int*>(event); }
   void synchronizeEvent(void* event) const override { reached = std::max(reached, *static_cast<int*>(event)); }
+  bool queryEvent(void* event) const override { return *static_cast<int*>(event) <= reached; }
   double elapsedTime(void* begin, void* end, const c10::DeviceIndex) const override {
     EXPECT_LE(*static_cast<int*>(end), reached) << "read before it has come to pass";
     return 2.0 * (*static_cast<int*>(end) - *static_cast<int*>(begin));
