@@ -34,7 +34,7 @@ std::optional<TensorData> outputOf(const Evaluator& evaluator, ValueId id) {
 
 /// What a backward starts from.
 void bindBackward(Evaluator& evaluator, const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
-  evaluator.setGenerator(generatorFrom(generator));
+  evaluator.setGenerators({generatorFrom(generator), {}});
   evaluator.takeDraws(saved.draws);
   for (const auto& [id, value] : saved.values) evaluator.bind(id, value);
   const auto& computation = stage.computation();
@@ -61,7 +61,7 @@ TensorData seededGenerator(std::uint64_t seed) { return keepTensor(seededState(s
 
 StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const TensorMap& weights) {
   Evaluator evaluator(*stage.document, stage.seed);
-  evaluator.setGenerator(generatorFrom(generator));
+  evaluator.setGenerators({generatorFrom(generator), {}});
   for (auto& [id, value] : inputBindings(stage)) evaluator.bind(id, std::move(value));
   const auto& computation = stage.computation();
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
@@ -72,7 +72,7 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
   }
   for (auto op : stage.forward.ops) evaluator.run(op);
 
-  StageForward result{{}, mutatedOf(stage, evaluator), nullptr, keepTensor(evaluator.generator())};
+  StageForward result{{}, mutatedOf(stage, evaluator), nullptr, keepTensor(evaluator.generators().cpu)};
   for (std::size_t i = 0; i < computation.outputs.size(); ++i)
     if (isUser(computation.outputs[i])) result.outputs.push_back(outputOf(evaluator, stage.joint.outputs[i]));
   result.saved = std::make_shared<StageSaved>(StageSaved{{}, Evaluator(*stage.document, stage.seed)});
@@ -86,7 +86,7 @@ StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, c
   Evaluator evaluator(*stage.document, stage.seed);
   bindBackward(evaluator, stage, saved, cotangents, generator);
   for (auto op : stage.backward.ops) evaluator.run(op);
-  return {gradientsOf(stage, evaluator), keepTensor(evaluator.generator())};
+  return {gradientsOf(stage, evaluator), keepTensor(evaluator.generators().cpu)};
 }
 
 StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
@@ -94,7 +94,7 @@ StageInputGradients runStageInputBackward(const Analysis& stage, const StageSave
   Evaluator evaluator(*stage.document, stage.seed);
   bindBackward(evaluator, stage, saved, cotangents, generator);
   for (auto op : halves.inputGradients.ops) evaluator.run(op);
-  StageInputGradients result{{}, std::make_shared<StageHalf>(), keepTensor(evaluator.generator())};
+  StageInputGradients result{{}, std::make_shared<StageHalf>(), keepTensor(evaluator.generators().cpu)};
   for (const auto& [name, gradient] : gradientsOf(stage, evaluator))
     if (name.starts_with("in.")) result.gradients.emplace(name, gradient);
   for (auto id : halves.weightGradients.inputs)
