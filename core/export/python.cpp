@@ -106,7 +106,7 @@ class FunctionWriter {
     depth = setGradMode(grad, depth);
     depth_ = depth;
     copies(op, depth);
-    if (replayed_.contains(op)) line(depth, fmt::format("{}.draws[{}] = torch.get_rng_state()", helpers_, op.index));
+    if (replayed_.contains(op)) line(depth, fmt::format("{}.keep({})", helpers_, op.index));
     if (bound.replays) line(depth++, fmt::format("with {}.replay({}):", helpers_, bound.replays.index));
     const auto comment = oneLine(printComment(document_, op));
     line(depth, call_.call(op) + (comment.empty() ? "" : "  # " + comment));
@@ -203,13 +203,13 @@ class ScriptWriter {
   void write() {
     const auto beside = std::filesystem::path(request_.path + ".safetensors");
     for (std::size_t i = 0; i < analysis_.computation().inputs.size(); ++i) addInput(i);
-    for (const auto& [id, data] : analysis_.constants) constants_.emplace_back(ValueId(std::stoll(id)), tensors_.add("constant." + id, data));
+    for (const auto& [id, data] : analysis_.constants) addConstant(ValueId(std::stoll(id)), data);
     if (hasBackward()) addCotangents();
     writeSafetensors(beside.string(), tensors_.tensors(), {{"seed", std::to_string(analysis_.seed)}});
 
     docstring(beside.filename().string());
     sink_.write(pythonRuntime());
-    sink_.write(fmt::format("SEED = {}\n{} = types.SimpleNamespace(replay=replay, draws=draws, mutated=mutated)\n", analysis_.seed, helpers_));
+    sink_.write(fmt::format("SEED = {}\n{} = types.SimpleNamespace(keep=keep, replay=replay, mutated=mutated)\n", analysis_.seed, helpers_));
     sink_.write(fmt::format("tensors = load(os.path.join(os.path.dirname(os.path.abspath(__file__)), {}))\n", pythonString(beside.filename().string())));
     for (const auto& [id, expression] : constants_) sink_.write(fmt::format("{} = {}  # a literal of a formula\n", document_.displayName(id), expression));
     sink_.write("\n\n");
@@ -234,13 +234,22 @@ class ScriptWriter {
     sink_.write("\"\"\"\n");
   }
 
+  /// Adds a tensor to the file; the expression has it on the device where the traces want it.
+  std::string placed(ValueId id, const std::string& name, const TensorData& data) {
+    const auto expression = tensors_.add(name, data);
+    const auto device = document_.isTensor(id) ? document_.meta(document_.value(id).meta).device : Device();
+    return device.type == Device::Type::cpu ? expression : fmt::format("{}.to({})", expression, pythonString(toString(device)));
+  }
+
+  void addConstant(ValueId id, const TensorData& data) { constants_.emplace_back(id, placed(id, fmt::format("constant.{}", id.index), data)); }
+
   /// A pair: name, tensor. Weights have no name among the results.
   void addInput(std::size_t i) {
     const auto& spec = analysis_.computation().inputs[i];
     const auto add = [&](const std::string& name, const std::string& expression) { inputs_.push_back(fmt::format("({}, {})", pythonString(name), expression)); };
     const bool isUser = spec.kind == InputKind::user;
     const auto id = analysis_.computation().trace.inputs[i];
-    if (const auto* data = inputData(analysis_, i); data && id) return add(isUser ? "in." + spec.name : "", tensors_.add(resultKey(spec, ""), *data));
+    if (const auto* data = inputData(analysis_, i); data && id) return add(isUser ? "in." + spec.name : "", placed(id, resultKey(spec, ""), *data));
     if (!isUser && spec.kind != InputKind::token && spec.kind != InputKind::object)
       throw Error(ErrorCode::badInput, "the file holds no data for '" + spec.target + "'", analysis_.file.path);
     const auto number = analysis_.numbers.find(spec.name);
@@ -254,8 +263,9 @@ class ScriptWriter {
     for (std::size_t i = 0; i < outputs.size() && before + i < analysis_.joint.inputs.size(); ++i) {
       const auto position = userOutputPosition(analysis_.computation(), i);
       const auto data = analysis_.cotangents.find(position);
-      const bool isThere = analysis_.joint.inputs[before + i] && data != analysis_.cotangents.end();
-      cotangents_.push_back(isThere ? fmt::format("(\"cot.{}\", {})", position, tensors_.add("cot." + position, data->second)) : "(\"\", None)");
+      const auto id = analysis_.joint.inputs[before + i];
+      const bool isThere = id && data != analysis_.cotangents.end();
+      cotangents_.push_back(isThere ? fmt::format("(\"cot.{}\", {})", position, placed(id, "cot." + position, data->second)) : "(\"\", None)");
     }
   }
 

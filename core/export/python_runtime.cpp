@@ -71,17 +71,32 @@ def strided(tensor, sizes, strides, offset=0):
     return tensor.as_strided(sizes, strides, offset)
 
 
-draws = {}    # states of the generator before draws that are replayed
+draws = {}    # states of the generators before draws that are replayed
 mutated = {}  # what the forward writes in place, by name
+
+
+def generators():
+    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+
+
+def set_generators(states):
+    torch.set_rng_state(states[0])
+    if states[1]:
+        torch.cuda.set_rng_state_all(states[1])
+
+
+def keep(draw):
+    """Keeps from where a draw starts, for it will be replayed."""
+    draws[draw] = generators()
 
 
 @contextlib.contextmanager
 def replay(draw):
-    """The same draw once more; the generator goes on afterwards as if nothing had been drawn."""
-    state = torch.get_rng_state()
-    torch.set_rng_state(draws[draw])
+    """The same draw once more; the generators go on afterwards as if nothing had been drawn."""
+    states = generators()
+    set_generators(draws[draw])
     yield
-    torch.set_rng_state(state)
+    set_generators(states)
 
 
 def named(names, values):
