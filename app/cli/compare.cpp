@@ -90,7 +90,7 @@ Run setup(CLI::App& app) {
   app.add_flag("--double", arguments->doubleB, "run the second in double precision");
   addDevice(app, arguments->deviceB, "--device-b", "device of the second (default: that of the first)");
   app.add_option("--seed-b", arguments->seedB, "seed of the second's random ops");
-  app.add_option("--weights-b", arguments.weightsB, "safetensors file with other weights for the second, by their qualified names");
+  app.add_option("--weights-b", arguments->weightsB, "safetensors file with other weights for the second, by their qualified names");
   app.add_option("--rows", arguments->rows, "rows of the table around the first divergence")->capture_default_str();
   addFormat(app, arguments->format);
   arguments->input.addTo(app);

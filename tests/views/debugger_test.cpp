@@ -9,6 +9,7 @@
 #include <QTest>
 #include <QTreeView>
 
+#include "core/debug/gradient_of.h"
 #include "tests/views/window_fixture.h"
 #include "views/canvases/image_view.h"
 #include "views/canvases/memory_view.h"
@@ -413,8 +414,7 @@ void DebuggerTest::gradientStandsBesideItsValue() {
   f.window().findChild<QCheckBox*>(QStringLiteral("value-gradient"))->click();
   QVERIFY(QTest::qWaitFor([&] { return report->beside.has_value(); }, 5000));
   QVERIFY(f.window().findChild<QWidget*>(QStringLiteral("beside"))->isVisible());
-  const auto gradient = report->beside->value;
-  QCOMPARE(besideOf(f.analysis(), gradient), weight);  // and back again
+  QCOMPARE(report->beside->value, gradientOf(f.analysis(), weight));
   f.picture(QStringLiteral("gradient-beside"));
 }
 
