@@ -27,7 +27,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int layoutVersion = 3;
+constexpr int layoutVersion = 4;
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {

@@ -130,6 +130,7 @@ void RealFileTest::recomputingIsAdoptedAndRuns() {
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before && !f.controller().opening(); }, 30000));
   QVERIFY(before->saved.contains(chosen.value));
   QVERIFY(!f.analysis().partition.recompute.empty());
+  QCOMPARE(f.analysis().inputSource, before->analysis->inputSource);
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F5);
   QVERIFY(f.settle());

@@ -164,7 +164,7 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison) {
   const int first = model_->firstDivergence();
   first_->setEnabled(first >= 0);
   auto text = first < 0 ? tr("\u2713 The runs agree in %1 values; the largest relative difference is %2").arg(comparison->rows.size()).arg(numberText(comparison->largest))
-                        : tr("\u25c6 The runs part at %1, the %2th of %3 values")
+                        : tr("\u25c6 The runs part at %1, value %2 of %3")
                               .arg(QString::fromStdString(document->analysis->document->displayName(comparison->rows[static_cast<std::size_t>(first)].valueA)))
                               .arg(first + 1)
                               .arg(comparison->rows.size());
