@@ -49,7 +49,7 @@ void showBackward(MainWindow& window) {
   const auto& program = controller.document()->program;
   if (!execution.now().available || program.size() == program.forwardSize()) return;
   auto position = program.forwardSize();
-  for (int group = 0; group < 3; ++group) position = program.stepOver(position, {});
+  for (int group = 0; group < 3; ++group) position = program.steps().goal(Step::over, position);
   position = std::min(position, program.size());
   controller.runToPosition(position);
   waitFor([&] { return !execution.now().running; });

@@ -5,7 +5,6 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QInputDialog>
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QMimeData>
@@ -14,6 +13,8 @@
 #include <QVBoxLayout>
 
 #include "views/app_window.h"
+#include "views/docks/checks_dock.h"
+#include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
 #include "views/docks/references_dock.h"
 #include "views/docks/why_dock.h"
@@ -116,10 +117,14 @@ void MainWindow::connectRun() {
   const auto on = [this](QAction* action, auto method) { connect(action, &QAction::triggered, controller_, method); };
   on(actions_->resume, &DocumentController::continueForward);
   on(actions_->resumeBack, &DocumentController::continueBackward);
-  on(actions_->stepOver, &DocumentController::stepOver);
-  on(actions_->stepOverBack, &DocumentController::stepOverBack);
-  on(actions_->stepInto, &DocumentController::stepInto);
-  on(actions_->stepIntoBack, &DocumentController::stepIntoBack);
+  const auto steps = [this](QAction* action, Step step) { connect(action, &QAction::triggered, controller_, [this, step] { controller_->step(step); }); };
+  steps(actions_->stepOver, Step::over);
+  steps(actions_->stepOverBack, Step::overBack);
+  steps(actions_->stepInto, Step::into);
+  steps(actions_->stepIntoBack, Step::intoBack);
+  steps(actions_->stepOut, Step::out);
+  steps(actions_->stepOutBack, Step::outBack);
+  on(actions_->pause, &DocumentController::pause);
   on(actions_->restart, &DocumentController::restart);
   connect(actions_->stop, &QAction::triggered, this, [this] {
     controller_->cancelOpen();
@@ -145,6 +150,18 @@ void MainWindow::connectQuestions() {
     showDock(findings_);
     findings_->walk({});
   });
+  on(actions_->checkGradient, [this] {
+    showDock(checks_);
+    checks_->check();
+  });
+  on(actions_->terms, [this] {
+    showDock(checks_);
+    checks_->terms();
+  });
+  on(actions_->compare, [this] {
+    showDock(compare_);
+    compare_->compare();
+  });
   on(actions_->watch, [this] {
     const auto value = selection_.value();
     const auto& watches = execution_.watches();
@@ -155,6 +172,7 @@ void MainWindow::connectQuestions() {
     statusBar()->showMessage(tr("%n value(s) watched", nullptr, static_cast<int>(execution_.watches().size())), 4000);
   });
   on(actions_->fill, [this] { fillValue(); });
+  on(actions_->saveContents, [this] { saveContents(); });
   connect(why_, &WhyDock::failed, this, [this](const QString& message) { messages_->show(MessageBar::Kind::warning, message); });
 }
 
@@ -353,38 +371,6 @@ void MainWindow::editInputs() {
   connect(dialog, &InputsDialog::chosen, this, [this](const OpenRequest& request) {
     messages_->hide();
     controller_->reopen(request);
-  });
-  dialog->open();
-}
-
-void MainWindow::walkToRoot() {
-  const auto& document = controller_->document();
-  if (!document) return;
-  const auto& bad = execution_.badValues();
-  auto start = bad.contains(selection_.value()) ? selection_.value() : ValueId();
-  if (!start && selection_.op())
-    for (const auto& row : valueRows(*document->analysis->document, selection_.op()))
-      if (bad.contains(row.value)) start = row.value;
-  showDock(findings_);
-  findings_->walk(start);
-}
-
-void MainWindow::fillValue() {
-  const auto& document = controller_->document();
-  const auto value = selection_.value();
-  if (!document || !value) return;
-  const auto name = QString::fromStdString(document->analysis->document->displayName(value));
-  auto* dialog = new QInputDialog(this);
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setWindowTitle(tr("Fill %1").arg(name));
-  dialog->setLabelText(tr("A number for every element of %1 (nan and inf are numbers too):").arg(name));
-  dialog->setInputMode(QInputDialog::TextInput);
-  dialog->setTextValue(QStringLiteral("0"));
-  connect(dialog, &QInputDialog::textValueSelected, this, [this, value, generation = document->generation](const QString& text) {
-    bool isNumber = false;
-    const double number = QLocale::c().toDouble(text.trimmed(), &isNumber);
-    if (!isNumber) return messages_->show(MessageBar::Kind::warning, tr("'%1' is no number: nothing was filled").arg(text));
-    if (controller_->document() && controller_->document()->generation == generation) controller_->fillValue(value, number);
   });
   dialog->open();
 }

@@ -14,6 +14,8 @@
 
 namespace retrograd::views {
 
+class ChecksDock;
+class CompareDock;
 class FindingsDock;
 class QuickOpen;
 class ReferencesDock;
@@ -49,6 +51,8 @@ class MainWindow : public QMainWindow {
   WhyDock& why() { return *why_; }
   FindingsDock& findings() { return *findings_; }
   QuickOpen& quickOpen() { return *quickOpen_; }
+  ChecksDock& checks() { return *checks_; }
+  CompareDock& compare() { return *compare_; }
   /// "forward 212/535 · live 3.1 MiB", as in the tool bar.
   QString positionText() const { return position_->text(); }
 
@@ -75,6 +79,7 @@ class MainWindow : public QMainWindow {
   /// From the selected value where it is known to be bad, else from another bad value of the selected op, else from any.
   void walkToRoot();
   void fillValue();
+  void saveContents();
   /// Brings the dock of this content to the front, opened if need be.
   void showDock(QWidget* content);
   /// "Stopped at the breakpoint 'kind mm after 2'".
@@ -104,6 +109,8 @@ class MainWindow : public QMainWindow {
   FindingsDock* findings_ = nullptr;
   ReferencesDock* references_ = nullptr;
   QuickOpen* quickOpen_ = nullptr;
+  ChecksDock* checks_ = nullptr;
+  CompareDock* compare_ = nullptr;
   RecentFiles* recent_ = nullptr;
   FileWatch watch_;
   QList<QDockWidget*> docks_;

@@ -11,6 +11,8 @@
 #include <QVBoxLayout>
 
 #include "views/docks/breakpoints_dock.h"
+#include "views/docks/checks_dock.h"
+#include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
 #include "views/docks/inspector_dock.h"
 #include "views/docks/memory_dock.h"
@@ -25,7 +27,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int layoutVersion = 3;
+constexpr int layoutVersion = 4;
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {
@@ -55,7 +57,7 @@ void MainWindow::makeDocks() {
   auto* inspector = add(tr("Inspector"), "dock-inspector", Qt::RightDockWidgetArea, follow(new InspectorDock(context_)));
   why_ = follow(new WhyDock(context_, actions_->recompute, actions_->save));
   auto* why = add(tr("Why"), "dock-why", Qt::RightDockWidgetArea, why_);
-  auto* values = add(tr("Values"), "dock-values", Qt::BottomDockWidgetArea, follow(new ValuesDock(context_, {actions_->watch, actions_->fill})));
+  auto* values = add(tr("Values"), "dock-values", Qt::BottomDockWidgetArea, follow(new ValuesDock(context_, {actions_->watch, actions_->fill, actions_->saveContents})));
   auto* watches = add(tr("Watches"), "dock-watches", Qt::BottomDockWidgetArea, follow(new WatchesDock(context_)));
   auto* memory = add(tr("Memory"), "dock-memory", Qt::BottomDockWidgetArea, follow(new MemoryDock(context_)));
   auto* breakpoints = add(tr("Breakpoints"), "dock-breakpoints", Qt::BottomDockWidgetArea, follow(new BreakpointsDock(context_)));
@@ -63,13 +65,19 @@ void MainWindow::makeDocks() {
   auto* findings = add(tr("Findings"), "dock-findings", Qt::BottomDockWidgetArea, findings_);
   references_ = follow(new ReferencesDock(context_));
   auto* references = add(tr("References"), "dock-references", Qt::BottomDockWidgetArea, references_);
+  checks_ = follow(new ChecksDock(context_, actions_->checkGradient, actions_->terms));
+  auto* checks = add(tr("Checks"), "dock-checks", Qt::BottomDockWidgetArea, checks_);
+  compare_ = follow(new CompareDock(context_, actions_->compare));
+  auto* compare = add(tr("Compare"), "dock-compare", Qt::BottomDockWidgetArea, compare_);
   auto* problems = add(tr("Problems"), "dock-problems", Qt::BottomDockWidgetArea, follow(new ProblemsDock(context_)));
   tabifyDockWidget(inspector, why);
   tabifyDockWidget(values, watches);
   tabifyDockWidget(memory, breakpoints);
   tabifyDockWidget(breakpoints, findings);
   tabifyDockWidget(findings, references);
-  tabifyDockWidget(references, problems);
+  tabifyDockWidget(references, checks);
+  tabifyDockWidget(checks, compare);
+  tabifyDockWidget(compare, problems);
   for (auto* front : {inspector, values, memory}) front->raise();
   resizeDocks({docks_[0], inspector}, {180, 340}, Qt::Horizontal);
   resizeDocks({values, memory}, {720, 540}, Qt::Horizontal);
@@ -118,18 +126,20 @@ void MainWindow::makeMenus() {
   go->addActions({a.find, a.findNext, a.findPrevious});
 
   auto* run = withTips(menuBar()->addMenu(tr("&Run")));
-  run->addActions({a.resume, a.stepOver, a.stepInto, a.toCursor});
+  run->addActions({a.resume, a.stepOver, a.stepInto, a.stepOut, a.toCursor});
   run->addSeparator();
-  run->addActions({a.resumeBack, a.stepOverBack, a.stepIntoBack, a.restart});
+  run->addActions({a.resumeBack, a.stepOverBack, a.stepIntoBack, a.stepOutBack, a.restart});
   run->addSeparator();
-  run->addActions({a.stop, a.breakpoint, a.breakOnBad});
+  run->addActions({a.pause, a.stop, a.breakpoint, a.breakOnBad});
 
   auto* value = withTips(menuBar()->addMenu(tr("V&alue")));
-  value->addActions({a.watch, a.fill});
+  value->addActions({a.watch, a.fill, a.saveContents});
   value->addSeparator();
   value->addActions({a.recompute, a.save});
   value->addSeparator();
   value->addActions({a.walkToRoot, a.checkRun});
+  value->addSeparator();
+  value->addActions({a.checkGradient, a.terms, a.compare});
 
   withTips(menuBar()->addMenu(tr("&Help")))->addActions({a.palette, a.keys, a.about});
 }
@@ -143,9 +153,9 @@ void MainWindow::makeToolBar() {
   bar->setMovable(false);
   bar->addActions({a.open, a.reload});
   bar->addSeparator();
-  bar->addActions({a.resumeBack, a.stepOverBack, a.stepIntoBack, a.stepInto, a.stepOver, a.resume});
+  bar->addActions({a.resumeBack, a.stepOutBack, a.stepOverBack, a.stepIntoBack, a.stepInto, a.stepOver, a.stepOut, a.resume});
   bar->addSeparator();
-  bar->addActions({a.stop, a.toCursor, a.restart, a.breakpoint, a.breakOnBad});
+  bar->addActions({a.pause, a.stop, a.toCursor, a.restart, a.breakpoint, a.breakOnBad});
   bar->addSeparator();
   bar->addActions({a.back, a.forward, a.origin});
   for (auto* action : {a.toCursor, a.breakOnBad, a.origin})

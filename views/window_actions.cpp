@@ -108,16 +108,21 @@ void WindowActions::addRunActions() {
   resume = add("continue", tr("&Continue"), tr("Runs to the next breakpoint or the end"), QKeySequence(Qt::Key_F5), "continue");
   resumeBack = add("continue-back", tr("Continue Bac&k"), tr("Runs back to the breakpoint before or the start"),
                    QKeySequence(back | Qt::Key_F5), "continue-back");
-  stop = add("stop", tr("&Stop"), tr("Stops what runs, between two ops"), QKeySequence(Qt::SHIFT | Qt::Key_F5), "stop");
+  pause = add("pause", tr("&Pause"), tr("Halts the run between two ops; it can go on from there, in either direction"), QKeySequence(Qt::Key_F6), "pause");
+  stop = add("stop", tr("&Stop"), tr("Stops what runs, questions and files that are being read included"), QKeySequence(Qt::SHIFT | Qt::Key_F5), "stop");
   stepOver =
-      add("step-over", tr("Step &Over"), tr("Runs the ops of one operation of the computation"), QKeySequence(Qt::Key_F10), "step-over");
+      add("step-over", tr("Step &Over"), tr("Runs all that comes of one operation of the computation, a branch of cond included"), QKeySequence(Qt::Key_F10), "step-over");
   stepOverBack = add("step-over-back", tr("Step Over Back"), tr("Undoes the ops of one operation"), QKeySequence(back | Qt::Key_F10),
                      "step-over-back");
-  stepInto = add("step-into", tr("Step &Into"), tr("Runs one op"), QKeySequence(Qt::Key_F11), "step-into");
+  stepInto = add("step-into", tr("Step &Into"), tr("Runs one op: into what an operation or a branch consists of"), QKeySequence(Qt::Key_F11), "step-into");
   stepIntoBack = add("step-into-back", tr("Step Into Back"), tr("Undoes one op"), QKeySequence(back | Qt::Key_F11), "step-into-back");
+  stepOut = add("step-out", tr("Step O&ut"), tr("Runs to the end of the operation or branch that execution is inside of"),
+                QKeySequence(Qt::SHIFT | Qt::Key_F11), "step-out");
+  stepOutBack = add("step-out-back", tr("Step Out Back"), tr("Undoes to the beginning of the operation or branch that execution is inside of"),
+                    QKeySequence(Qt::CTRL | Qt::Key_F11), "step-out-back");
   toCursor = add("to-cursor", tr("Run to C&ursor"), tr("Runs forwards or back to the selected op"), QKeySequence(Qt::CTRL | Qt::Key_F10),
                  "run-to-cursor");
-  restart = add("restart", tr("&Restart"), tr("Back to the start of the forward"), QKeySequence(Qt::CTRL | Qt::Key_F5), "restart");
+  restart = add("restart", tr("&Restart"), tr("Back to the start of the forward, with the same seed"), QKeySequence(Qt::CTRL | Qt::Key_F5), "restart");
   breakpoint =
       add("breakpoint", tr("Toggle &Breakpoint"), tr("Stops before the selected op, or no longer"), QKeySequence(Qt::Key_F9), "breakpoint");
   breakOnBad = add("break-on-bad", tr("Break on &NaN"), tr("Stops after an op that first makes NaN or Inf"),
@@ -133,9 +138,17 @@ void WindowActions::addValueActions() {
   walkToRoot = add("walk-to-root", tr("&Walk to the Root"), tr("Leads from a NaN or Inf back to the op where it came to be"),
                    QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));
   checkRun = add("check-run", tr("&Check the Run"), tr("Runs all on the side and tells whether and where NaN or Inf come to be"), {});
+  checkGradient = add("check-gradient", tr("Check the &Gradient"), tr("Compares the gradient of the selected op, or of the range in Checks, with finite differences and LibTorch's autograd"),
+                      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_G));
+  terms = add("terms", tr("&Terms of Its Gradient"), tr("Lists what the chosen value's gradient is summed up from, each with its norm"),
+              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T));
+  compare = add("compare-runs", tr("Compare &Runs"), tr("Runs this and another one op by op and shows where they part, as Compare says"),
+                QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D));
   watch = add("watch", tr("&Watch"), tr("Shows the chosen value after each stop, or no longer"), QKeySequence(Qt::CTRL | Qt::Key_T));
   fill = add("fill", tr("&Fill With..."), tr("Puts one number into every element of the chosen value; the run goes on with it"),
              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F));
+  saveContents = add("save-contents", tr("Save &Contents..."), tr("Writes the chosen value's elements to a .npy or .safetensors file"),
+                     QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E));
 }
 
 void WindowActions::allow(QAction* action, const QString& reason) {
@@ -206,7 +219,8 @@ void WindowActions::updateQuestions() {
   allow(save, notRecomputed);
   const bool anyBad = !context_.execution->badValues().empty() || !now.bad.empty();
   allow(walkToRoot, !noRun.isEmpty() ? noRun : anyBad ? QString() : tr("No NaN or Inf was seen: Check the Run looks for one"));
-  allow(checkRun, noRun);
+  for (auto* action : {checkRun, checkGradient, compare}) allow(action, noRun);
+  allow(terms, !noRun.isEmpty() ? noRun : chosen);
   allow(watch, chosen);
   const auto& watches = context_.execution->watches();
   watch->setText(std::find(watches.begin(), watches.end(), value) == watches.end() ? tr("&Watch") : tr("No Longer &Watch"));
@@ -215,7 +229,7 @@ void WindowActions::updateQuestions() {
     for (const auto& row : report->rows)
       if (row.value == value && !row.statistics)
         absent = row.state.present ? tr("The chosen value is a number") : tr("The chosen value is not there: %1").arg(toQt(row.state.reason));
-  allow(fill, absent);
+  for (auto* action : {fill, saveContents}) allow(action, absent);
 }
 
 void WindowActions::updateRun() {
@@ -228,8 +242,8 @@ void WindowActions::updateRun() {
                                                   : QString();
   const auto ahead = busy.isEmpty() && !now.running && now.position >= now.size ? tr("At the end: step back or restart") : busy;
   const auto behind = busy.isEmpty() && !now.running && now.position == 0 ? tr("At the start: nothing has run yet") : busy;
-  for (auto* action : {resume, stepOver, stepInto}) allow(action, ahead);
-  for (auto* action : {resumeBack, stepOverBack, stepIntoBack, restart}) allow(action, behind);
+  for (auto* action : {resume, stepOver, stepInto, stepOut}) allow(action, ahead);
+  for (auto* action : {resumeBack, stepOverBack, stepIntoBack, stepOutBack, restart}) allow(action, behind);
   for (auto* action : {resume, resumeBack, restart, toCursor})
     if (busy.isEmpty() && now.running) allow(action, tr("It steps: wait or stop it (Shift+F5)"));
   const auto target = document ? document->program.executed(selected) : BoundSymbolId();
@@ -239,6 +253,7 @@ void WindowActions::updateRun() {
                                                : tr("The selected op is not among those that run");
   allow(breakpoint, noTarget);
   if (!now.running || !busy.isEmpty()) allow(toCursor, !busy.isEmpty() ? busy : noTarget);
+  allow(pause, now.running ? QString() : tr("Nothing runs"));
   allow(stop, now.running || context_.controller->opening() || context_.controller->asking() ? QString() : tr("Nothing runs"));
   allow(toExecution, !unavailable.isEmpty() ? unavailable : now.current ? QString() : tr("At the end: no op runs next"));
   allow(breakOnBad, unavailable);

@@ -18,8 +18,9 @@ class WindowActions : public QObject {
   QAction *open, *openWindow, *reload, *inputs, *close, *quit;
   QAction *origin, *back, *forward, *toExecution, *find, *findNext, *findPrevious, *goTo, *palette;
   QAction *references, *nextUse, *previousUse;
-  QAction *resume, *resumeBack, *stop, *stepOver, *stepOverBack, *stepInto, *stepIntoBack, *toCursor, *restart, *breakpoint, *breakOnBad;
-  QAction *recompute, *save, *walkToRoot, *checkRun, *watch, *fill;
+  QAction *resume, *resumeBack, *pause, *stop, *stepOver, *stepOverBack, *stepInto, *stepIntoBack, *stepOut, *stepOutBack, *toCursor, *restart, *breakpoint,
+      *breakOnBad;
+  QAction *recompute, *save, *walkToRoot, *checkRun, *checkGradient, *terms, *compare, *watch, *fill, *saveContents;
   QAction *shortNames, *foldAll, *unfoldAll, *resetLayout;
   QAction *keys, *about;
   QActionGroup *grouping, *themes;

@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "core/debug/compare_runs.h"
+#include "core/debug/counterpart.h"
 #include "core/debug/read_model.h"
 #include "core/trace/json.h"
 
@@ -13,7 +14,7 @@ namespace retrograd::cli {
 namespace {
 
 struct CompareArguments {
-  std::string a, b, format = "text";
+  std::string a, b, weightsB, format = "text";
   double tolerance = 1e-4;
   bool doubleB = false;
   std::optional<std::uint64_t> seedB;
@@ -42,6 +43,7 @@ std::shared_ptr<const Analysis> openB(const CompareArguments& arguments, const A
   reading.inputs = a.inputs;
   reading.seed = arguments.seedB.value_or(a.seed);
   auto file = readModel(path, reading, progress);
+  if (!arguments.weightsB.empty()) replaceWeights(file, arguments.weightsB);
   auto options = arguments.input.forFile(file);
   options.inDouble = arguments.doubleB;
   options.seed = arguments.seedB.value_or(a.seed);
@@ -88,6 +90,7 @@ Run setup(CLI::App& app) {
   app.add_flag("--double", arguments->doubleB, "run the second in double precision");
   addDevice(app, arguments->deviceB, "--device-b", "device of the second (default: that of the first)");
   app.add_option("--seed-b", arguments->seedB, "seed of the second's random ops");
+  app.add_option("--weights-b", arguments->weightsB, "safetensors file with other weights for the second, by their qualified names");
   app.add_option("--rows", arguments->rows, "rows of the table around the first divergence")->capture_default_str();
   addFormat(app, arguments->format);
   arguments->input.addTo(app);

@@ -16,6 +16,7 @@ struct DebugArguments {
   std::string file, script, format = "text";
   std::vector<std::string> commands;
   bool keepGoing = false;
+  SessionOptions session;
   InputOptions input;
 };
 
@@ -41,7 +42,9 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
   requireToRun(arguments.input.device);
   const auto analysis = open(arguments.file, arguments.input, progress);
   if (reportProblems(analysis->problems)) return badInputOrUse;
-  DebugScript script(analysis);
+  auto session = arguments.session;
+  session.threads = arguments.input.threads;
+  DebugScript script(analysis, session);
   for (const auto& command : arguments.commands)
     if (!runLine(script, arguments, command, progress)) return badInputOrUse;
   const bool fromInput = arguments.script.empty() && arguments.commands.empty();
@@ -66,6 +69,8 @@ Run setup(CLI::App& app) {
   app.add_option("--script", arguments->script, "file with one command a line (default: standard input)");
   app.add_option("-c,--command", arguments->commands, "a command; repeatable")->allow_extra_args(false);
   app.add_flag("--keep-going", arguments->keepGoing, "go on after a command that failed");
+  app.add_option("--history", arguments->session.historyBytes, "bytes to keep for stepping back; with less, more runs again")
+      ->check(CLI::NonNegativeNumber)->capture_default_str();
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   std::string commands = "Commands:\n";

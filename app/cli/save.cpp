@@ -51,7 +51,9 @@ int save(const SaveArguments& arguments, const Progress& progress) {
   const auto analysis = open(arguments.file, arguments.input, progress);
   const bool broken = reportProblems(analysis->problems);
   const auto out = placeFor(arguments);
-  saveSession(*analysis, out, arguments.save, progress);
+  auto options = arguments.save;
+  options.threads = arguments.input.threads;
+  saveSession(*analysis, out, options, progress);
   print(*analysis, arguments, out);
   return broken ? badInputOrUse : allWell;
 }

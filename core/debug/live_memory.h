@@ -5,22 +5,34 @@
 
 namespace retrograd {
 
-/// Bytes of the distinct storages under the values that were added and not removed.
+/// Bytes of the distinct storages under the values that a run holds, and of those that only its history holds.
 class LiveMemory {
  public:
   /// Returns the bytes that came to be live with this value: 0 for a view or a second name.
   std::int64_t add(const c10::IValue& value);
   void remove(const c10::IValue& value);
+  /// The history holds the value, or no longer.
+  void keep(const c10::IValue& value);
+  void drop(const c10::IValue& value);
+  /// Memory that is somebody else's and there anyway: holding it costs nothing.
+  void exclude(const c10::IValue& value);
+
   std::int64_t bytes() const { return bytes_; }
   std::int64_t peak() const { return peak_; }
   void raisePeak(std::int64_t peak) { peak_ = std::max(peak_, peak); }
+  /// Of storages that the history holds and the run does not.
+  std::int64_t keptBytes() const { return keptBytes_; }
 
  private:
   struct Entry {
-    std::int64_t uses = 0, bytes = 0;
+    std::int64_t uses = 0, keeps = 0, bytes = 0;
+    bool excluded = false;
   };
+  Entry* entryOf(const c10::IValue& value);
+  void forget(const c10::IValue& value);
+
   std::unordered_map<const void*, Entry> storages_;
-  std::int64_t bytes_ = 0, peak_ = 0;
+  std::int64_t bytes_ = 0, peak_ = 0, keptBytes_ = 0;
 };
 
 }  // namespace retrograd

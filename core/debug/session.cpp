@@ -1,17 +1,16 @@
 #include "core/debug/session.h"
 
-#include <ATen/Parallel.h>
-
 #include <array>
-#include <deque>
 #include <map>
 
 #include "core/debug/bindings.h"
-#include "core/debug/live_memory.h"
+#include "core/debug/history.h"
 #include "core/debug/results.h"
+#include "core/debug/session_file.h"
 #include "core/execution/device.h"
 #include "core/execution/evaluator.h"
 #include "core/execution/op_clock.h"
+#include "core/execution/reproducible.h"
 #include "core/execution/statistics.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
@@ -22,23 +21,6 @@ std::string_view name(StopReason reason) {
   static constexpr std::array<std::string_view, 8> names{"step", "breakpoint", "bad number", "cursor", "end", "start", "cancelled", "error"};
   return names[static_cast<std::size_t>(reason)];
 }
-
-namespace {
-
-/// What undoing one op needs.
-struct Undo {
-  std::vector<std::pair<ValueId, c10::IValue>> released;   ///< values that were let go after the op
-  std::vector<std::pair<ValueId, c10::IValue>> rebound;    ///< borrowed values that became copies
-  std::vector<std::pair<at::Tensor, at::Tensor>> written;  ///< (tensor, its content before)
-  std::optional<Evaluator::Generators> generators;         ///< before a draw
-  std::int64_t bytes = 0;                                  ///< memory that only this entry keeps
-};
-
-std::int64_t bytesOf(const c10::IValue& value) {
-  return value.isTensor() && value.toTensor().layout() == at::kStrided ? static_cast<std::int64_t>(value.toTensor().nbytes()) : 0;
-}
-
-}  // namespace
 
 struct Session::Impl {
   std::shared_ptr<const Analysis> analysis;
@@ -51,9 +33,9 @@ struct Session::Impl {
   OpClock clock;
   std::vector<std::pair<ValueId, c10::IValue>> given;  // inputs and cotangents, uploaded once
   LiveMemory memory;
+  History history;
+  int threads;
   std::size_t position = 0;
-  std::deque<Undo> history;             // of the ops just before `position`
-  std::int64_t historyBytes = 0;
   std::vector<OpMeasure> measures;
   std::set<BoundSymbolId> breakpoints;
   std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  // by position: contents that setContents() put there
@@ -71,24 +53,35 @@ struct Session::Impl {
         lastUses(document, analysis->joint),
         evaluator(document, analysis->seed),
         clock(analysis->device),
-        given(inputBindings(*analysis)) {
+        given(inputBindings(*analysis)),
+        history(document, producedAt(), memory, options.historyBytes),
+        threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())) {
     for (auto& binding : cotangentBindings(*analysis)) given.push_back(std::move(binding));
     evaluator.setSynchronous(options.synchronous);
-    if (options.threads > 0) at::set_num_threads(options.threads);
     positions.assign(document.boundSymbolCount(), -1);
     for (std::size_t i = 0; i < program.size(); ++i) positions[static_cast<std::size_t>(program[i].index)] = static_cast<std::int32_t>(i);
     reset();
   }
 
+  std::vector<std::int32_t> producedAt() const {
+    std::vector<std::int32_t> at(document.valueCount(), -1);
+    for (std::size_t i = 0; i < program.size(); ++i)
+      for (auto output : document.outputs(program[i]))
+        if (output) at[static_cast<std::size_t>(output.index)] = static_cast<std::int32_t>(i);
+    return at;
+  }
+
   void reset() {
+    history.clear();
+    memory = {};
     for (std::size_t i = 0; i < document.valueCount(); ++i) evaluator.bind(ValueId(static_cast<std::int64_t>(i)), {});
     evaluator.seed(analysis->seed);
-    for (const auto& [id, value] : given) evaluator.bind(id, value);
+    for (const auto& [id, value] : given) {
+      evaluator.bind(id, value);
+      memory.exclude(value);
+    }
     clock.forget();
-    memory = {};
     position = 0;
-    history.clear();
-    historyBytes = 0;
     measures.assign(program.size(), {});
     computedOnce.assign(document.valueCount(), 0);
     hits.assign(conditions.size(), 0);
@@ -105,90 +98,96 @@ struct Session::Impl {
     if (evaluator.draws(op)) undo.generators = evaluator.generators();
     for (auto id : writtenOperands(document, op)) {
       if (!evaluator.has(id)) continue;
-      if (isExternal(id)) {
-        undo.rebound.emplace_back(id, evaluator.value(id));
-      } else {
-        const auto tensor = evaluator.tensor(id);
-        undo.written.emplace_back(tensor, tensor.clone());
-        undo.bytes += bytesOf(evaluator.value(id));
-      }
+      if (isExternal(id)) undo.rebound.emplace_back(id, evaluator.value(id));
+      else if (const auto tensor = evaluator.tensor(id); tensor.defined()) undo.written.push_back({id, tensor, tensor.clone()});
     }
   }
 
-  void runOne() {
+  /// `again`: on the way back, over ops that were measured before.
+  void runOne(bool again = false) {
     const auto op = program[position];
+    const ThreadScope scope(threads);
     Undo undo;
+    undo.begin = position;
+    undo.end = position + 1;
     if (options.keepHistory) remember(op, undo);
     auto& measure = measures[position];
-    clock.begin();
+    if (!again) clock.begin();
     evaluator.run(op);
-    clock.end(measure.seconds);
-    if (options.synchronous) clock.settle();
-    measure.outputBytes = 0;
+    if (!again) clock.end(measure.seconds);
+    if (!again && options.synchronous) clock.settle();
+    std::int64_t outputBytes = 0;
     for (auto output : document.outputs(op)) {
       if (!output) continue;
       computedOnce[static_cast<std::size_t>(output.index)] = 1;
-      if (!isExternal(output)) measure.outputBytes += memory.add(evaluator.value(output));
+      if (!isExternal(output)) outputBytes += memory.add(evaluator.value(output));
     }
-    measure.liveBytes = memory.bytes();
-    const auto device = deviceMemory(analysis->device);
-    measure.allocated = device.allocated;
-    measure.reserved = device.reserved;
+    if (!again) {
+      const auto device = deviceMemory(analysis->device);
+      measure.outputBytes = outputBytes;
+      measure.liveBytes = memory.bytes();
+      measure.allocated = device.allocated;
+      measure.reserved = device.reserved;
+    }
     for (auto id : lastUses.values(position)) {
       if (isExternal(id) || !evaluator.has(id)) continue;
+      if (options.keepHistory) undo.released.emplace_back(id, evaluator.value(id));
       memory.remove(evaluator.value(id));
-      if (options.keepHistory) {
-        undo.bytes += bytesOf(evaluator.value(id));
-        undo.released.emplace_back(id, evaluator.value(id));
-      }
       evaluator.release(id);
     }
     ++position;
-    if (options.keepHistory) keep(std::move(undo));
+    if (options.keepHistory) history.push(std::move(undo));
   }
 
-  void keep(Undo undo) {
-    historyBytes += undo.bytes;
-    history.push_back(std::move(undo));
-    while (historyBytes > options.historyBytes && !history.empty()) {
-      historyBytes -= history.front().bytes;
-      history.pop_front();
-    }
-  }
-
-  void undoOne() {
-    if (history.empty()) {  // beyond what is kept: run again from the start
-      const auto target = position - 1;
-      clock.settle();
-      const auto kept = measures;
-      const auto peak = memory.peak();
-      edits.erase(edits.upper_bound(target), edits.end());
-      reset();
-      applyEdits();
-      while (position < target) runOne(), applyEdits();
-      clock.settle();
-      measures = kept;
-      memory.raisePeak(peak);
-      return;
-    }
-    Undo undo = std::move(history.back());
-    history.pop_back();
-    historyBytes -= undo.bytes;
-    --position;
-    edits.erase(edits.upper_bound(position), edits.end());
-    for (auto& [id, value] : undo.released) {
+  /// Back over the last Undo of the history: one op, or as many as had to be joined.
+  void undoLast() {
+    const Undo undo = history.pop();
+    for (const auto& [id, value] : undo.released) {
       evaluator.bind(id, value);
       memory.add(value);
     }
-    for (auto output : document.outputs(program[position])) {
-      if (!output || !evaluator.has(output)) continue;
-      if (!isExternal(output)) memory.remove(evaluator.value(output));
-      evaluator.release(output);
-      computedOnce[static_cast<std::size_t>(output.index)] = 0;
+    while (position > undo.begin) {
+      --position;
+      for (auto output : document.outputs(program[position])) {
+        if (!output || !evaluator.has(output)) continue;
+        if (!isExternal(output)) memory.remove(evaluator.value(output));
+        evaluator.release(output);
+        computedOnce[static_cast<std::size_t>(output.index)] = 0;
+      }
     }
-    for (std::size_t i = undo.written.size(); i-- > 0;) undo.written[i].first.copy_(undo.written[i].second);
+    for (std::size_t i = undo.written.size(); i-- > 0;) undo.written[i].tensor.copy_(undo.written[i].before);
     for (std::size_t i = undo.rebound.size(); i-- > 0;) evaluator.bind(undo.rebound[i].first, undo.rebound[i].second);
     if (undo.generators) evaluator.setGenerators(*undo.generators);
+  }
+
+  /// To an earlier position: back to where the history has a place at or before it, from there forward. Stops between ops where that is wanted.
+  void rewindTo(std::size_t target, const Progress& progress = {}) {
+    const auto begin = position;
+    const auto way = [&] { return double(begin - position) / double(std::max<std::size_t>(begin - target, 1)); };
+    while (position > target && !progress.stopRequested()) {
+      announce(progress, position - 1, way());
+      if (history.empty()) startAgain();
+      else undoLast();
+    }
+    edits.erase(edits.upper_bound(std::max(position, target)), edits.end());
+    while (position < target && !progress.stopRequested()) {
+      announce(progress, position, 1);
+      runOne(true);
+      applyEdits();
+    }
+    edits.erase(edits.upper_bound(position), edits.end());
+  }
+
+  void startAgain() {
+    clock.settle();
+    const auto kept = measures;
+    const auto counted = hits;
+    const auto peak = memory.peak();
+    reset();
+    measures = kept;
+    hits = counted;
+    memory.raisePeak(peak);
+    applyEdits();
   }
 
   /// Names the op that is about to run or to be undone, before it takes its time.
@@ -208,14 +207,14 @@ struct Session::Impl {
     for (const auto& [id, content] : here->second) edit(id, content);
   }
 
+  /// One step back over this place takes it back.
   void edit(ValueId id, const at::Tensor& content) {
     const auto tensor = present(id);
-    auto* undo = history.empty() ? nullptr : &history.back();  // of the op just before: one step back takes it back
     if (isExternal(id)) {
-      if (undo) undo->rebound.emplace_back(id, evaluator.value(id));
+      history.rebindBefore(id, evaluator.value(id));
       return evaluator.bind(id, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
     }
-    if (undo) undo->written.emplace_back(tensor, tensor.clone());
+    history.writeBefore(id, tensor);
     tensor.copy_(content);
   }
 
@@ -274,28 +273,23 @@ StopReason Session::step() {
   return impl_->position == size() ? StopReason::end : StopReason::step;
 }
 
-StopReason Session::stepBack() {
+StopReason Session::stepBack(const Progress& progress) {
   if (impl_->position == 0) return StopReason::start;
-  impl_->undoOne();
+  impl_->rewindTo(impl_->position - 1, progress);
+  if (progress.stopRequested()) return StopReason::cancelled;
   return impl_->position == 0 ? StopReason::start : StopReason::step;
 }
 
 StopReason Session::runTo(std::size_t target, const Progress& progress) {
   const auto begin = impl_->position;
-  const auto way = [&] { return std::abs(double(impl_->position) - double(begin)) / std::abs(double(target) - double(begin)); };
   target = std::min(target, size());
-  while (impl_->position != target) {
-    if (progress.stopRequested()) return StopReason::cancelled;
-    if (impl_->position < target) {
-      impl_->announce(progress, impl_->position, way());
-      impl_->runOne();
-    } else {
-      impl_->announce(progress, impl_->position - 1, way());
-      impl_->undoOne();
-    }
+  if (target < begin) impl_->rewindTo(target, progress);
+  while (impl_->position < target && !progress.stopRequested()) {
+    impl_->announce(progress, impl_->position, double(impl_->position - begin) / double(target - begin));
+    impl_->runOne();
   }
   impl_->clock.settle();
-  return StopReason::cursor;
+  return impl_->position == target ? StopReason::cursor : StopReason::cancelled;
 }
 
 StopReason Session::continueForward(const Progress& progress) {
@@ -315,7 +309,7 @@ StopReason Session::continueBackward(const Progress& progress) {
   while (impl_->position > 0) {
     if (progress.stopRequested()) return StopReason::cancelled;
     impl_->announce(progress, impl_->position - 1, double(impl_->position) / double(size()));
-    stepBack();
+    if (stepBack(progress) == StopReason::cancelled) return StopReason::cancelled;
     if (impl_->breakpoints.contains(opAt(impl_->position))) return StopReason::breakpoint;
     if (impl_->stopsAt(impl_->position, false)) return StopReason::breakpoint;
     if (impl_->position > 0 && impl_->stopsAt(impl_->position - 1, true)) return StopReason::breakpoint;
@@ -382,6 +376,11 @@ const std::vector<OpMeasure>& Session::measures() const {
   impl_->clock.settle();
   return impl_->measures;
 }
+
+Session::HistoryState Session::history() const {
+  return {impl_->history.bytes(), impl_->options.historyBytes, impl_->history.size(), impl_->history.longest()};
+}
+int Session::threads() const { return impl_->threads; }
 
 TensorMap Session::gradients() const { return gradientsOf(analysis(), impl_->evaluator); }
 std::vector<std::optional<TensorData>> Session::results() const { return resultsOf(analysis(), impl_->evaluator); }

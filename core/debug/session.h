@@ -33,8 +33,8 @@ struct OpMeasure {
 
 struct SessionOptions {
   bool keepHistory = true;                        ///< keep what stepping back needs, up to `historyBytes`
-  std::int64_t historyBytes = std::int64_t{1} << 30;
-  int threads = 0;                                ///< 0: LibTorch's default
+  std::int64_t historyBytes = std::int64_t{1} << 30;  ///< beyond what the run itself holds at its position
+  int threads = 0;                                ///< of LibTorch's kernels, throughout; 0: as the session file says, else as they are now
   bool synchronous = true;                        ///< on a GPU: wait for each op, so that a failure is told of the op that caused it
 };
 
@@ -62,7 +62,8 @@ class Session {
   /// Runs one op. Throws Error(execution) naming the op; the position is then unchanged.
   StopReason step();
   /// Undoes one op: values, released values, in-place writes and the generator are as they were, bit for bit.
-  StopReason stepBack();
+  /// Within `historyBytes` that may take running forward again, from the nearest position from which all that is needed was kept.
+  StopReason stepBack(const Progress& progress = {});
   StopReason runTo(std::size_t position, const Progress& progress = {});   ///< either direction, breakpoints ignored
   StopReason continueForward(const Progress& progress = {});               ///< to the next breakpoint, bad number or the end
   StopReason continueBackward(const Progress& progress = {});
@@ -97,6 +98,15 @@ class Session {
   std::int64_t liveBytes() const;
   std::int64_t peakBytes() const;                  ///< highest liveBytes so far in this run
   const std::vector<OpMeasure>& measures() const;  ///< by position; those not run are zero
+
+  /// What is kept for stepping back.
+  struct HistoryState {
+    std::int64_t bytes = 0, budget = 0;
+    std::size_t entries = 0;
+    std::size_t longest = 0;  ///< one step back undoes at most so many ops and runs all but one of them again
+  };
+  HistoryState history() const;
+  int threads() const;                             ///< that this session's ops run on
 
   /// After the end: gradients as "in.<user input>" and "p.<parameter>"; absent where there is none. A tied parameter's gradient
   /// stands under its first name.

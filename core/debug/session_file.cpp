@@ -1,9 +1,11 @@
 #include "core/debug/session_file.h"
 
+#include <charconv>
 #include <chrono>
 
 #include "core/debug/higher_order.h"
 #include "core/debug/run_values.h"
+#include "core/execution/reproducible.h"
 #include "core/formats/file_kind.h"
 #include "core/formats/session_file.h"
 #include "core/trace/relocate.h"
@@ -11,6 +13,8 @@
 
 namespace retrograd {
 namespace {
+
+const std::string threadsMark = "threads";
 
 /// Reading looks each op up again; what it would refuse must not be written.
 void checkOps(const Analysis& analysis) {
@@ -101,6 +105,8 @@ std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<
 
 void saveSession(const Analysis& analysis, const std::string& path, const SaveSessionOptions& options, const Progress& progress) {
   auto session = sessionOf(analysis);
+  const auto threads = options.threads > 0 ? options.threads : savedThreads(analysis).value_or(threadCount());
+  const ThreadScope scope(threads);
   session.embedded = options.embed || firstOf(analysis).inDouble;  // weights in double are not the model file's
   if (options.values && analysis.derived()) {
     auto values = runValues(analysis, progress);
@@ -108,6 +114,7 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
     session.valueNumbers = std::move(values.numbers);
   }
   session.marks = options.marks.value_or(analysis.marks);
+  session.marks[threadsMark] = std::to_string(threads);
   writeSessionFile(path, session);
 }
 
@@ -119,6 +126,17 @@ std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progr
   analysis->times.read = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   progress.at("ready", 1);
   return analysis;
+}
+
+std::optional<int> savedThreads(const Analysis& analysis) {
+  constexpr int most = 1024;
+  const auto mark = analysis.marks.find(threadsMark);
+  if (mark == analysis.marks.end()) return std::nullopt;
+  int threads = 0;
+  const auto& text = mark->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  const bool sound = error == std::errc() && end == text.data() + text.size() && threads > 0 && threads <= most;
+  return sound ? std::optional(threads) : std::nullopt;
 }
 
 AnalysisOptions optionsFromModel(const Analysis& analysis) {

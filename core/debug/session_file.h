@@ -12,6 +12,7 @@ struct SaveSessionOptions {
   bool embed = false;   ///< weights, constants and sample inputs go into the file; else it refers to the model file
   bool values = false;  ///< run forward and backward, and store every value; else those stay that the analysis brought along
   std::optional<std::map<std::string, std::string>> marks;  ///< in place of the analysis' own: JSON texts by name
+  int threads = 0;      ///< that the session's runs shall use; 0: as the analysis brought along, else as many as kernels use now
 };
 
 /// Saves all that an analysis is (docs/session-file.md), whole or not at all. Throws Error(unsupportedOp) where the traces call an op
@@ -21,6 +22,9 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
 /// Opens a session file as it was saved, with the same ids; nothing is derived. `rules` are those that deriving anew will use.
 /// Throws Error(badInput) as readSessionFile does.
 std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress = {}, std::shared_ptr<const RuleRegistry> rules = {});
+
+/// Threads that a session file says its runs use, so that they make the same bits; none for an analysis that does not come from one.
+std::optional<int> savedThreads(const Analysis& analysis);
 
 /// What leads from the model to this analysis once more, over all orders: inputs, numbers and cotangents of the first derivation, seed,
 /// partition and the rest.

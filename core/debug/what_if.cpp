@@ -81,7 +81,9 @@ WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const
   auto file = analysis.file;  // tensors are shared; the document is copied, as deriving makes it grow
   file.document = std::make_shared<Document>(*analysis.document);
   WhatIf result;
-  result.analysis = analyse(std::move(file), options, progress);
+  auto derived = std::make_shared<Analysis>(*analyse(std::move(file), options, progress));
+  derived->inputSource = analysis.inputSource;  // where they came from at first, not that they were handed on
+  result.analysis = std::move(derived);
   if (!result.analysis->derived()) throw Error(ErrorCode::internal, "the model cannot be derived anew", analysis.file.path);
   result.before = figuresOf(analysis);
   result.after = figuresOf(*result.analysis);

@@ -9,6 +9,7 @@
 
 #include "core/execution/cuda_library.h"
 #include "core/execution/device.h"
+#include "core/execution/reproducible.h"
 #include "core/trace/effects.h"
 #include "core/tracing/generator.h"
 
@@ -130,6 +131,7 @@ void Evaluator::call(BoundSymbolId op, torch::jit::Stack& stack) {
   const bool asForward = bound.origin.role == Role::forward || bound.origin.role == Role::recompute;
   at::AutoGradMode gradMode(asForward && bound.gradMode);
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  const DeterministicScope deterministic;
   const auto& handle = prepared(bound).op();
   if (!draws(op)) {
     handle.callBoxed(stack);

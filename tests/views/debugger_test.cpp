@@ -1,17 +1,25 @@
+#include <QCheckBox>
+#include <QComboBox>
 #include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QStatusBar>
+#include <QTableView>
 #include <QTest>
 #include <QTreeView>
 
+#include "core/debug/gradient_of.h"
 #include "tests/views/window_fixture.h"
+#include "views/canvases/image_view.h"
 #include "views/canvases/memory_view.h"
+#include "views/docks/checks_dock.h"
+#include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
 #include "views/docks/memory_dock.h"
 #include "views/docks/why_dock.h"
 #include "views/models/breakpoints_model.h"
+#include "views/models/compare_model.h"
 #include "views/models/values_model.h"
 
 namespace retrograd::views {
@@ -34,6 +42,14 @@ class DebuggerTest : public QObject {
   void finiteRunSaysSo();
   void watchesFollowTheRun();
   void fillingAsksForANumber();
+  void pictureOfASliceMovesByKey();
+  void gradientStandsBesideItsValue();
+  void stepsOutInBothDirections();
+  void gradientOfTheSelectedOpIsChecked();
+  void gradientOfARangeIsChecked();
+  void termsOfAGradientAreListed();
+  void runsPartInATable();
+  void comparingTellsWhatIsMissingAndIsCancelled();
   void hiddenDocksAskNothing();
 };
 
@@ -346,6 +362,169 @@ void DebuggerTest::fillingAsksForANumber() {
         return table->model()->index(last, ValuesModel::greatest).data().toString() == QStringLiteral("2.5");
       },
       5000));
+}
+
+void DebuggerTest::pictureOfASliceMovesByKey() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  front(f, "dock-values");
+  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
+  f.press(Qt::Key_F11);
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  f.window().findChild<QCheckBox*>(QStringLiteral("value-picture"))->click();
+  auto* image = f.window().findChild<ImageView*>(QStringLiteral("value-image"));
+  auto* table = f.window().findChild<QTableView*>(QStringLiteral("value-contents"));
+  QVERIFY(QTest::qWaitFor([&] { return image->isVisible() && !image->cursorText().isEmpty(); }, 5000));
+  QVERIFY(!table->isVisible());
+  const auto text = [&](int row, int column) {
+    return QStringLiteral("[%1, %2] = %3").arg(row).arg(column).arg(table->model()->index(row, column).data().toString());
+  };
+  image->setFocus();
+  f.press(Qt::Key_Down);
+  f.press(Qt::Key_Right);
+  f.press(Qt::Key_Right);
+  QCOMPARE(image->cursorText(), text(1, 2));
+  f.press(Qt::Key_End);
+  QCOMPARE(image->cursorText(), text(table->model()->rowCount() - 1, table->model()->columnCount() - 1));
+  f.press(Qt::Key_Right);  // stays inside
+  f.press(Qt::Key_Plus);
+  f.press(Qt::Key_0);
+  f.press(Qt::Key_Home);
+  QCOMPARE(image->cursorText(), text(0, 0));
+  QTest::mouseClick(image->viewport(), Qt::LeftButton, Qt::NoModifier, QPoint(6, 6));
+  QCOMPARE(image->cursorText(), text(0, 0));
+  f.picture(QStringLiteral("picture"));
+}
+
+void DebuggerTest::gradientStandsBesideItsValue() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  front(f, "dock-values");
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  std::shared_ptr<const ValueReport> report;
+  QObject::connect(&f.controller(), &DocumentController::valuesReady, &f.window(), [&](const std::shared_ptr<const ValueReport>& r) { report = r; });
+  const auto linear = f.analysis().computation().trace.ops[0];
+  const auto weight = f.analysis().document->operands(linear)[1];
+  f.selection().select(linear, weight);
+  QVERIFY(QTest::qWaitFor([&] { return report && report->detail && report->detail->value == weight; }, 5000));
+  QVERIFY(!report->beside);
+  f.window().findChild<QCheckBox*>(QStringLiteral("value-gradient"))->click();
+  QVERIFY(QTest::qWaitFor([&] { return report->beside.has_value(); }, 5000));
+  QVERIFY(f.window().findChild<QWidget*>(QStringLiteral("beside"))->isVisible());
+  QCOMPARE(report->beside->value, gradientOf(f.analysis(), weight));
+  f.picture(QStringLiteral("gradient-beside"));
+}
+
+void DebuggerTest::stepsOutInBothDirections() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F11);  // t of the first linear
+  QVERIFY(f.settle());
+  f.press(Qt::Key_F11, Qt::ShiftModifier);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, std::size_t(2));
+  f.press(Qt::Key_F11, Qt::ShiftModifier);  // outside of all operations: to the border
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, f.execution().forwardSize);
+  f.press(Qt::Key_F10);
+  f.press(Qt::Key_F11);
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, f.execution().forwardSize + 3);  // inside the backward of the last linear
+  f.press(Qt::Key_F11, Qt::ControlModifier);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, f.execution().forwardSize + 1);
+}
+
+void DebuggerTest::gradientOfTheSelectedOpIsChecked() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  QVERIFY(f.window().actions().checkGradient->isEnabled());
+  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
+  f.press(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
+  QVERIFY(QTest::qWaitFor([&] { return f.window().checks().summary().contains(QStringLiteral("is right")); }, 5000));
+  QVERIFY(f.window().findChild<QTreeView*>(QStringLiteral("checks"))->isVisible());
+  QVERIFY(linesOf(f, "checks").join(QLatin1Char('\n')).contains(QStringLiteral("finite differences: \u2713 1e-09")));
+  auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("checks"));
+  tree->setFocus();
+  tree->setCurrentIndex(tree->model()->index(0, 0));
+  f.press(Qt::Key_Return);
+  QCOMPARE(f.selection().op(), f.analysis().computation().trace.ops[0]);
+}
+
+void DebuggerTest::gradientOfARangeIsChecked() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  front(f, "dock-checks");
+  auto* line = f.window().findChild<QLineEdit*>(QStringLiteral("checks-range"));
+  line->setFocus();
+  QTest::keyClicks(line, QStringLiteral("all"));
+  QTest::keyClick(line, Qt::Key_Return);
+  QVERIFY(QTest::qWaitFor([&] { return f.window().checks().summary().contains(QStringLiteral("WRONG")); }, 5000));
+  QVERIFY(f.window().checks().summary().contains(QStringLiteral("(6 ops)")));
+  line->setText(QStringLiteral("module nowhere"));
+  QTest::keyClick(line, Qt::Key_Return);
+  QVERIFY(QTest::qWaitFor([&] { return f.window().checks().summary().contains(QStringLiteral("no op of this module")); }, 5000));
+}
+
+void DebuggerTest::termsOfAGradientAreListed() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  const auto linear = f.analysis().computation().trace.ops[0];
+  f.selection().select(linear, f.analysis().document->operands(linear)[1]);
+  f.window().actions().terms->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().checks().summary().contains(QStringLiteral("the sum of 1 term")); }, 5000));
+  QVERIFY(waitForLine(f, "checks", QStringLiteral("norm")));
+  f.selection().select(linear, f.analysis().document->operands(linear)[0]);
+  f.window().actions().terms->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().checks().summary().contains(QStringLiteral("has no gradient")); }, 5000));
+}
+
+void DebuggerTest::runsPartInATable() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
+  QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("part at")); }, 5000));
+  auto* table = f.window().findChild<QTreeView*>(QStringLiteral("compare"));
+  QVERIFY(table->isVisible());
+  QCOMPARE(table->model()->rowCount(), static_cast<int>(f.analysis().joint.ops.size()));
+  QCOMPARE(table->currentIndex().row(), 5);
+  QVERIFY(table->model()->index(5, CompareModel::value).data().toString().startsWith(QStringLiteral("\u25c6")));
+  QCOMPARE(table->model()->index(5, CompareModel::relative).data().toString(), QStringLiteral("0.25"));
+  table->setFocus();
+  f.press(Qt::Key_Return);
+  QCOMPARE(f.selection().op(), f.analysis().joint.ops[5]);
+  f.controller().reload();
+  QVERIFY(QTest::qWaitFor([&] { return table->model()->rowCount() == 0; }, 5000));
+}
+
+void DebuggerTest::comparingTellsWhatIsMissingAndIsCancelled() {
+  auto engine = std::make_shared<FakeEngine>();
+  engine->opTime = std::chrono::milliseconds(20);
+  WindowFixture f(engine);
+  QVERIFY(f.open(QStringLiteral("synthetic30")));
+  front(f, "dock-compare");
+  auto* against = f.window().findChild<QComboBox*>(QStringLiteral("compare-against"));
+  auto* what = f.window().findChild<QLineEdit*>(QStringLiteral("compare-what"));
+  QVERIFY(!what->isVisible());
+  against->setCurrentIndex(1);
+  QVERIFY(what->isVisible());
+  f.window().actions().compare->trigger();
+  QVERIFY(f.window().compare().summary().contains(QStringLiteral("Give a seed")));
+  what->setText(QStringLiteral("7"));
+  f.window().actions().compare->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.controller().asking(); }, 5000));
+  f.press(Qt::Key_F5, Qt::ShiftModifier);
+  QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary() == QStringLiteral("Cancelled"); }, 5000));
+  against->setCurrentIndex(3);
+  what->setText(QStringLiteral("/no/such/model.pt2"));
+  f.window().actions().compare->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("no such file")); }, 5000));
 }
 
 void DebuggerTest::hiddenDocksAskNothing() {

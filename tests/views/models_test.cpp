@@ -1,10 +1,12 @@
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 #include <QTest>
+#include <cmath>
 #include <cstring>
 
 #include "tests/views/synthetic.h"
 #include "views/models/breakpoints_model.h"
+#include "views/models/color_scale.h"
 #include "views/models/fold_rows.h"
 #include "views/models/format.h"
 #include "views/models/inputs_model.h"
@@ -29,6 +31,7 @@ class ModelsTest : public QObject {
   void valuesFollowAReport();
   void sliceReadsTheLastTwoDims();
   void elementsOfEveryDtype();
+  void colorsAreToldApartByLightness();
   void modulesCountOps();
   void problemsStandWorstFirst();
   void breakpointsTellWhereAndWhen();
@@ -122,7 +125,7 @@ void ModelsTest::valuesFollowAReport() {
   QCOMPARE(model.rowCount(), 4);
   runner.runTo(2, {});
   QSignalSpy changed(&model, &QAbstractItemModel::dataChanged), reset(&model, &QAbstractItemModel::modelReset);
-  model.setReport(std::make_shared<ValueReport>(reportValues(runner, *document->analysis->document, op, {}, {})));
+  model.setReport(std::make_shared<ValueReport>(reportValues(runner, *document->analysis, op, {}, false, {})));
   QCOMPARE(changed.count(), 1);
   QCOMPARE(reset.count(), 0);
   QCOMPARE(model.index(3, ValuesModel::state).data().toString(), QStringLiteral("present"));
@@ -173,6 +176,23 @@ void ModelsTest::elementsOfEveryDtype() {
   QCOMPARE(text(DType::i8, {0xff}), QStringLiteral("-1"));
   QCOMPARE(text(DType::c64, {0, 0, 0x80, 0x3f, 0, 0, 0x80, 0xbf}), QStringLiteral("1-1j"));
   QCOMPARE(text(DType::u64, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}), QStringLiteral("18446744073709551615"));
+}
+
+void ModelsTest::colorsAreToldApartByLightness() {
+  const auto lightness = [](QRgb color) { return qGray(color); };
+  const ColorScale positive(0, 10);
+  QVERIFY(!positive.hasZero());
+  for (int i = 0; i < 10; ++i) QVERIFY(lightness(positive.color(i)) < lightness(positive.color(i + 1)));
+  QCOMPARE(positive.color(-5), positive.color(0));
+  QCOMPARE(positive.color(INFINITY), positive.color(10));
+  const ColorScale both(-2, 4);
+  QVERIFY(both.hasZero());
+  QCOMPARE(both.color(0), qRgb(247, 247, 247));
+  QVERIFY(qBlue(both.color(-4)) > qRed(both.color(-4)));
+  QVERIFY(qRed(both.color(4)) > qBlue(both.color(4)));
+  QVERIFY(lightness(both.color(-2)) > lightness(both.color(-4)));  // equal steps from zero look alike: -2 is not the darkest
+  QCOMPARE(positive.color(NAN), qRgb(0, 0, 0));
+  QCOMPARE(ColorScale(3, 3).color(3), ColorScale(3, 3).color(7));
 }
 
 void ModelsTest::modulesCountOps() {

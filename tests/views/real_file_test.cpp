@@ -1,12 +1,17 @@
 #include <QFile>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QTest>
 #include <QTreeView>
 #include <limits>
 
 #include "tests/views/window_fixture.h"
+#include "views/docks/checks_dock.h"
+#include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
 #include "views/docks/why_dock.h"
+#include "views/models/format.h"
+#include "views/models/inspector_model.h"
 
 namespace retrograd::views {
 
@@ -20,6 +25,10 @@ class RealFileTest : public QObject {
   void valuesOfTheSelectedOpShow();
   void recomputingIsAdoptedAndRuns();
   void walkFindsAFilledNan();
+  void gradientsAreCheckedAndRunsCompared();
+  void savedParametersCostNothing();
+  void valuesAreWritten();
+  void plantedNansLeadToTheirRoots();
   void textFileIsRefusedWithoutLosingTheDocument();
   void aSessionOpensAsItWasSaved();
 };
@@ -116,14 +125,17 @@ void RealFileTest::recomputingIsAdoptedAndRuns() {
   f.window().actions().recompute->trigger();
   QVERIFY(QTest::qWaitFor([&] { return !f.window().why().verdict().isEmpty(); }, 30000));
   QVERIFY2(f.window().why().verdict().contains(QStringLiteral("measured")), qPrintable(f.window().why().verdict()));
+  f.picture(QStringLiteral("what-if-asked"));
   QTest::mouseClick(f.window().findChild<QPushButton*>(QStringLiteral("what-if-adopt")), Qt::LeftButton);
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before && !f.controller().opening(); }, 30000));
   QVERIFY(before->saved.contains(chosen.value));
   QVERIFY(!f.analysis().partition.recompute.empty());
+  QCOMPARE(f.analysis().inputSource, before->analysis->inputSource);
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F5);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().reason, StopReason::end);
+  f.picture(QStringLiteral("what-if-adopted"));
   // Back again: what is recomputed now can be saved.
   BoundSymbolId again;
   for (auto op : f.analysis().backward.ops)
@@ -153,6 +165,90 @@ void RealFileTest::walkFindsAFilledNan() {
   auto* model = f.window().findChild<QTreeView*>(QStringLiteral("findings"))->model();
   QVERIFY(QTest::qWaitFor([&] { return model->rowCount() == 2; }, 30000));
   QCOMPARE(model->index(0, 0).data(opRole).toInt(), op.index);
+}
+
+void RealFileTest::gradientsAreCheckedAndRunsCompared() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
+  f.window().actions().checkGradient->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().checks().summary().contains(QStringLiteral("is right")); }, 60000));
+  f.picture(QStringLiteral("checks"));
+  const auto linear = f.analysis().computation().trace.ops[0];
+  f.selection().select(linear, f.analysis().document->operands(linear)[1]);
+  f.window().actions().terms->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().checks().summary().contains(QStringLiteral("the sum of")); }, 60000));
+  const auto weight = f.analysis().document->operands(linear)[1];
+  QVERIFY(besideOf(f.analysis(), weight).valid());
+  QCOMPARE(besideOf(f.analysis(), besideOf(f.analysis(), weight)), weight);
+  f.window().actions().compare->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("agree in")); }, 60000));
+  f.window().findChild<QLineEdit*>(QStringLiteral("compare-tolerance"))->setText(QStringLiteral("1e-12"));
+  f.window().actions().compare->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("part at")); }, 60000));
+  f.picture(QStringLiteral("compare"));
+}
+
+void RealFileTest::savedParametersCostNothing() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  const auto& document = *f.analysis().document;
+  const auto& saved = f.controller().document()->saved;
+  BoundSymbolId reader;
+  for (auto op : f.analysis().backward.ops)
+    for (auto operand : document.operands(op))
+      if (saved.contains(operand) && document.storage(document.value(operand).storage).external) reader = op;
+  QVERIFY(reader);
+  std::int64_t bytes = 0;  // what is saved for this op alone
+  for (auto operand : document.operands(reader))
+    if (const auto& storage = document.storage(document.value(operand).storage); saved.contains(operand) && !storage.external) bytes += storage.bytes;
+  InspectorModel model;
+  model.show(f.controller().document(), reader);
+  bool found = false;
+  for (int row = 0; row < model.rowCount(); ++row) {
+    const auto section = model.index(row, 0);
+    if (section.data().toString() != QStringLiteral("Uses saved values")) continue;
+    for (int i = 0; i < model.rowCount(section); ++i)
+      found = found || model.index(i, 1, section).data().toString().startsWith(QStringLiteral("there anyway: "));
+    QCOMPARE(section.siblingAtColumn(1).data().toString(), bytesText(bytes));
+  }
+  QVERIFY(found);
+}
+
+void RealFileTest::valuesAreWritten() {
+  QTemporaryDir folder;
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  const auto linear = f.analysis().computation().trace.ops[0];
+  const auto weight = f.analysis().document->operands(linear)[1];
+  QString problem = QStringLiteral("none yet");
+  const auto done = [&](const QString& text) { problem = text; };
+  for (const char* name : {"weight.npy", "weight.safetensors"}) {
+    problem = QStringLiteral("none yet");
+    f.controller().saveValue(weight, folder.filePath(QLatin1String(name)), done);
+    QVERIFY(QTest::qWaitFor([&] { return problem.isEmpty(); }, 10000));
+    QVERIFY(QFile(folder.filePath(QLatin1String(name))).size() >= f.analysis().document->meta(f.analysis().document->value(weight).meta).bytes());
+  }
+  f.controller().saveValue(weight, QStringLiteral("/no/such/folder/weight.npy"), done);
+  QVERIFY(QTest::qWaitFor([&] { return !problem.isEmpty(); }, 10000));
+}
+
+void RealFileTest::plantedNansLeadToTheirRoots() {
+  WindowFixture f(liveEngine());
+  for (const char* file : {"log_of_zero", "zero_over_zero", "half_overflow"}) {
+    QVERIFY(f.open(QStringLiteral(RETROGRAD_SOURCE_DIR "/tests/data/planted/%1.txt").arg(QLatin1String(file))));
+    f.window().actions().checkRun->trigger();
+    auto* model = f.window().findChild<QTreeView*>(QStringLiteral("findings"))->model();
+    QVERIFY(QTest::qWaitFor([&] { return model->rowCount() == 2; }, 30000));
+    const auto& document = *f.analysis().document;
+    const BoundSymbolId root(model->index(0, 0).data(opRole).toInt());
+    const auto forward = OriginLinks::origin(document, root);
+    QCOMPARE(document.displayName(document.outputs(forward)[0]), std::string("planted"));
+    f.picture(QStringLiteral("planted-") + QLatin1String(file));
+  }
 }
 
 void RealFileTest::textFileIsRefusedWithoutLosingTheDocument() {

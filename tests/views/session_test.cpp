@@ -160,15 +160,15 @@ void SessionTest::programStepsByOperation() {
   const auto analysis = syntheticAnalysis(2);
   const Program program(analysis);
   QCOMPARE(program.size(), std::size_t(18));
-  QCOMPARE(program.stepOver(0, {}), std::size_t(2));   // t, addmm
-  QCOMPARE(program.stepOver(2, {}), std::size_t(3));   // relu
-  QCOMPARE(program.stepOver(5, {}), std::size_t(6));   // relu of the last layer: its backward is not the same group
-  QCOMPARE(program.stepOver(7, {}), std::size_t(12));  // five ops of linear's backward
-  QCOMPARE(program.stepOver(7, {program.opAt(9)}), std::size_t(9));
-  QCOMPARE(program.stepOverBack(12, {}), std::size_t(7));
-  QCOMPARE(program.stepOverBack(6, {}), std::size_t(5));
-  QCOMPARE(program.stepOver(18, {}), std::size_t(18));
-  QCOMPARE(program.stepOverBack(0, {}), std::size_t(0));
+  QCOMPARE(program.steps().goal(Step::over, 0), std::size_t(2));   // t, addmm
+  QCOMPARE(program.steps().goal(Step::over, 2), std::size_t(3));   // relu
+  QCOMPARE(program.steps().goal(Step::over, 5), std::size_t(6));   // relu of the last layer: its backward is not the same group
+  QCOMPARE(program.steps().goal(Step::over, 7), std::size_t(12));  // five ops of linear's backward
+  QCOMPARE(program.steps().goal(Step::over, 7, [&](BoundSymbolId op) { return op == program.opAt(9); }), std::size_t(9));
+  QCOMPARE(program.steps().goal(Step::overBack, 12), std::size_t(7));
+  QCOMPARE(program.steps().goal(Step::overBack, 6), std::size_t(5));
+  QCOMPARE(program.steps().goal(Step::over, 18), std::size_t(18));
+  QCOMPARE(program.steps().goal(Step::overBack, 0), std::size_t(0));
   // A computation op runs where its first forward op does.
   QCOMPARE(program.executed(analysis->computation().trace.ops[1]), analysis->forward.ops[2]);
 }
@@ -179,8 +179,8 @@ void SessionTest::stepsAddUp() {
   controller.open({"synthetic4"});
   QVERIFY(QTest::qWaitFor([&] { return controller.document() != nullptr; }, 5000));
   for (int round = 0; round < 20; ++round) {
-    for (int i = 0; i < 9; ++i) controller.stepInto();
-    for (int i = 0; i < 8; ++i) controller.stepIntoBack();
+    for (int i = 0; i < 9; ++i) controller.step(Step::into);
+    for (int i = 0; i < 8; ++i) controller.step(Step::intoBack);
     QCoreApplication::processEvents();
   }
   QVERIFY(QTest::qWaitFor([&] { return !execution.now().running; }, 5000));
@@ -193,12 +193,12 @@ void SessionTest::valuesCarryStatistics() {
   FakeRunner runner(analysis);
   const auto op = analysis->forward.ops[1];
   const auto output = analysis->document->outputs(op)[0];
-  auto report = reportValues(runner, *analysis->document, op, output, {});
+  auto report = reportValues(runner, *analysis, op, output, false, {});
   QCOMPARE(report.rows.size(), std::size_t(4));
   QVERIFY(!report.rows.back().statistics);
   QVERIFY(report.detail && !report.detail->contents.data);
   runner.runTo(2, {});
-  report = reportValues(runner, *analysis->document, op, output, {});
+  report = reportValues(runner, *analysis, op, output, false, {});
   QVERIFY(report.rows.back().statistics.has_value());
   QCOMPARE(report.detail->statistics.elements, std::int64_t(80));
   QVERIFY(report.detail->contents.data);

@@ -365,4 +365,30 @@ WhatIf FakeEngine::whatIf(const Analysis& analysis, const PartitionOptions& part
   return result;
 }
 
+GradientCheck FakeEngine::checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) {
+  progress.check();
+  GradientCheck check;
+  check.directions = 3;
+  check.passed = ops.size() <= 3;
+  check.rows.push_back({analysis.document->displayName(analysis.document->operands(ops.at(0))[0]), check.passed ? 1e-9 : 0.5, 0, {}});
+  return check;
+}
+
+RunComparison FakeEngine::compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance, const Progress& progress) {
+  if (!counterpart.path.empty()) throw Error(ErrorCode::badInput, "no such file", counterpart.path);
+  RunComparison comparison;
+  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
+    progress.at("comparing", static_cast<double>(i) / static_cast<double>(analysis.joint.ops.size()));
+    if (opTime.count() > 0) std::this_thread::sleep_for(opTime);
+    RunDifference row;
+    row.opA = row.opB = analysis.joint.ops[i];
+    row.valueA = row.valueB = analysis.document->outputs(row.opA)[0];
+    row.relative = counterpart.inDouble && i >= 5 ? 0.25 : 0;
+    comparison.largest = std::max(comparison.largest, row.relative);
+    if (!comparison.firstDivergence && row.relative > tolerance) comparison.firstDivergence = i;
+    comparison.rows.push_back(row);
+  }
+  return comparison;
+}
+
 }  // namespace retrograd::views

@@ -67,6 +67,11 @@ class FakeEngine : public Engine {
   WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
                 const Progress& progress) override;
 
+  /// One row for the first op: right, unless the range has more than three ops.
+  GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override;
+  /// A row for each op of the joint; from the sixth on they differ where the counterpart is in double precision. Another file is an error.
+  RunComparison compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance, const Progress& progress) override;
+
   std::int64_t badAt = -1;
   std::chrono::milliseconds opTime{0};
 };

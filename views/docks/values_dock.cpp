@@ -1,33 +1,19 @@
 #include "views/docks/values_dock.h"
 
 #include <QAction>
-#include <QApplication>
-#include <QClipboard>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QSplitter>
+#include <QTreeView>
 #include <QVBoxLayout>
-#include <limits>
 
+#include "core/debug/gradient_of.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
 
 namespace retrograd::views {
-namespace {
-
-/// The selected cells as tab-separated lines.
-void copyCells(const QTableView& table) {
-  QMap<int, QMap<int, QString>> cells;
-  for (const auto& index : table.selectionModel()->selectedIndexes()) cells[index.row()][index.column()] = index.data().toString();
-  QStringList lines;
-  for (const auto& row : cells) lines << QStringList(row.values()).join(QLatin1Char('\t'));
-  QApplication::clipboard()->setText(lines.join(QLatin1Char('\n')));
-}
-
-}  // namespace
-
 ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent)
-    : QWidget(parent), context_(context), model_(new ValuesModel(this)), slice_(new SliceModel(this)) {
+    : QWidget(parent), context_(context), model_(new ValuesModel(this)) {
   table_ = new QTreeView(this);
   table_->setObjectName(QStringLiteral("values"));
   table_->setModel(model_);
@@ -62,39 +48,37 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
 
 QWidget* ValuesDock::makeDetail() {
   auto* detail = new QWidget(this);
-  title_ = new QLabel(detail);
-  title_->setTextFormat(Qt::PlainText);
-  title_->setMinimumWidth(1);
-  histogram_ = new HistogramView(context_.theme, detail);
-  histogram_->setFixedHeight(74);
-  leading_ = new QWidget(detail);
-  auto* leadingLayout = new QHBoxLayout(leading_);
-  leadingLayout->setContentsMargins(0, 0, 0, 0);
-  leadingLabel_ = new QLabel(tr("Slice"), leading_);
-  contents_ = new QTableView(detail);
-  contents_->setObjectName(QStringLiteral("contents"));
-  contents_->setAccessibleName(tr("Contents of the chosen value"));
-  contents_->setModel(slice_);
-  contents_->setFrameShape(QFrame::NoFrame);
-  contents_->setShowGrid(false);
-  contents_->setFont(Theme::codeFont());
-  const QFontMetrics metrics(contents_->font());
-  for (auto* header : {contents_->horizontalHeader(), contents_->verticalHeader()}) header->setSectionResizeMode(QHeaderView::Fixed);
-  contents_->horizontalHeader()->setDefaultSectionSize(metrics.horizontalAdvance(QStringLiteral("-1.23456e-10")) + 10);
-  contents_->verticalHeader()->setDefaultSectionSize(metrics.height() + 4);
-  auto* copyAction = new QAction(tr("Copy"), contents_);
-  copyAction->setShortcut(QKeySequence::Copy);
-  copyAction->setShortcutContext(Qt::WidgetShortcut);
-  contents_->addAction(copyAction);
-  contents_->setContextMenuPolicy(Qt::ActionsContextMenu);
-  connect(copyAction, &QAction::triggered, this, [this] { copyCells(*contents_); });
+  panel_ = new ValuePanel(context_.theme, QStringLiteral("value"), detail);
+  beside_ = new ValuePanel(context_.theme, QStringLiteral("beside"), detail);
+  beside_->hide();
+  picture_ = new QCheckBox(tr("&Picture"), detail);
+  picture_->setObjectName(QStringLiteral("value-picture"));
+  picture_->setToolTip(tr("Shows the slice as a picture with a colour scale, in place of a table"));
+  withGradient_ = new QCheckBox(tr("&Gradient beside"), detail);
+  withGradient_->setObjectName(QStringLiteral("value-gradient"));
+  withGradient_->setToolTip(tr("Shows the gradient of the chosen value beside it, or what a chosen gradient is the gradient of"));
+  auto* panels = new QHBoxLayout;
+  panels->setSpacing(0);
+  panels->addWidget(panel_, 1);
+  panels->addWidget(beside_, 1);
+  auto* switches = new QHBoxLayout;
+  switches->setContentsMargins(8, 2, 4, 2);
+  switches->addWidget(picture_);
+  switches->addWidget(withGradient_);
+  switches->addStretch(1);
   auto* layout = new QVBoxLayout(detail);
-  layout->setContentsMargins(8, 4, 4, 0);
-  layout->setSpacing(4);
-  layout->addWidget(title_);
-  layout->addWidget(histogram_);
-  layout->addWidget(leading_);
-  layout->addWidget(contents_, 1);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(panels, 1);
+  layout->addLayout(switches);
+  connect(picture_, &QCheckBox::toggled, panel_, &ValuePanel::setPicture);
+  connect(picture_, &QCheckBox::toggled, beside_, &ValuePanel::setPicture);
+  connect(withGradient_, &QCheckBox::toggled, this, [this](bool on) {
+    beside_->setVisible(on);
+    ask();
+  });
+  connect(panel_, &ValuePanel::leadingChanged, beside_, &ValuePanel::setLeading);
+  connect(beside_, &ValuePanel::leadingChanged, panel_, &ValuePanel::setLeading);
   return detail;
 }
 
@@ -127,7 +111,7 @@ void ValuesDock::ask() {
 
 void ValuesDock::request() {
   if (!isVisible() || !op_ || context_.execution->now().running) return;
-  context_.controller->requestValues(op_, chosen());
+  context_.controller->requestValues(op_, chosen(), withGradient_->isChecked());
 }
 
 void ValuesDock::choose(int row) {
@@ -145,46 +129,25 @@ void ValuesDock::show(const std::shared_ptr<const ValueReport>& report) {
 
 void ValuesDock::showDetail(const ValueReport& report) {
   if (!report.detail) return clearDetail({});
-  const auto& detail = *report.detail;
+  showPanel(*panel_, {}, *report.detail);
+  if (!withGradient_->isChecked()) return;
+  const auto& analysis = *context_.controller->document()->analysis;
+  if (!report.beside) return beside_->clear(tr("It has no gradient, and is none"));
+  const bool isGradient = valueOfGradient(analysis, report.detail->value).valid();
+  showPanel(*beside_, isGradient ? tr("its value: ") : tr("its gradient: "), *report.beside);
+}
+
+void ValuesDock::showPanel(ValuePanel& panel, const QString& label, const ValueDetail& detail) {
   const auto& document = *context_.controller->document()->analysis->document;
-  const auto name = QString::fromStdString(document.displayName(detail.value));
-  if (!detail.contents.data) {
-    for (const auto& row : report.rows)
-      if (row.value == detail.value && !row.state.present)
-        return clearDetail(QStringLiteral("%1: %2").arg(name, QString::fromStdString(row.state.reason)));
-    return clearDetail(QStringLiteral("%1 is a number").arg(name));
-  }
+  const auto name = label + QString::fromStdString(document.displayName(detail.value));
+  if (!detail.contents.data) return panel.clear(detail.reason.empty() ? tr("%1 is a number").arg(name) : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
   const auto& meta = detail.contents.meta;
-  title_->setText(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())));
-  histogram_->set(detail.histogram, detail.statistics);
-  slice_->setData(detail.contents);
-  makeSpinBoxes();
+  panel.show(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())), detail);
 }
 
 void ValuesDock::clearDetail(const QString& reason) {
-  title_->setText(reason);
-  histogram_->set({}, {});
-  slice_->setData({});
-  makeSpinBoxes();
-}
-
-void ValuesDock::makeSpinBoxes() {
-  for (auto* old : leading_->findChildren<QSpinBox*>()) delete old;
-  delete leading_->layout();
-  auto* layout = new QHBoxLayout(leading_);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(leadingLabel_);
-  const auto sizes = slice_->leadingSizes();
-  for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
-    auto* box = new QSpinBox(leading_);
-    box->setRange(0, static_cast<int>(std::clamp<std::int64_t>(sizes[dim] - 1, 0, std::numeric_limits<int>::max())));
-    box->setAccessibleName(tr("Index in dim %1").arg(dim));
-    box->setToolTip(tr("Index in dim %1, of %2").arg(dim).arg(sizes[dim]));
-    connect(box, &QSpinBox::valueChanged, slice_, [this, dim](int index) { slice_->setLeading(dim, index); });
-    layout->addWidget(box);
-  }
-  layout->addStretch(1);
-  leading_->setVisible(!sizes.empty());
+  panel_->clear(reason);
+  beside_->clear({});
 }
 
 void ValuesDock::showEvent(QShowEvent* event) {

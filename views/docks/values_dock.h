@@ -1,20 +1,17 @@
 #pragma once
-#include <QLabel>
-#include <QSpinBox>
-#include <QTableView>
+#include <QCheckBox>
 #include <QTimer>
 #include <QTreeView>
 #include <QWidget>
 
-#include "views/canvases/histogram_view.h"
-#include "views/models/slice_model.h"
+#include "views/docks/value_panel.h"
 #include "views/models/values_model.h"
 #include "views/view_context.h"
 
 namespace retrograd::views {
 
 /// Values of the selected op at the present position: statistics of each, and of the chosen one the histogram and a slice of its
-/// contents. Asks the worker only while it is visible and nothing runs.
+/// contents as table or picture, on request with its gradient (or what it is the gradient of) beside. Asks the worker only while it is visible and nothing runs.
 class ValuesDock : public QWidget {
   Q_OBJECT
 
@@ -38,19 +35,18 @@ class ValuesDock : public QWidget {
   void choose(int row);
   void show(const std::shared_ptr<const ValueReport>& report);
   void showDetail(const ValueReport& report);
+  /// "weight  f32[3, 4]  48 B", or why it is not there.
+  void showPanel(ValuePanel& panel, const QString& label, const ValueDetail& detail);
   void clearDetail(const QString& reason);
-  void makeSpinBoxes();
   ValueId chosen() const;
 
   ViewContext context_;
   ValuesModel* model_;
-  SliceModel* slice_;
   QTreeView* table_;
-  QTableView* contents_;
-  HistogramView* histogram_;
-  QLabel* title_;
-  QLabel* leadingLabel_;
-  QWidget* leading_;
+  ValuePanel* panel_;
+  ValuePanel* beside_;
+  QCheckBox* picture_;
+  QCheckBox* withGradient_;
   QTimer soon_;
   BoundSymbolId op_;
 };

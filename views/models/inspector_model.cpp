@@ -150,20 +150,31 @@ class InspectorModel::Filler {
   void savedSection() {
     Node* section = nullptr;
     std::int64_t bytes = 0;
+    std::set<StorageId> counted;
     const auto isForward = !isBackwardRole(bound_.origin.role);
     for (const auto& row : valueRows(document_, op_)) {
       if (!open_.saved.contains(row.value) || row.output != isForward) continue;
       if (!section) section = root_->add(isForward ? tr("Saved for the backward") : tr("Uses saved values"));
       const auto& entry = document_.value(row.value);
-      const auto size = entry.storage ? document_.storage(entry.storage).bytes : 0;
-      bytes += size;
-      auto* node = section->add(nameOf(row.value), bytesText(size));
+      const auto* storage = entry.storage ? &document_.storage(entry.storage) : nullptr;
+      // Parameters, inputs and views of them cost no memory: they are there without being saved. Nor does a second view of the same memory.
+      const bool external = storage && storage->external;
+      const bool counts = storage && !external && counted.insert(entry.storage).second;
+      if (counts) bytes += storage->bytes;
+      auto* node = section->add(nameOf(row.value), external ? tr("there anyway: %1").arg(sourceOf(*storage))
+                                                   : counts || !storage ? bytesText(storage ? storage->bytes : 0)
+                                                                        : tr("memory counted above"));
       node->value = row.value;
       node->op = entry.producer;
       if (!isForward) continue;
       for (auto user : backwardUsers(row.value)) addOp(node, tr("for"), user);
     }
     if (section) section->text = bytesText(bytes);
+  }
+
+  /// "parameter weight", "input x": whose memory it is.
+  QString sourceOf(const Storage& storage) const {
+    return storage.first ? QStringLiteral("%1 %2").arg(toQt(name(document_.value(storage.first).kind)), nameOf(storage.first)) : tr("an input");
   }
 
   std::vector<BoundSymbolId> backwardUsers(ValueId value) const {

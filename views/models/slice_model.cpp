@@ -73,14 +73,6 @@ QString elementText(const TensorData& data, std::int64_t element) {
       return QString::number(read<std::int64_t>(at));
     case DType::u64:
       return QString::number(read<std::uint64_t>(at));
-    case DType::f16:
-      return numberText(smallFloat(read<std::uint16_t>(at), 5, 10, 15, true));
-    case DType::bf16:
-      return numberText(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(at)) << 16)));
-    case DType::f32:
-      return numberText(static_cast<double>(read<float>(at)));
-    case DType::f64:
-      return numberText(read<double>(at));
     case DType::c32:
       return complexText(smallFloat(read<std::uint16_t>(at), 5, 10, 15, true), smallFloat(read<std::uint16_t>(at + 2), 5, 10, 15, true));
     case DType::c64:
@@ -88,7 +80,32 @@ QString elementText(const TensorData& data, std::int64_t element) {
     case DType::c128:
       return complexText(read<double>(at), read<double>(at + 8));
     default:
-      return numberText(float8(dtype, read<std::uint8_t>(at)));
+      return numberText(elementNumber(data, element));
+  }
+}
+
+double elementNumber(const TensorData& data, std::int64_t element) {
+  const auto dtype = data.meta.dtype;
+  const auto* at = data.data + element * itemSize(dtype);
+  const auto half = [](std::uint16_t bits) { return smallFloat(bits, 5, 10, 15, true); };
+  switch (dtype) {
+    case DType::b8: return read<std::uint8_t>(at) != 0;
+    case DType::u8: return read<std::uint8_t>(at);
+    case DType::i8: return read<std::int8_t>(at);
+    case DType::i16: return read<std::int16_t>(at);
+    case DType::u16: return read<std::uint16_t>(at);
+    case DType::i32: return read<std::int32_t>(at);
+    case DType::u32: return read<std::uint32_t>(at);
+    case DType::i64: return static_cast<double>(read<std::int64_t>(at));
+    case DType::u64: return static_cast<double>(read<std::uint64_t>(at));
+    case DType::f16: return half(read<std::uint16_t>(at));
+    case DType::bf16: return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(at)) << 16));
+    case DType::f32: return static_cast<double>(read<float>(at));
+    case DType::f64: return read<double>(at);
+    case DType::c32: return std::hypot(half(read<std::uint16_t>(at)), half(read<std::uint16_t>(at + 2)));
+    case DType::c64: return std::hypot(static_cast<double>(read<float>(at)), static_cast<double>(read<float>(at + 4)));
+    case DType::c128: return std::hypot(read<double>(at), read<double>(at + 8));
+    default: return float8(dtype, read<std::uint8_t>(at));
   }
 }
 
@@ -130,10 +147,13 @@ QVariant SliceModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   if (role != Qt::DisplayRole) return {};
+  return elementText(data_, elementAt(index.row(), index.column()));
+}
+
+std::int64_t SliceModel::elementAt(int row, int column) const {
   std::int64_t element = 0;
   for (std::size_t i = 0; i < leading_.size(); ++i) element = element * data_.meta.sizes[i] + leading_[i];
-  element = (element * rows() + index.row()) * columns() + index.column();
-  return elementText(data_, element);
+  return (element * rows() + row) * columns() + column;
 }
 
 QVariant SliceModel::headerData(int section, Qt::Orientation, int role) const {

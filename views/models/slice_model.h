@@ -8,6 +8,8 @@ namespace retrograd::views {
 
 /// One element of contiguous data as text.
 QString elementText(const TensorData& data, std::int64_t element);
+/// The same as a number; complex ones by absolute value, truth values as 0 and 1.
+double elementNumber(const TensorData& data, std::int64_t element);
 
 /// The last two dims of a tensor at chosen leading indices. Reads elements as the view asks for them, so size costs nothing; at
 /// most `most` rows and columns are shown.
@@ -24,6 +26,9 @@ class SliceModel : public QAbstractTableModel {
   /// Sizes of the dims before the last two.
   std::vector<std::int64_t> leadingSizes() const;
   void setLeading(std::size_t dim, std::int64_t index);
+  const std::vector<std::int64_t>& leading() const { return leading_; }
+  /// The element at a row and a column, as elementNumber().
+  double number(int row, int column) const { return elementNumber(data_, elementAt(row, column)); }
 
   using QAbstractTableModel::setData;
   int rowCount(const QModelIndex& parent = {}) const override;
@@ -34,6 +39,7 @@ class SliceModel : public QAbstractTableModel {
  private:
   std::int64_t rows() const;
   std::int64_t columns() const;
+  std::int64_t elementAt(int row, int column) const;
 
   TensorData data_;
   std::vector<std::int64_t> leading_;

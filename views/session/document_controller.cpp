@@ -185,30 +185,23 @@ void DocumentController::discard(std::shared_ptr<Slot> slot) {
   worker_->post(nullptr, std::move(job));
 }
 
-void DocumentController::stepInto() { walkTo(std::min(goal_ + 1, execution_->now().size)); }
-void DocumentController::stepIntoBack() { walkTo(goal_ == 0 ? 0 : goal_ - 1); }
-
-void DocumentController::stepOver() {
-  if (document_) walkTo(document_->program.stepOver(goal_, execution_->stops()));
-}
-
-void DocumentController::stepOverBack() {
-  if (document_) walkTo(document_->program.stepOverBack(goal_, execution_->stops()));
+void DocumentController::step(Step step) {
+  if (!document_) return;
+  const auto stops = execution_->stops();
+  walkTo(document_->program.steps().goal(step, goal_, [&](BoundSymbolId op) { return stops.contains(op); }));
 }
 
 void DocumentController::walkTo(std::size_t goal) {
   if (!document_) return;
   command(tr("Step"), true, goal, [goal, document = document_](Runner& runner, const Progress& progress) {
+    if (goal < runner.position()) return runner.runTo(goal, progress);
     auto reason = StopReason::step;
     const auto from = runner.position();
     const auto& tables = *document->analysis->document;
-    while (runner.position() != goal && reason != StopReason::badNumber) {
-      const bool ahead = runner.position() < goal;
-      const auto op = document->program.opAt(ahead ? runner.position() : runner.position() - 1);
-      const auto done = ahead ? runner.position() - from : from - runner.position();
-      const auto all = ahead ? goal - from : from - goal;
-      progress.at(tables.symbol(tables.boundSymbol(op).symbol).name, static_cast<double>(done) / static_cast<double>(all));
-      reason = ahead ? runner.step() : runner.stepBack();
+    while (runner.position() < goal && reason != StopReason::badNumber) {
+      const auto op = document->program.opAt(runner.position());
+      progress.at(tables.symbol(tables.boundSymbol(op).symbol).name, static_cast<double>(runner.position() - from) / static_cast<double>(goal - from));
+      reason = runner.step();
     }
     return reason;
   });
@@ -239,6 +232,8 @@ void DocumentController::restart() {
     return StopReason::start;
   });
 }
+
+void DocumentController::pause() { worker_->cancel(this, runTag); }
 
 void DocumentController::stop() {
   worker_->cancel(this, runTag);
@@ -343,20 +338,20 @@ void DocumentController::onRunner(const QString& tag, std::function<Worker::Deli
   worker_->post(this, std::move(job));
 }
 
-void DocumentController::requestValues(BoundSymbolId op, ValueId detail) {
+void DocumentController::requestValues(BoundSymbolId op, ValueId detail, bool beside) {
   if (!document_ || !op || !slot_) return;
   Worker::Job job;
   job.tag = valuesTag;
   job.title = tr("Values");
   job.replaceRunning = true;
-  job.work = [this, slot = slot_, generation = generation_, document = document_->analysis->document, op,
-              detail](const Progress& progress) -> Worker::Deliver {
+  job.work = [this, slot = slot_, generation = generation_, analysis = document_->analysis, op, detail,
+              beside](const Progress& progress) -> Worker::Deliver {
     auto report = std::make_shared<ValueReport>();
     if (slot->runner) {
-      *report = reportValues(*slot->runner, *document, op, detail, progress);
+      *report = reportValues(*slot->runner, *analysis, op, detail, beside, progress);
     } else {
       report->op = op;
-      report->rows = valueRows(*document, op);
+      report->rows = valueRows(*analysis->document, op);
       for (auto& row : report->rows) row.state.reason = "the document cannot be run";
     }
     return [this, generation, report] {

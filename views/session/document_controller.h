@@ -61,16 +61,16 @@ class DocumentController : public QObject {
   void cancelOpen();
   void close();
 
-  void stepInto();
-  void stepIntoBack();
-  void stepOver();
-  void stepOverBack();
+  /// Steps asked for while others run add up to one goal.
+  void step(Step step);
   void continueForward();
   void continueBackward();
   /// To the position where `op` runs, in either direction.
   void runTo(BoundSymbolId op);
   void runToPosition(std::size_t position);
   void restart();
+  /// Stops the run between two ops; it can go on from there.
+  void pause();
   /// Stops what runs, questions included; takes effect between ops.
   void stop();
 
@@ -83,10 +83,13 @@ class DocumentController : public QObject {
   void setBreakOnBadNumber(bool on);
 
   /// Values of an op's operands and outputs at the present position, answered by valuesReady(). A newer request replaces an older.
-  void requestValues(BoundSymbolId op, ValueId detail);
+  /// `beside`: with the gradient of `detail`, or what it is the gradient of.
+  void requestValues(BoundSymbolId op, ValueId detail, bool beside = false);
   void cancelValues();
   /// The last answer; null where none was given since the document was opened. May be of an earlier position.
   const std::shared_ptr<const ValueReport>& values() const { return values_; }
+  /// Writes what a value holds at the present position to a .npy or .safetensors file; `done` is told why not, or an empty text.
+  void saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done);
   /// Puts the number into every element of a value that is present; runFailed() says why where it is not.
   void fillValue(ValueId value, double number);
 

@@ -1,4 +1,10 @@
 // What the user marks in a document: breakpoints, watches, contents of values.
+#include <QCoreApplication>
+#include <QPointer>
+#include <QThreadPool>
+
+#include "core/formats/npy.h"
+#include "core/formats/safetensors.h"
 #include "views/models/format.h"
 #include "views/session/document_controller.h"
 
@@ -41,16 +47,27 @@ bool DocumentController::toggleBreakpoint(BoundSymbolId op, QString* problem) {
 }
 
 void DocumentController::addBreakpoint(const QString& words, std::function<void(const QString&)> done) {
-  const auto question = [this, done, words = words.toStdString()](const Bench& bench, const Progress&) -> Worker::Deliver {
-    const auto breakpoint = parseBreakpoint(*bench.document.analysis, words);
-    return [this, done, breakpoint] {
-      auto breakpoints = execution_->breakpoints();
+  if (!document_) return;
+  // Walks the traces and needs no LibTorch: beside the worker, where a long run may be under way.
+  const auto answer = [self = QPointer(this), generation = generation_, done = std::move(done)](const Breakpoint& breakpoint, const QString& problem) {
+    if (!self || generation != self->generation_) return;
+    if (problem.isEmpty()) {
+      auto breakpoints = self->execution_->breakpoints();
       breakpoints.push_back(breakpoint);
-      setBreakpoints(std::move(breakpoints));
-      done({});
-    };
+      self->setBreakpoints(std::move(breakpoints));
+    }
+    done(problem);
   };
-  ask(this, {}, {}, question, done);
+  QThreadPool::globalInstance()->start([document = document_, answer, words = words.toStdString()] {
+    Breakpoint breakpoint;
+    QString problem;
+    try {
+      breakpoint = parseBreakpoint(*document->analysis, words);
+    } catch (const std::exception& error) {
+      problem = QString::fromStdString(messageOf(error));
+    }
+    QMetaObject::invokeMethod(QCoreApplication::instance(), [answer, breakpoint, problem] { answer(breakpoint, problem); }, Qt::QueuedConnection);
+  });
 }
 
 void DocumentController::removeBreakpoint(std::size_t index) {
@@ -104,6 +121,18 @@ void DocumentController::fillValue(ValueId value, double number) {
   ask(this, QStringLiteral("fill"), tr("Fill"), question, [this](const QString& message) {
     if (!message.isEmpty()) Q_EMIT runFailed(message);
   });
+}
+
+void DocumentController::saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done) {
+  if (!document_ || !value) return;
+  const auto question = [value, path = path.toStdString(), done](const Bench& bench, const Progress&) -> Worker::Deliver {
+    if (!bench.runner) throw Error(ErrorCode::badUse, "the document cannot be run");
+    const auto contents = bench.runner->contents(value);
+    if (path.ends_with(".npy")) writeNpy(path, contents);
+    else writeSafetensors(path, {{bench.document.analysis->document->displayName(value), contents}});
+    return [done] { done({}); };
+  };
+  ask(this, QStringLiteral("save value"), tr("Saving the value"), question, done);
 }
 
 void DocumentController::addWatch(ValueId value) {

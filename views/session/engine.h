@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/debug/compare_runs.h"
+#include "core/debug/counterpart.h"
+#include "core/debug/grad_check.h"
 #include "core/debug/run_record.h"
 #include "core/debug/what_if.h"
 
@@ -63,6 +66,9 @@ class Engine {
   virtual RunRecord record(const Analysis&, const std::map<ValueId, double>& fills, const Progress&) = 0;
   /// As the function of this name.
   virtual WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) = 0;
+  virtual GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>& ops, const Progress&) = 0;
+  /// As compareRuns(), with the counterpart opened for it.
+  virtual RunComparison compare(const Analysis&, const Counterpart&, double tolerance, const Progress&) = 0;
 };
 
 /// The engine over LibTorch, with registered gradient rules where there are some; in a build without LibTorch, one whose open() throws Error(badUse) saying so.

@@ -98,6 +98,17 @@ class LiveEngine : public Engine {
     return retrograd::whatIf(analysis, partition, measures, progress);
   }
 
+  GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override {
+    return retrograd::checkGradients(analysis, ops, progress);
+  }
+
+  RunComparison compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance, const Progress& progress) override {
+    progress.at("opening the other", 0);
+    const auto other = openCounterpart(analysis, counterpart, progress);
+    if (!other->derived()) throw Error(ErrorCode::badUse, "no backward could be derived for it", other->file.path);
+    return compareRuns(analysis, *other, tolerance, {}, progress);
+  }
+
  private:
   std::shared_ptr<const RuleRegistry> rules_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/debug/gradient_of.h"
+
 namespace retrograd::views {
 namespace {
 
@@ -56,8 +58,34 @@ ValueRow reportValue(const Runner* runner, const Document& document, ValueId val
   return row;
 }
 
-ValueReport reportValues(const Runner& runner, const Document& document, BoundSymbolId op, ValueId detail, const Progress& progress) {
+ValueId besideOf(const Analysis& analysis, ValueId value) {
+  if (!value) return {};
+  const auto of = valueOfGradient(analysis, value);
+  return of ? of : gradientOf(analysis, value);
+}
+
+namespace {
+
+/// Statistics, histogram and elements, where the value is there.
+ValueDetail detailOf(const Runner& runner, const Document& document, ValueId value, const Progress& progress) {
   constexpr int bins = 64;
+  ValueDetail detail;
+  detail.value = value;
+  const auto row = reportValue(&runner, document, value);
+  detail.reason = row.state.reason;
+  if (!row.statistics) return detail;
+  progress.check();
+  detail.statistics = *row.statistics;
+  detail.histogram = runner.histogram(value, bins);
+  progress.check();
+  detail.contents = runner.contents(value);
+  return detail;
+}
+
+}  // namespace
+
+ValueReport reportValues(const Runner& runner, const Analysis& analysis, BoundSymbolId op, ValueId detail, bool beside, const Progress& progress) {
+  const auto& document = *analysis.document;
   ValueReport report;
   report.op = op;
   report.position = runner.position();
@@ -69,16 +97,11 @@ ValueReport reportValues(const Runner& runner, const Document& document, BoundSy
     row.state = runner.state(row.value);
     if (row.state.present && !row.state.number && document.isTensor(row.value)) row.statistics = runner.statistics(row.value);
   }
-  const auto shown = std::find_if(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) { return row.value == detail; });
-  if (shown == report.rows.end()) return report;
-  report.detail.emplace();
-  report.detail->value = detail;
-  if (!shown->statistics) return report;
+  const bool isShown = std::any_of(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) { return row.value == detail; });
+  if (!isShown) return report;
   progress.at("contents of " + document.displayName(detail), done / total);
-  report.detail->statistics = *shown->statistics;
-  report.detail->histogram = runner.histogram(detail, bins);
-  progress.check();
-  report.detail->contents = runner.contents(detail);
+  report.detail = detailOf(runner, document, detail, progress);
+  if (const auto other = beside ? besideOf(analysis, detail) : ValueId()) report.beside = detailOf(runner, document, other, progress);
   return report;
 }
 

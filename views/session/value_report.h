@@ -18,6 +18,7 @@ struct ValueRow {
 /// The elements of one value, for histogram and table.
 struct ValueDetail {
   ValueId value;
+  std::string reason;   ///< why it is not present
   TensorData contents;  ///< a contiguous copy; data is null where the value is not present
   std::vector<std::int64_t> histogram;
   TensorStatistics statistics;
@@ -29,13 +30,17 @@ struct ValueReport {
   std::size_t position = 0;
   std::vector<ValueRow> rows;
   std::optional<ValueDetail> detail;
+  std::optional<ValueDetail> beside;  ///< of the gradient that belongs to it, or the value a gradient belongs to, where that was asked for
 };
 
 /// Rows of the op's operands and outputs without touching data; the labels come from the op's schema.
 std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op);
 /// State and statistics of one value, without a label. On the worker; `runner` may be null.
 ValueRow reportValue(const Runner* runner, const Document& document, ValueId value);
-/// Asks the runner for states and statistics of the op's values and for the elements of `detail`. On the worker.
-ValueReport reportValues(const Runner& runner, const Document& document, BoundSymbolId op, ValueId detail, const Progress& progress);
+/// The gradient of a value of the forward, or the value that a gradient belongs to; none where there is neither.
+ValueId besideOf(const Analysis& analysis, ValueId value);
+/// Asks the runner for states and statistics of the op's values and for the elements of `detail`, with `beside` those of what belongs to it. On
+/// the worker.
+ValueReport reportValues(const Runner& runner, const Analysis& analysis, BoundSymbolId op, ValueId detail, bool beside, const Progress& progress);
 
 }  // namespace retrograd::views

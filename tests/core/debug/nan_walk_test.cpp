@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/debug/compare_runs.h"
+#include "core/debug/script.h"
 #include "tests/support/model_builder.h"
 
 namespace retrograd::test {
@@ -110,6 +111,26 @@ TEST(NanWalk, ABadInputIsItsOwnRootAndAFiniteValueHasNone) {
   EXPECT_FALSE(walk.root);
   EXPECT_EQ(walk.path.back().value, x);
   EXPECT_THROW(walkToRoot(*a, record, a->joint.inputs[1]), Error);
+}
+
+// Each model names the op that is to blame "planted".
+TEST(NanWalk, PlantedModelsLeadToTheirRootInOneCommand) {
+  struct Case {
+    const char *file, *command, *role;
+  };
+  for (const auto& [file, command, role] : {Case{"log_of_zero", "walk-nan loss", "forward"}, Case{"log_of_zero", "walk-nan grad w", "gradient"},
+                                            Case{"zero_over_zero", "walk-nan", "gradient"}, Case{"zero_over_zero", "walk-nan grad w", "gradient"},
+                                            Case{"half_overflow", "walk-nan", "forward"}, Case{"half_overflow", "walk-nan loss", "forward"}}) {
+    SCOPED_TRACE(std::string(file) + ": " + command);
+    const auto analysis = openModel(std::string(RETROGRAD_SOURCE_DIR "/tests/data/planted/") + file + ".txt");
+    DebugScript script(analysis);
+    const auto answer = script.run(command).json;
+    ASSERT_TRUE(answer["bad"]);
+    EXPECT_EQ(answer["root"]["role"], role);
+    const auto& document = *analysis->document;
+    const BoundSymbolId forward(answer["forward"]["id"].get<int>());
+    EXPECT_EQ(document.displayName(document.outputs(forward)[0]), "planted");
+  }
 }
 
 TEST(CompareRuns, FindsTheFirstDivergenceBetweenTwoPrecisions) {

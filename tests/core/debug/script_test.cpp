@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "core/debug/memory_timeline.h"
 #include "core/debug/what_if.h"
+#include "core/formats/safetensors.h"
 #include "core/split/min_cut.h"
 #include "tests/support/model_builder.h"
 
@@ -31,6 +34,58 @@ TEST(DebugScript, StepsOverAComputationOpAtOnce) {
   EXPECT_EQ(script.run("next").json["position"], 2);  // t and addmm of the first linear
   EXPECT_EQ(script.run("next").json["position"], 3);
   EXPECT_EQ(script.run("reverse-next 2").json["position"], 0);
+}
+
+TEST(DebugScript, StepsIntoAndOutInBothDirections) {
+  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  const auto border = script.session().forwardSize();
+  EXPECT_EQ(script.run("step-into").json["position"], 1);
+  EXPECT_EQ(script.run("step-out").json["position"], 2);
+  EXPECT_EQ(script.run("reverse-step-into").json["position"], 1);
+  EXPECT_EQ(script.run("reverse-step-out").json["position"], 0);
+  EXPECT_EQ(script.run("step-out").json["position"], border);
+  EXPECT_EQ(script.run("reverse-step-out").json["position"], 0);
+}
+
+TEST(DebugScript, TellsWhatItKeepsForSteppingBack) {
+  SessionOptions options;
+  options.historyBytes = 40000;
+  options.threads = 1;
+  DebugScript script(tinyGpt(), options);
+  EXPECT_EQ(script.run("history").json["entries"], 0);
+  script.run("run-to end");
+  const auto kept = script.run("history").json;
+  EXPECT_LE(kept["bytes"], 40000);
+  EXPECT_GT(kept["longest"], 1);
+  EXPECT_EQ(kept["threads"], 1);
+}
+
+TEST(DebugScript, SlicesValuesAndShowsTheirGradientsBeside) {
+  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  script.run("run-to end");
+  const auto row = script.run("print l1.weight[1, :3]");
+  EXPECT_EQ(row.json["contents"]["sizes"], std::vector<int>{3});
+  EXPECT_EQ(row.json["contents"]["elements"].size(), 3u);
+  const auto whole = script.run("print l1.weight").json["contents"]["elements"];
+  EXPECT_EQ(row.json["contents"]["elements"][2], whole[1][2]);
+  const auto both = script.run("print both l1.weight[0]").json;
+  EXPECT_EQ(both["gradient"]["contents"]["sizes"], both["contents"]["sizes"]);
+  EXPECT_EQ(both["gradient"]["contents"]["elements"][0], script.run("print grad l1.weight[0, 0]").json["contents"]["elements"]);
+  EXPECT_THROW(script.run("print l1.weight[99]"), Error);
+}
+
+TEST(DebugScript, SavesValues) {
+  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  script.run("run-to end");
+  const auto path = testing::TempDir() + "grad.safetensors";
+  script.run("save-value grad l1.weight[:2] " + path);
+  const auto file = readSafetensors(path);
+  ASSERT_EQ(file.tensors.size(), 1u);
+  EXPECT_EQ(file.tensors.begin()->second.meta.sizes[0], 2);
+  script.run("save-value l1.weight " + testing::TempDir() + "weight.npy");
+  EXPECT_GT(std::filesystem::file_size(testing::TempDir() + "weight.npy"), 128u);
+  EXPECT_THROW(script.run("save-value l1.weight weight.txt"), Error);
+  EXPECT_THROW(script.run("save-value l1.weight"), Error);
 }
 
 TEST(DebugScript, BreakpointsWatchesAndValues) {

@@ -1,0 +1,226 @@
+// Stepping back within a memory budget: whatever is kept, every value comes back bit for bit.
+#include <gtest/gtest.h>
+
+#include "core/checking/compare.h"
+#include "core/debug/session.h"
+#include "core/debug/session_file.h"
+#include "core/execution/reproducible.h"
+#include "tests/support/model_builder.h"
+
+namespace retrograd::test {
+namespace {
+
+const std::string root = RETROGRAD_SOURCE_DIR "/";
+
+using Snapshot = std::map<std::int32_t, TensorData>;
+
+/// Every tensor that is there, weights left out; not what uninitialised memory holds.
+Snapshot snapshot(const Session& session) {
+  Snapshot values;
+  const auto& document = *session.analysis().document;
+  for (std::size_t i = 0; i < document.valueCount(); ++i) {
+    const ValueId id(static_cast<std::int64_t>(i));
+    const auto& value = document.value(id);
+    if (value.producer && document.opName(value.producer).find("aten.empty") != std::string::npos) continue;
+    if (value.kind == ValueKind::parameter) continue;
+    const auto state = session.state(id);
+    if (state.present && !state.number) values[id.index] = session.contents(id);
+  }
+  return values;
+}
+
+void expectSame(const Snapshot& expected, const Snapshot& found) {
+  ASSERT_EQ(expected.size(), found.size());
+  for (const auto& [id, tensor] : expected) {
+    ASSERT_TRUE(found.contains(id)) << "value " << id;
+    EXPECT_TRUE(identical(tensor, found.at(id))) << "value " << id;
+  }
+}
+
+std::int64_t bytesOfWholeHistory(const std::shared_ptr<const Analysis>& analysis) {
+  Session session(analysis);
+  session.runTo(session.size());
+  return session.history().bytes;
+}
+
+class WithinBudget : public testing::TestWithParam<const char*> {};
+
+TEST_P(WithinBudget, StepsForwardAndBackBitForBit) {
+  const auto analysis = openModel(root + GetParam());
+  ASSERT_TRUE(analysis->derived());
+  SessionOptions options;
+  options.historyBytes = bytesOfWholeHistory(analysis) / 3;
+  Session session(analysis, options);
+  std::vector<Snapshot> seen{snapshot(session)};
+  while (session.position() < session.size()) {
+    session.step();
+    EXPECT_LE(session.history().bytes, options.historyBytes);
+    seen.push_back(snapshot(session));
+  }
+  EXPECT_TRUE(session.history().longest > 1 || session.history().entries < session.size()) << "the budget is so large that nothing has to run again";
+  while (session.position() > 0) {
+    session.stepBack();
+    EXPECT_LE(session.history().bytes, options.historyBytes);
+    SCOPED_TRACE("at position " + std::to_string(session.position()));
+    expectSame(seen[session.position()], snapshot(session));
+    if (testing::Test::HasFailure()) return;
+  }
+  // Jumps of all lengths, to and fro.
+  for (const std::size_t percent : {90, 40, 70, 65, 10, 100, 55}) {
+    session.runTo(session.size() * percent / 100);
+    SCOPED_TRACE("after a jump to position " + std::to_string(session.position()));
+    expectSame(seen[session.position()], snapshot(session));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, WithinBudget,
+                         testing::Values("tests/data/models/batchnorm_train/model.pt2", "tests/data/models/cond_hop/model.pt2",
+                                         "tests/data/models/dropout_train/model.pt2", "tests/data/models/inplace_views/model.pt2",
+                                         "tests/data/models/mlp/model.pt2", "tests/data/models/multi_output/model.pt2",
+                                         "tests/data/dynamic/attention/model.pt2", "tests/data/dynamic/convolution/model.pt2",
+                                         "tests/data/dynamic/loss/model.pt2", "resources/samples/tiny_gpt.pt2"));
+
+/// Draws, writes through a view, writes to a buffer and a copy_, after which what was there before is needed.
+std::shared_ptr<const Analysis> writingModel() {
+  ModelBuilder m;
+  const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4}), b = m.buffer("b", {4});
+  auto y = m.op("aten.mul.Tensor", {x, w});
+  for (int i = 0; i < 4; ++i) {
+    y = m.op("aten.dropout.default", {y, 0.5, Argument::ofBool(true)});
+    const auto z = m.op("aten.sin.default", {y});
+    m.op("aten.add_.Tensor", {m.op("aten.select.int", {z, 0, 1}), 1.0});
+    m.op("aten.mul_.Tensor", {b, 0.5});
+    m.op("aten.copy_.default", {m.op("aten.select.int", {z, 0, 2}), b});
+    y = m.op("aten.relu_.default", {m.op("aten.add.Tensor", {z, b})});
+  }
+  m.output(y);
+  return m.analyse();
+}
+
+TEST(History, GoesBackOverDrawsWritesAndCopiesAtEveryBudget) {
+  const auto analysis = writingModel();
+  std::vector<Snapshot> seen;
+  for (std::int64_t budget = bytesOfWholeHistory(analysis); budget >= 0; budget = budget > 0 ? budget / 2 : -1) {
+    SCOPED_TRACE("budget " + std::to_string(budget));
+    SessionOptions options;
+    options.historyBytes = budget;
+    Session session(analysis, options);
+    if (seen.empty()) {
+      seen.push_back(snapshot(session));
+      while (session.position() < session.size()) session.step(), seen.push_back(snapshot(session));
+    }
+    session.runTo(session.size());
+    while (session.position() > 0) {
+      session.stepBack();
+      expectSame(seen[session.position()], snapshot(session));
+    }
+  }
+}
+
+TEST(History, TakesBackWhatWasFilledInOnTheWay) {
+  const auto analysis = writingModel();
+  const auto value = analysis->document->outputs(analysis->forward.ops[0])[0];
+  for (const std::int64_t budget : {std::int64_t{1} << 20, std::int64_t{600}, std::int64_t{0}}) {
+    SCOPED_TRACE("budget " + std::to_string(budget));
+    SessionOptions options;
+    options.historyBytes = budget;
+    Session session(analysis, options);
+    session.step();
+    const auto before = session.contents(value);
+    auto content = before;
+    std::vector<float> ones(static_cast<std::size_t>(before.meta.elements()), 1.f);
+    content.data = reinterpret_cast<const std::byte*>(ones.data());
+    session.setContents(value, content);
+    session.runTo(4);
+    const auto after = snapshot(session);
+    session.runTo(session.size());
+    session.runTo(4);
+    expectSame(after, snapshot(session));
+    session.runTo(1);
+    EXPECT_TRUE(identical(session.contents(value), content));
+    session.stepBack();
+    session.step();
+    EXPECT_TRUE(identical(session.contents(value), before));
+  }
+}
+
+TEST(History, CountsNoWeightsAndNothingTheRunStillHolds) {
+  ModelBuilder m;
+  const auto x = m.input("x", {8}), w = m.parameter("w", {8});
+  const auto y = m.op("aten.mul.Tensor", {x, w});                         // saved for the backward, then let go
+  m.output(m.op("aten.exp.default", {m.op("aten.sin.default", {y})}));
+  Session session(m.analyse());
+  session.runTo(session.forwardSize());
+  EXPECT_EQ(session.history().bytes, 32);  // sin's result: only the history has it, for exp keeps its own
+  session.runTo(0);
+  EXPECT_EQ(session.history().bytes, 0);
+}
+
+TEST(History, StopsBetweenOpsOnTheWayBack) {
+  const auto analysis = writingModel();
+  SessionOptions options;
+  options.historyBytes = 0;  // runs again from the start
+  Session session(analysis, options);
+  session.runTo(session.size());
+  std::stop_source stop;
+  int reports = 0;
+  const Progress progress(stop.get_token(), [&](std::string_view, double) {
+    if (++reports == 3) stop.request_stop();
+  });
+  const auto target = session.forwardSize() / 2;  // a while from where anything is kept
+  EXPECT_EQ(session.runTo(target, progress), StopReason::cancelled);
+  EXPECT_NE(session.position(), target);
+  session.runTo(session.size());
+  Session other(analysis);
+  other.runTo(other.size());
+  expectSame(snapshot(other), snapshot(session));
+}
+
+TEST(Session, RunsOnItsOwnThreadsWhichItsFileKeeps) {
+  const auto before = threadCount();
+  const auto path = testing::TempDir() + "threads.retrograd";
+  SaveSessionOptions save;
+  save.embed = true;
+  save.threads = 3;
+  saveSession(*openModel(root + "tests/data/models/mlp/model.pt2"), path, save);
+  const auto analysis = loadSession(path);
+  EXPECT_EQ(savedThreads(*analysis), 3);
+  Session session(analysis);
+  EXPECT_EQ(session.threads(), 3);
+  session.runTo(3);
+  EXPECT_EQ(threadCount(), before);  // others are not disturbed
+  SessionOptions options;
+  options.threads = 1;
+  EXPECT_EQ(Session(analysis, options).threads(), 1);
+}
+
+TEST(Session, SumsIntoOnePlaceAlikeOnAllThreads) {
+  ModelBuilder m;
+  const auto x = m.input("x", {200000});
+  const auto index = m.input("index", {200000}, DType::i64);
+  const auto zeros = m.buffer("zeros", {7});
+  m.output(m.op("aten.index_put.default", {zeros, std::vector<ValueId>{index}, x, Argument::ofBool(true)}));
+  AnalysisOptions given;
+  std::vector<std::int64_t> places(200000);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::int64_t>(i * 31 % 7);
+  TensorData data;
+  data.meta.dtype = DType::i64;
+  data.meta.sizes = {200000};
+  data.meta.strides = {1};
+  data.data = reinterpret_cast<const std::byte*>(places.data());
+  data.bytes = places.size() * sizeof(std::int64_t);
+  given.inputs["index"] = data;
+  SessionOptions options;
+  options.threads = 4;
+  Session session(m.analyse(given), options);
+  session.runTo(session.forwardSize());
+  const auto first = session.results().at(0);
+  for (int again = 0; again < 8; ++again) {
+    session.runTo(0);
+    session.runTo(session.forwardSize());
+    EXPECT_TRUE(identical(*first, *session.results().at(0)));
+  }
+}
+
+}  // namespace
+}  // namespace retrograd::test

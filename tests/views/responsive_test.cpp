@@ -1,0 +1,177 @@
+// No event keeps the window's thread for more than 50 ms while a real model is opened, run, recorded, compared and cancelled.
+#include <sys/resource.h>
+
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QLineEdit>
+#include <QTest>
+#include <ctime>
+
+#include "tests/views/window_fixture.h"
+#include "views/docks/compare_dock.h"
+#include "views/docks/findings_dock.h"
+
+namespace retrograd::views {
+
+/// Measures what each event takes. Other programs on a busy machine make events longer by the clock, not by processor time; what waits for
+/// another thread shows as a voluntary switch, and only then does the clock count.
+class TimedApplication : public QApplication {
+ public:
+  using QApplication::QApplication;
+
+  bool notify(QObject* receiver, QEvent* event) override {
+    if (depth_ > 0) return QApplication::notify(receiver, event);  // part of the one that is measured
+    ++depth_;
+    const auto type = event->type();  // the receiver may delete both
+    const QString name = receiver->metaObject()->className();
+    const double processor = processorSeconds();
+    const auto waits = voluntarySwitches();
+    QElapsedTimer clock;
+    clock.start();
+    const bool result = QApplication::notify(receiver, event);
+    --depth_;
+    note(processor_, processorSeconds() - processor, name, type);
+    if (voluntarySwitches() != waits) note(waiting_, static_cast<double>(clock.elapsed()) * 1e-3, name, type);
+    return result;
+  }
+
+  struct Longest {
+    double seconds = 0;
+    QString what;
+  };
+  void begin() { processor_ = waiting_ = {}; }
+  const Longest& processor() const { return processor_; }
+  const Longest& waiting() const { return waiting_; }
+
+ private:
+  static void note(Longest& longest, double seconds, const QString& name, QEvent::Type type) {
+    if (seconds > longest.seconds) longest = {seconds, QStringLiteral("%1 ms in event %2 of %3").arg(seconds * 1e3).arg(type).arg(name)};
+  }
+  static double processorSeconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  }
+  static long voluntarySwitches() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+  }
+
+  int depth_ = 0;
+  Longest processor_, waiting_;
+};
+
+namespace {
+
+constexpr double longestAllowed = 0.050, longestWait = 0.5;
+
+TimedApplication& application() { return *static_cast<TimedApplication*>(qApp); }
+
+/// A file to try it on in place of the sample, as for a model of thousands of ops.
+QString model() {
+  const auto given = qEnvironmentVariable("RETROGRAD_TEST_MODEL");
+  return given.isEmpty() ? QStringLiteral(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2") : given;
+}
+
+void check() {
+  QVERIFY2(application().processor().seconds <= longestAllowed, qPrintable(application().processor().what));
+  QVERIFY2(application().waiting().seconds <= longestWait, qPrintable(application().waiting().what));
+}
+
+}  // namespace
+
+class ResponsiveTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void theWatchSeesABlock();
+  void running();
+  void recordingAndCancelling();
+  void breakpointsDoNotWaitForARun();
+};
+
+void ResponsiveTest::theWatchSeesABlock() {
+  QObject receiver;
+  application().begin();
+  QTimer::singleShot(0, &receiver, [] {
+    volatile double sink = 0;
+    timespec from{}, now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    do {
+      for (int i = 0; i < 1000; ++i) sink = sink + i;
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while (static_cast<double>(now.tv_sec - from.tv_sec) + static_cast<double>(now.tv_nsec - from.tv_nsec) * 1e-9 < 0.06);
+  });
+  QTest::qWait(20);
+  QVERIFY(application().processor().seconds > longestAllowed);
+  application().begin();
+  QTimer::singleShot(0, &receiver, [] { QTest::qSleep(600); });  // as a wait for another thread
+  QTest::qWait(20);
+  QVERIFY(application().processor().seconds <= longestAllowed);
+  QVERIFY(application().waiting().seconds > longestWait);
+}
+
+void ResponsiveTest::running() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(model()));
+  QTest::qWait(300);  // fonts and styles are loaded with the first picture
+  application().begin();
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, f.execution().size);
+  for (int i = 0; i < 30; ++i) f.press(Qt::Key_F10, Qt::ControlModifier | Qt::ShiftModifier);
+  QVERIFY(f.settle());
+  f.press(Qt::Key_F5, Qt::ControlModifier | Qt::ShiftModifier);
+  QTest::qWait(1);
+  f.press(Qt::Key_F6);
+  QVERIFY(f.settle());
+  check();
+}
+
+void ResponsiveTest::recordingAndCancelling() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(model()));
+  QTest::qWait(300);
+  application().begin();
+  for (int round = 0; round < 3; ++round) {
+    f.window().actions().checkRun->trigger();
+    QTest::qWait(2 + round * 5);
+    f.controller().stop();
+    QVERIFY(QTest::qWaitFor([&] { return !f.controller().asking(); }, 60000));
+  }
+  f.window().actions().checkRun->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().findings().summary().contains(QStringLiteral("finite")); }, 120000));
+  f.window().actions().compare->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("values")); }, 240000));
+  check();
+}
+
+void ResponsiveTest::breakpointsDoNotWaitForARun() {
+  auto engine = std::make_shared<FakeEngine>();
+  engine->opTime = std::chrono::milliseconds(20);
+  WindowFixture f(engine);
+  QVERIFY(f.open(QStringLiteral("synthetic100")));
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F5);
+  QVERIFY(QTest::qWaitFor([&] { return f.execution().running; }, 5000));
+  QString problem = QStringLiteral("none yet");
+  f.controller().addBreakpoint(QStringLiteral("kind mm if nan"), [&](const QString& text) { problem = text; });
+  QVERIFY(QTest::qWaitFor([&] { return problem.isEmpty(); }, 2000));
+  QVERIFY(f.execution().running);
+  QCOMPARE(f.window().context().execution->breakpoints().size(), std::size_t(1));
+  f.press(Qt::Key_F6);
+  QVERIFY(f.settle());
+  QVERIFY(f.execution().position < f.execution().size);
+  QCOMPARE(f.execution().reason, StopReason::cancelled);
+}
+
+}  // namespace retrograd::views
+
+int main(int argc, char** argv) {
+  retrograd::views::TimedApplication application(argc, argv);
+  retrograd::views::ResponsiveTest test;
+  return QTest::qExec(&test, argc, argv);
+}
+#include "responsive_test.moc"

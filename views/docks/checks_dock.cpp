@@ -1,0 +1,121 @@
+#include "views/docks/checks_dock.h"
+
+#include <QAction>
+#include <QHeaderView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "core/debug/gradient_of.h"
+#include "core/debug/op_range.h"
+#include "views/docks/dock_tree.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString checkTag = QStringLiteral("check gradient");
+
+}  // namespace
+
+ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWidget* parent)
+    : QWidget(parent), context_(context), model_(new ChecksModel(this)), tree_(new QTreeView(this)), range_(new QLineEdit(this)),
+      summary_(new QLabel(this)) {
+  tree_->setObjectName(QStringLiteral("checks"));
+  tree_->setModel(model_);
+  prepareTree(*tree_, tr("What the check of a gradient found"), false);
+  tree_->setWordWrap(true);
+  tree_->setIndentation(14);
+  tree_->header()->setStretchLastSection(true);
+  tree_->header()->resizeSection(0, 190);
+  range_->setObjectName(QStringLiteral("checks-range"));
+  range_->setAccessibleName(tr("Ops whose gradient is checked"));
+  range_->setPlaceholderText(tr("The selected op; or #12 to #20   ·   module layers.0   ·   all"));
+  range_->setToolTip(tr("Which ops to check as one: empty for the selected one, #12, a value's name, #12 to #20, module PATH, or all"));
+  range_->setClearButtonEnabled(true);
+  summary_->setObjectName(QStringLiteral("checks-summary"));
+  summary_->setTextFormat(Qt::PlainText);
+  summary_->setWordWrap(true);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(6, 4, 6, 4);
+  row->addWidget(range_, 1);
+  for (auto* action : {check, terms}) {
+    auto* button = new QToolButton(this);
+    button->setDefaultAction(action);
+    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    button->setFocusPolicy(Qt::StrongFocus);
+    row->addWidget(button);
+  }
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(row);
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(8, 0, 8, 4);
+  line->addWidget(summary_);
+  layout->addLayout(line);
+  layout->addWidget(tree_, 1);
+  connect(range_, &QLineEdit::returnPressed, check, &QAction::trigger);
+  connect(context_.controller, &DocumentController::documentChanged, this, &ChecksDock::clear);
+  connect(tree_, &QTreeView::activated, this, [this](const QModelIndex& index) {
+    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
+  });
+  clear();
+}
+
+void ChecksDock::clear() {
+  model_->clear();
+  summary_->setText(tr("No gradient was checked yet"));
+}
+
+void ChecksDock::failed(const QString& message) { summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message); }
+
+ValueId ChecksDock::chosen() const {
+  const auto& analysis = *context_.controller->document()->analysis;
+  const auto value = context_.selection->value();
+  const auto of = value ? valueOfGradient(analysis, value) : ValueId();
+  return of ? of : value;
+}
+
+void ChecksDock::check() {
+  auto words = range_->text().trimmed();
+  if (words.isEmpty() && context_.selection->op()) words = QStringLiteral("#%1").arg(context_.selection->op().index);
+  summary_->setText(tr("Checking..."));
+  const auto question = [this, words = words.toStdString()](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    const auto ops = opRange(*bench.document.analysis, words);
+    const auto result = bench.engine.checkGradients(*bench.document.analysis, ops, progress);
+    return [this, ops, result] {
+      const auto& document = *context_.controller->document();
+      model_->show(document, ops, result);
+      tree_->expandAll();
+      const auto range = rangeText(*document.analysis->document, ops);
+      summary_->setText(result.rows.empty() ? tr("%1: nothing flows in that has a gradient").arg(range)
+                        : result.passed     ? tr("\u2713 The gradient of %1 is right").arg(range)
+                                            : tr("\u2717 The gradient of %1 is WRONG, or it is not smooth there").arg(range));
+    };
+  };
+  context_.controller->ask(this, checkTag, tr("Checking the gradient"), question, [this](const QString& message) { failed(message); });
+}
+
+void ChecksDock::terms() {
+  const auto value = chosen();
+  if (!value) return;
+  summary_->setText(tr("Recording a run..."));
+  const auto question = [this, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    const auto& analysis = *bench.document.analysis;
+    const auto record = bench.engine.record(analysis, bench.runner ? bench.runner->fills() : std::map<ValueId, double>(), progress);
+    const auto result = gradientTerms(analysis, value, record);
+    return [this, result] {
+      const auto& document = *context_.controller->document();
+      const auto name = QString::fromStdString(document.analysis->document->displayName(result.value));
+      if (!result.gradient) {
+        model_->clear();
+        return summary_->setText(tr("%1 has no gradient: the Why dock tells what cuts it off").arg(name));
+      }
+      model_->show(document, result);
+      tree_->expandToDepth(0);
+      summary_->setText(tr("The gradient of %1 is the sum of %n term(s)", nullptr, static_cast<int>(result.terms.size())).arg(name));
+    };
+  };
+  context_.controller->ask(this, checkTag, tr("Recording a run"), question, [this](const QString& message) { failed(message); });
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,46 @@
+#pragma once
+#include <QLabel>
+#include <QStackedWidget>
+#include <QTableView>
+#include <QWidget>
+
+#include "views/canvases/histogram_view.h"
+#include "views/canvases/image_view.h"
+#include "views/models/slice_model.h"
+#include "views/session/value_report.h"
+
+namespace retrograd::views {
+
+/// The elements of one value: histogram, and a slice as a table or as a picture.
+class ValuePanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  /// `name` is for the widgets' object names: "contents" for the table, "image" for the picture, of the first panel.
+  ValuePanel(Theme* theme, const QString& name, QWidget* parent = nullptr);
+
+  /// `title`: what stands above. Nothing but the title shows where there are no contents.
+  void show(const QString& title, const ValueDetail& detail);
+  void clear(const QString& reason);
+  void setPicture(bool on);
+  /// The indices before the last two dims; ignored where they do not fit.
+  void setLeading(const std::vector<std::int64_t>& indices);
+
+ Q_SIGNALS:
+  void leadingChanged(const std::vector<std::int64_t>& indices);
+
+ private:
+  void makeTable(const QString& name);
+  void makeSpinBoxes();
+
+  QLabel* title_;
+  HistogramView* histogram_;
+  SliceModel* slice_;
+  QTableView* table_;
+  ImageView* image_;
+  QStackedWidget* stack_;
+  QWidget* leading_;
+  QLabel* leadingLabel_;
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,66 @@
+#include "views/models/checks_model.h"
+
+#include <cmath>
+
+#include "views/models/format.h"
+#include "views/models/line_text.h"
+
+namespace retrograd::views {
+namespace {
+
+QString againstText(double difference, double tolerance) {
+  const auto mark = difference <= tolerance ? QStringLiteral("\u2713") : QStringLiteral("\u2717");
+  return QStringLiteral("%1 %2").arg(mark, numberText(difference));
+}
+
+QString callText(const Document& document, BoundSymbolId op) { return lineOf(document, op, nullptr, true, false).text; }
+
+}  // namespace
+
+QString rangeText(const Document& document, const std::vector<BoundSymbolId>& ops) {
+  const auto nameOf = [&](BoundSymbolId op) {
+    const auto name = toQt(document.text(document.boundSymbol(op).name));
+    return name.isEmpty() ? shortOpName(document, op) : name;
+  };
+  if (ops.empty()) return {};
+  if (ops.size() == 1) return nameOf(ops.front());
+  return QObject::tr("%1 to %2 (%3 ops)").arg(nameOf(ops.front()), nameOf(ops.back())).arg(ops.size());
+}
+
+void ChecksModel::clear() { replace(std::make_unique<Node>()); }
+
+void ChecksModel::show(const OpenDocument& open, const std::vector<BoundSymbolId>& ops, const GradientCheck& check) {
+  const auto& document = *open.analysis->document;
+  auto root = std::make_unique<Node>();
+  auto* range = root->add(tr("Range"), rangeText(document, ops));
+  range->op = ops.empty() ? BoundSymbolId() : ops.front();
+  for (const auto& row : check.rows) {
+    auto* node = root->add(tr("gradient of %1").arg(QString::fromStdString(row.input)), QString::fromStdString(row.note));
+    node->add(tr("finite differences"), againstText(row.finiteDifferences, GradientCheck::finiteTolerance))->tip =
+        tr("Relative difference of the derivative along random directions, the worst of %1; in double precision").arg(check.directions);
+    node->add(tr("LibTorch's autograd"), againstText(row.libTorch, GradientCheck::libTorchTolerance))->tip =
+        tr("Relative difference to the gradient that LibTorch's own autograd gives; in double precision");
+  }
+  replace(std::move(root));
+}
+
+void ChecksModel::show(const OpenDocument& open, const GradientTerms& terms) {
+  const auto& document = *open.analysis->document;
+  const auto nameOf = [&](ValueId value) { return QString::fromStdString(document.displayName(value)); };
+  auto root = std::make_unique<Node>();
+  auto* sum = root->add(tr("gradient of %1").arg(nameOf(terms.value)), tr("%1, norm %2").arg(nameOf(terms.gradient), numberText(terms.norm)));
+  sum->value = terms.gradient;
+  sum->op = document.value(terms.gradient).producer;
+  for (const auto& term : terms.terms) {
+    const auto share = terms.norm > 0 && std::isfinite(term.norm) ? tr("  (%1 % of the sum's)").arg(100 * term.norm / terms.norm, 0, 'g', 3) : QString();
+    auto* node = sum->add(tr("+ %1").arg(nameOf(term.gradient)), tr("norm %1").arg(numberText(term.norm)) + share);
+    node->value = term.gradient;
+    node->op = term.op;
+    auto* from = node->add(tr("from"), term.origin ? callText(document, term.origin) : tr("outside"));
+    from->op = term.origin;
+    if (term.op) node->add(tr("made by"), callText(document, term.op))->op = term.op;
+  }
+  replace(std::move(root));
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,25 @@
+#pragma once
+#include "core/debug/accumulation.h"
+#include "core/debug/grad_check.h"
+#include "views/models/tree_model.h"
+#include "views/session/document_controller.h"
+
+namespace retrograd::views {
+
+/// What checks of gradients found: the gradient of a range of ops against finite differences and LibTorch, or how a gradient was summed up.
+class ChecksModel : public TreeModel {
+  Q_OBJECT
+
+ public:
+  using TreeModel::TreeModel;
+
+  void clear();
+  void show(const OpenDocument& document, const std::vector<BoundSymbolId>& ops, const GradientCheck& check);
+  /// The sum, and below it each gradient that went into it, with its norm and the op it comes from.
+  void show(const OpenDocument& document, const GradientTerms& terms);
+};
+
+/// "linear to relu_2 (3 ops)".
+QString rangeText(const Document& document, const std::vector<BoundSymbolId>& ops);
+
+}  // namespace retrograd::views

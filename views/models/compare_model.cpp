@@ -1,0 +1,61 @@
+#include "views/models/compare_model.h"
+
+#include <array>
+
+#include "views/models/format.h"
+#include "views/models/line_text.h"
+#include "views/models/tree_model.h"
+
+namespace retrograd::views {
+
+void CompareModel::show(std::shared_ptr<const OpenDocument> document, std::shared_ptr<const RunComparison> comparison) {
+  beginResetModel();
+  document_ = std::move(document);
+  comparison_ = document_ ? std::move(comparison) : nullptr;
+  endResetModel();
+}
+
+int CompareModel::firstDivergence() const { return comparison_ && comparison_->firstDivergence ? static_cast<int>(*comparison_->firstDivergence) : -1; }
+int CompareModel::rowCount(const QModelIndex& parent) const { return parent.isValid() || !comparison_ ? 0 : static_cast<int>(comparison_->rows.size()); }
+int CompareModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
+
+QVariant CompareModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  const auto& row = comparison_->rows[static_cast<std::size_t>(index.row())];
+  const auto& document = *document_->analysis->document;
+  if (role == opRole) return row.opA.index;
+  if (role == valueRole) return row.valueA.index;
+  if (role == Qt::TextAlignmentRole) {
+    const bool isText = index.column() == value || index.column() == op;
+    return QVariant(Qt::AlignVCenter | (isText ? Qt::AlignLeft : Qt::AlignRight));
+  }
+  if (role == Qt::ToolTipRole && !row.note.empty()) return QString::fromStdString(row.note);
+  if (role != Qt::DisplayRole) return {};
+  switch (index.column()) {
+    case value:
+      return (index.row() == firstDivergence() ? QStringLiteral("\u25c6 ") : QString()) + QString::fromStdString(document.displayName(row.valueA));
+    case relative:
+      return numberText(row.relative);
+    case largest:
+      return numberText(row.largest);
+    case normA:
+      return numberText(row.normA);
+    case normB:
+      return numberText(row.normB);
+    default:
+      return lineOf(document, row.opA, nullptr, true, false).text + (row.note.empty() ? QString() : QStringLiteral("   ! ") + QString::fromStdString(row.note));
+  }
+}
+
+QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal) return {};
+  const std::array titles{tr("Value"), tr("Relative"), tr("Largest"), tr("Norm here"), tr("Norm there"), tr("Op")};
+  const std::array tips{tr("\u25c6: where the runs part first"), tr("Largest difference, relative to the largest element of either"), tr("Largest difference of two elements"),
+                        tr("2-norm in the run of what is open"), tr("2-norm in the other run"), tr("The op that makes the value")};
+  if (section < 0 || section >= columns) return {};
+  if (role == Qt::DisplayRole) return titles[static_cast<std::size_t>(section)];
+  if (role == Qt::ToolTipRole) return tips[static_cast<std::size_t>(section)];
+  return {};
+}
+
+}  // namespace retrograd::views
