@@ -506,6 +506,47 @@ class Export(Case):
         self.assertIn("No space left", result.stderr)
 
 
+class Pipeline(Case):
+    MARKED = TOP / "tests" / "data" / "pipeline"
+
+    def test_json_fits_the_schema(self):
+        for arguments in (["mlp_3st"], ["shared_2st"], ["shared_2st", "--transmit", "all"]):
+            model = self.MARKED / arguments[0] / "model.pt2"
+            document = json.loads(self.good("pipeline", "split", model, *arguments[1:], "--format", "json").stdout)
+            jsonschema.validate(document, schema("pipeline"))
+            self.assertEqual(len(document["stages"]), 3)
+
+    def test_stages_are_files_of_their_own(self):
+        self.good("pipeline", "split", self.MARKED / "shared_2st" / "model.pt2", "--out", self.path)
+        jsonschema.validate(json.loads((self.path / "pipeline.json").read_text()), schema("pipeline"))
+        stages = sorted(self.path.glob("stage_*.retrograd"))
+        self.assertEqual(len(stages), 3)
+        for stage in stages:
+            self.good("check", stage)
+            self.good("trace", stage)
+            self.good("run", stage)
+
+    def test_stages_equal_the_model(self):
+        for arguments in (["--stages", "3"], ["--at", "l2", "--at", "#tanh:after"]):
+            self.assertIn("bit for bit", self.good("pipeline", "check", DATA / "mlp" / "model.pt2", *arguments).stdout)
+        reports = json.loads(self.good("pipeline", "check", "--suite", DATA, "--stages", "2", "--balance", "bytes", "--format", "json").stdout)
+        self.assertGreater(len([r for r in reports if r["status"] == "pass"]), 8)
+
+    def test_without_cuts_it_is_one_stage_and_says_so(self):
+        self.assertIn("one stage", self.good("pipeline", "check", DATA / "mlp" / "model.pt2").stdout)
+
+    def test_refusals_name_op_and_reason(self):
+        model = DATA / "mlp" / "model.pt2"
+        self.assertIn("nonexistent module nothing", self.bad("pipeline", "check", model, "--at", "nothing.here").stderr)
+        self.assertIn("is the most", self.bad("pipeline", "split", model, "--stages", "40").stderr)
+        self.assertIn("Cannot specify both", self.bad("pipeline", "split", self.MARKED / "mlp_3st" / "model.pt2", "--stages", "2").stderr)
+        self.assertIn("#fill_ (torch.ops.aten.fill_.Scalar) in stage 1",
+                      self.bad("pipeline", "check", DATA / "inplace_views" / "model.pt2", "--at", "#fill_").stderr)
+        self.bad("pipeline")
+        self.bad("pipeline", "check")
+        self.bad("pipeline", "split", self.path / "none.pt2")
+
+
 class Help(Case):
     def test_completions_name_what_there_is(self):
         for shell in ("bash", "zsh", "fish"):
