@@ -112,13 +112,18 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Analy
     cut.cuts = cutsAt(document, computation, request.at, structure ? structure->moduleCalls : ModuleCalls());
     cut.cuts.insert(cut.cuts.end(), marked.begin(), marked.end());
     std::sort(cut.cuts.begin(), cut.cuts.end());
-    const bool untyped = isUntyped(cut.model);
-    if (derive || untyped || (request.stages > 1 && request.balance == Balance::time)) {
-      auto options = optionsFor(cut.model);
-      if (!request.loss.empty()) seedLoss(options, cut.model, request.loss);
+    const auto deriveWith = [&](const AnalysisOptions& options) {
       cut.whole = analyse(copyOf(cut.model), options, progress);
       if (!cut.whole->derived()) throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(*cut.whole));
-      if (untyped) completeTypes(cut.model, *cut.whole);
+    };
+    if (isUntyped(cut.model)) {  // nothing can be said of its values before it ran
+      deriveWith(optionsFor(cut.model));
+      completeTypes(cut.model, *cut.whole);
+    }
+    if (!request.loss.empty() || (!cut.whole && (derive || (request.stages > 1 && request.balance == Balance::time)))) {
+      auto options = optionsFor(cut.model);
+      if (!request.loss.empty()) seedLoss(options, cut.model, request.loss);
+      deriveWith(options);
     }
     if (request.stages > 1) {
       const auto cost = request.balance == Balance::time         ? timeCosts(cut.whole, progress)
