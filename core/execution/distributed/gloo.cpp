@@ -3,6 +3,7 @@
 #define USE_C10D_GLOO
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/view_as_real.h>
+#include <c10/util/Logging.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -21,6 +22,16 @@ namespace retrograd {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr int onlyErrors = 2;
+
+/// What happened, in one line: without the place in Gloo's source that stands before it and the advice behind it.
+std::string reasonOf(const std::exception& error) {
+  auto text = messageOf(error);
+  text = text.substr(0, std::min(text.find('\n'), text.find(". This is typically")));
+  if (const auto end = text.find("] "); text.starts_with("[/") && end != text.npos) text.erase(0, end + 2);
+  return text;
+}
 
 at::Tensor asTensor(const Bytes& bytes) {
   return at::from_blob(const_cast<std::byte*>(bytes.data()), {static_cast<std::int64_t>(bytes.size())}, at::kByte);
@@ -67,6 +78,8 @@ class GlooTransfer final : public Transfer {
 class GlooTransport final : public Transport {
  public:
   explicit GlooTransport(const Rendezvous& where) : where_(where) {
+    // What goes wrong is reported as an error, once; LibTorch's log would add its own stack for each try.
+    if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = onlyErrors;
     signal(SIGPIPE, SIG_IGN);  // a peer that is gone is an error of the write, not the end of this process
     store_ = openStore();
     liveness_ = std::make_unique<Liveness>(std::make_unique<StoreKeys>(store_), where.rank, where.size, where.silence);
@@ -113,7 +126,7 @@ class GlooTransport final : public Transport {
       try {
         if (work.wait(where_.operation)) return;
       } catch (const std::exception& error) {
-        trouble = firstLine(error);
+        trouble = reasonOf(error);
       }
     }
     // Whoever gave up said so before it went; a rank that died said nothing.
@@ -136,7 +149,7 @@ class GlooTransport final : public Transport {
       return c10::make_intrusive<c10d::TCPStore>(where_.address, options);
     } catch (const std::exception& error) {
       throw Error(ErrorCode::execution, fmt::format("rank {} of {} does not meet the others at {}:{} within {} s: {}", where_.rank, where_.size, where_.address,
-                                                    where_.port, where_.meeting.count() / 1000, firstLine(error)));
+                                                    where_.port, where_.meeting.count() / 1000, reasonOf(error)));
     }
   }
 
@@ -149,7 +162,7 @@ class GlooTransport final : public Transport {
       group->setTimeout(where_.operation);
       return group;
     } catch (const std::exception& error) {
-      throw Error(ErrorCode::execution, fmt::format("rank {} of {} cannot connect to the others: {}", where_.rank, where_.size, firstLine(error)));
+      throw Error(ErrorCode::execution, fmt::format("rank {} of {} cannot connect to the others: {}", where_.rank, where_.size, reasonOf(error)));
     }
   }
 
@@ -158,11 +171,6 @@ class GlooTransport final : public Transport {
     if (where_.address == "localhost" || where_.address.starts_with("127.")) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
     if (const auto* interface = std::getenv("GLOO_SOCKET_IFNAME")) return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
     return c10d::ProcessGroupGloo::createDefaultDevice();
-  }
-
-  static std::string firstLine(const std::exception& error) {
-    const auto text = messageOf(error);
-    return text.substr(0, text.find('\n'));
   }
 
   template <typename Begin>
@@ -175,7 +183,7 @@ class GlooTransport final : public Transport {
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      throw Error(ErrorCode::execution, liveness_->explain(peer, fmt::format("rank {} is gone or does not answer: {}", peer, firstLine(error))));
+      throw Error(ErrorCode::execution, liveness_->explain(peer, fmt::format("rank {} is gone or does not answer: {}", peer, reasonOf(error))));
     }
   }
 
@@ -198,7 +206,7 @@ class GlooTransport final : public Transport {
       }
       trouble = "some rank does not take part in time";
     } catch (const std::exception& error) {
-      trouble = fmt::format("a rank is gone or does not answer: {}", firstLine(error));
+      trouble = fmt::format("a rank is gone or does not answer: {}", reasonOf(error));
     }
     throw Error(ErrorCode::execution, liveness_->explain(-1, trouble));
   }

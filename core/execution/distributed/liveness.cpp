@@ -178,7 +178,8 @@ void Liveness::fail(int rank, const std::string& reason) noexcept {
 
 std::string Liveness::explain(int suspect, const std::string& trouble) {
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait_for(lock, moment, [this] { return state_->failure.has_value(); });
+  const auto patience = suspect < 0 ? state_->silence + moment : moment;  // until it is known who is silent
+  state_->changed.wait_for(lock, patience, [this] { return state_->failure.has_value(); });
   if (!state_->failure) state_->note({suspect, trouble});
   return state_->failure->text;
 }
