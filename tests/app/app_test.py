@@ -394,6 +394,17 @@ class Schedules(Case):
         self.assertIn("bad.csv: row 2, cell 2", self.bad("pipeline", "schedule", file).stderr)
 
 
+class Ranks(Case):
+    def test_each_rank_runs_the_command(self):
+        lines = sorted(self.good("pipeline", "launch", "--ranks", 2, "--", "version").stdout.splitlines())
+        self.assertEqual([line[:18] for line in lines], ["[rank 0] retrograd", "[rank 1] retrograd"])
+
+    def test_the_first_failure_is_the_exit_code(self):
+        result = self.bad("pipeline", "launch", "--ranks", 2, "--", "trace", "/no/such/file.pt2")
+        self.assertIn("ended with exit code 2", result.stderr)
+        self.assertIn("[rank 1] ", result.stderr)
+
+
 class BadInput(Case):
     def files(self):
         archive = (DATA / "mlp" / "model.pt2").read_bytes()

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "app/cli/pipeline.h"
+#include "core/execution/distributed/launch.h"
+
+namespace retrograd::cli {
+namespace {
+
+struct LaunchArguments {
+  int ranks = 1;
+  double grace = 10;
+  std::vector<std::string> command;
+};
+
+int run(const LaunchArguments& arguments, const Progress& progress) {
+  LaunchOptions options;
+  options.ranks = arguments.ranks;
+  options.grace = std::chrono::milliseconds(std::llround(arguments.grace * 1000));
+  options.command = {std::filesystem::read_symlink("/proc/self/exe").string()};
+  options.command.insert(options.command.end(), arguments.command.begin(), arguments.command.end());
+  const auto result = launchRanks(options, progress);
+  if (result.failedRank >= 0) fmt::print(stderr, "error: {}\n", result.failure);
+  return result.exitCode;
+}
+
+Run setup(CLI::App& app) {
+  auto arguments = std::make_shared<LaunchArguments>();
+  app.add_option("--ranks", arguments->ranks, "processes to run on this machine")->required()->check(CLI::Range(1, 1024));
+  app.add_option("--grace", arguments->grace, "seconds for the others to end by themselves, when one has failed")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("command", arguments->command, "behind --: the subcommand and its options, for each rank")->required();
+  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+}
+
+const PipelineRegistration registration("launch", "run a subcommand once for each rank on this machine, as torchrun does", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

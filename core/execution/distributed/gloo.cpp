@@ -1,0 +1,235 @@
+// Gloo's own headers are Debian's (libgloo-dev); its code is in LibTorch. Only pointers to Gloo's objects pass through here, whose layouts may differ.
+#define USE_DISTRIBUTED
+#define USE_C10D_GLOO
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/view_as_real.h>
+#include <c10/util/Logging.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <cstdlib>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/execution/distributed/liveness.h"
+#include "core/execution/distributed/transport.h"
+#include "core/tracing/convert.h"
+
+namespace retrograd {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int onlyErrors = 2;
+
+/// What happened, in one line: without the place in Gloo's source that stands before it and the advice behind it.
+std::string reasonOf(const std::exception& error) {
+  auto text = messageOf(error);
+  text = text.substr(0, std::min(text.find('\n'), text.find(". This is typically")));
+  if (const auto end = text.find("] "); text.starts_with("[/") && end != text.npos) text.erase(0, end + 2);
+  return text;
+}
+
+at::Tensor asTensor(const Bytes& bytes) {
+  return at::from_blob(const_cast<std::byte*>(bytes.data()), {static_cast<std::int64_t>(bytes.size())}, at::kByte);
+}
+
+/// The keys of the run that the ranks' signs of life need, over a connection of their own.
+class StoreKeys final : public SharedKeys {
+ public:
+  explicit StoreKeys(const c10::intrusive_ptr<c10d::Store>& store) : store_(store->clone()) {}
+  void set(const std::string& key, const std::string& value) override { store_->set(key, bytes(value)); }
+  std::string setOnce(const std::string& key, const std::string& value) override { return text(store_->compareSet(key, {}, bytes(value))); }
+  std::optional<std::string> find(const std::string& key) override {
+    if (!store_->check({key})) return std::nullopt;
+    return text(store_->get(key));
+  }
+  std::vector<std::string> all(const std::vector<std::string>& keys) override {
+    std::vector<std::string> values;
+    for (const auto& value : store_->multiGet(keys)) values.push_back(text(value));
+    return values;
+  }
+
+ private:
+  static std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
+  static std::string text(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+  c10::intrusive_ptr<c10d::Store> store_;
+};
+
+class GlooTransport;
+
+class GlooTransfer final : public Transfer {
+ public:
+  GlooTransfer(GlooTransport& transport, c10::intrusive_ptr<c10d::Work> work, std::shared_ptr<const Bytes> bytes, int peer)
+      : transport_(transport), work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer) {}
+  ~GlooTransfer() override;
+  void wait() override;
+
+ private:
+  GlooTransport& transport_;
+  c10::intrusive_ptr<c10d::Work> work_;  // null once it is over
+  std::shared_ptr<const Bytes> bytes_;
+  int peer_;
+};
+
+class GlooTransport final : public Transport {
+ public:
+  explicit GlooTransport(const Rendezvous& where) : where_(where) {
+    // What goes wrong is reported as an error, once; LibTorch's log would add its own stack for each try.
+    if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = onlyErrors;
+    signal(SIGPIPE, SIG_IGN);  // a peer that is gone is an error of the write, not the end of this process
+    store_ = openStore();
+    liveness_ = std::make_unique<Liveness>(std::make_unique<StoreKeys>(store_), where.rank, where.size, where.silence);
+    group_ = connect();
+    liveness_->watch();
+  }
+  ~GlooTransport() override {
+    liveness_->leave(where_.rank != 0 ? 0ms : liveness_->hasFailed() ? 5000ms : where_.operation);  // the store is here
+    if (!liveness_->hasFailed()) return;
+    // The group's threads may still wait for a rank that is gone, and would be waited for here.
+    static_cast<void>(group_.release());
+    static_cast<void>(store_.release());
+  }
+
+  int rank() const override { return where_.rank; }
+  int size() const override { return where_.size; }
+
+  std::unique_ptr<Transfer> send(std::shared_ptr<const Bytes> bytes, int to, int tag) override {
+    return begin(std::move(bytes), to, [&](std::vector<at::Tensor>& tensors) { return group_->send(tensors, to, tag); });
+  }
+  std::unique_ptr<Transfer> receive(std::shared_ptr<Bytes> bytes, int from, int tag) override {
+    return begin(std::move(bytes), from, [&](std::vector<at::Tensor>& tensors) { return group_->recv(tensors, from, tag); });
+  }
+
+  void sumOverRanks(std::span<std::byte> elements, DType dtype) override {
+    const auto type = toScalarType(dtype);
+    const auto given = at::from_blob(elements.data(), {static_cast<std::int64_t>(elements.size()) / itemSize(dtype)}, type);
+    auto sum = at::isReducedFloatingType(type) ? given.to(at::kFloat) : given.clone();  // the group's own, who may be left behind with it
+    std::vector<at::Tensor> tensors{at::isComplexType(type) ? at::view_as_real(sum) : sum};
+    together([&] { return group_->allreduce(tensors); });
+    given.copy_(sum);
+  }
+  void barrier() override {
+    together([&] { return group_->barrier(); });
+  }
+
+  void fail(const std::string& reason) noexcept override { liveness_->fail(where_.rank, reason); }
+
+  /// Waits for a transfer, until it is over or a rank has failed.
+  void finish(c10d::Work& work, int peer) {
+    std::string trouble;
+    {
+      const Liveness::Interruption stop(*liveness_, [&work] { work.abort(); });
+      try {
+        if (work.wait(where_.operation)) return;
+      } catch (const std::exception& error) {
+        trouble = reasonOf(error);
+      }
+    }
+    // Whoever gave up said so before it went; a rank that died said nothing.
+    throw Error(ErrorCode::execution, liveness_->explain(peer, fmt::format("rank {} is gone or does not answer: {}", peer, trouble)));
+  }
+
+  /// Memory that a transfer may still use when nobody waits for it any more: after a failure.
+  void keep(c10::intrusive_ptr<c10d::Work> work, std::shared_ptr<const Bytes> bytes) {
+    new std::pair(std::move(work), std::move(bytes));  // until the process ends, which a failure leads to
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::TCPStore> openStore() const {
+    c10d::TCPStoreOptions options;
+    options.port = static_cast<std::uint16_t>(where_.port);
+    options.isServer = where_.rank == 0;
+    options.numWorkers = static_cast<std::size_t>(where_.size);
+    options.timeout = where_.meeting;
+    try {
+      return c10::make_intrusive<c10d::TCPStore>(where_.address, options);
+    } catch (const std::exception& error) {
+      throw Error(ErrorCode::execution, fmt::format("rank {} of {} does not meet the others at {}:{} within {} s: {}", where_.rank, where_.size, where_.address,
+                                                    where_.port, where_.meeting.count() / 1000, reasonOf(error)));
+    }
+  }
+
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> connect() const {
+    auto options = c10d::ProcessGroupGloo::Options::create(where_.meeting);
+    try {
+      options->devices.push_back(device());
+      auto store = c10::make_intrusive<c10d::PrefixStore>("gloo", store_);
+      auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(store, where_.rank, where_.size, options);
+      group->setTimeout(where_.operation);
+      return group;
+    } catch (const std::exception& error) {
+      throw Error(ErrorCode::execution, fmt::format("rank {} of {} cannot connect to the others: {}", where_.rank, where_.size, reasonOf(error)));
+    }
+  }
+
+  /// The network to use: the loopback where all are on one machine, else GLOO_SOCKET_IFNAME's, else that of the machine's name.
+  std::shared_ptr<gloo::transport::Device> device() const {
+    if (where_.address == "localhost" || where_.address.starts_with("127.")) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
+    if (const auto* interface = std::getenv("GLOO_SOCKET_IFNAME")) return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
+    return c10d::ProcessGroupGloo::createDefaultDevice();
+  }
+
+  template <typename Begin>
+  std::unique_ptr<Transfer> begin(std::shared_ptr<const Bytes> bytes, int peer, const Begin& start) {
+    requireHealth();
+    if (peer < 0 || peer >= where_.size || peer == where_.rank) throw Error(ErrorCode::badUse, fmt::format("rank {} has no connection to rank {}", where_.rank, peer));
+    std::vector<at::Tensor> tensors{asTensor(*bytes)};
+    try {
+      return std::make_unique<GlooTransfer>(*this, start(tensors), std::move(bytes), peer);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw Error(ErrorCode::execution, liveness_->explain(peer, fmt::format("rank {} is gone or does not answer: {}", peer, reasonOf(error))));
+    }
+  }
+
+  void requireHealth() const {
+    if (liveness_->hasFailed()) throw Error(ErrorCode::execution, liveness_->explain(-1, {}));
+  }
+
+  /// Runs a collective. It cannot be interrupted, only left behind: with a failure its memory and threads are no longer waited for.
+  template <typename Begin>
+  void together(const Begin& start) {
+    requireHealth();
+    std::string trouble;
+    try {
+      const auto work = start();
+      const auto deadline = std::chrono::steady_clock::now() + where_.operation;
+      while (!work->isCompleted() && !liveness_->hasFailed() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(200us);
+      if (work->isCompleted()) {
+        work->wait();
+        return;
+      }
+      trouble = "some rank does not take part in time";
+    } catch (const std::exception& error) {
+      trouble = fmt::format("a rank is gone or does not answer: {}", reasonOf(error));
+    }
+    throw Error(ErrorCode::execution, liveness_->explain(-1, trouble));
+  }
+
+  Rendezvous where_;
+  c10::intrusive_ptr<c10d::TCPStore> store_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  std::unique_ptr<Liveness> liveness_;
+};
+
+GlooTransfer::~GlooTransfer() {
+  if (work_) transport_.keep(std::move(work_), std::move(bytes_));
+}
+
+void GlooTransfer::wait() {
+  if (!work_) return;
+  transport_.finish(*work_, peer_);
+  work_.reset();
+  bytes_.reset();
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> connectRanks(const Rendezvous& rendezvous) { return std::make_unique<GlooTransport>(rendezvous); }
+
+}  // namespace retrograd
