@@ -119,10 +119,14 @@ double GraphOverlay::amountOf(BoundSymbolId op) const {
     case Overlay::time:
       return byOp_[static_cast<std::size_t>(op.index)];
     case Overlay::bytes: {
+      // Of storages that it does not share with what it reads.
       double bytes = 0;
-      for (auto output : outputs)
-        if (const auto storage = output ? document.value(output).storage : StorageId(); storage && document.storage(storage).first == output)
-          bytes += static_cast<double>(document.storage(storage).bytes);
+      const auto operands = document.operands(op);
+      for (auto output : outputs) {
+        const auto storage = output ? document.value(output).storage : StorageId();
+        const bool shared = std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return v && document.value(v).storage == storage; });
+        if (storage && !shared) bytes += static_cast<double>(document.storage(storage).bytes);
+      }
       return bytes;
     }
     case Overlay::saved: {
