@@ -10,6 +10,7 @@
 #include <QToolBar>
 #include <QVBoxLayout>
 
+#include "views/device_menu.h"
 #include "views/docks/breakpoints_dock.h"
 #include "views/docks/checks_dock.h"
 #include "views/docks/compare_dock.h"
@@ -131,6 +132,8 @@ void MainWindow::makeMenus() {
   run->addActions({a.resumeBack, a.stepOverBack, a.stepIntoBack, a.stepOutBack, a.restart});
   run->addSeparator();
   run->addActions({a.pause, a.stop, a.breakpoint, a.breakOnBad});
+  run->addSeparator();
+  run->addMenu(new DeviceMenu(context_, run));
 
   auto* value = withTips(menuBar()->addMenu(tr("V&alue")));
   value->addActions({a.watch, a.fill, a.saveContents});

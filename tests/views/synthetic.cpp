@@ -314,6 +314,7 @@ std::vector<std::int64_t> FakeRunner::histogram(ValueId value, int bins) const {
 }
 
 std::shared_ptr<const Analysis> FakeEngine::open(const OpenRequest& request, const Progress& progress) {
+  asked.push_back(request.device);
   if (request.path.starts_with("block"))
     for (;;) {
       progress.at("reading weights", 0.4);

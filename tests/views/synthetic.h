@@ -60,6 +60,7 @@ class FakeRunner : public Runner {
 class FakeEngine : public Engine {
  public:
   std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override;
+  std::vector<DeviceStatus> devices() override { return deviceList; }
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override;
   /// Values that ops from `badAt` on make are bad, in every element.
   RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills, const Progress& progress) override;
@@ -74,6 +75,8 @@ class FakeEngine : public Engine {
 
   std::int64_t badAt = -1;
   std::chrono::milliseconds opTime{0};
+  std::vector<DeviceStatus> deviceList{{Device(), true, {}, {}}};
+  std::vector<std::optional<Device>> asked;  ///< devices of the requests to open, in order
 };
 
 }  // namespace retrograd::views

@@ -32,6 +32,7 @@ class WindowTest : public QObject {
   void droppedFileOpens();
   void inputsDialogAsks();
   void everyWidgetHasAName();
+  void devicesAreChosenOrSayWhyNot();
   void pictures();
 };
 
@@ -289,6 +290,23 @@ void WindowTest::inputsDialogAsks() {
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before; }, 5000));
   QCOMPARE(f.controller().document()->request.seed, std::uint64_t(7));
   QCOMPARE(f.controller().document()->request.source, InputSource::drawn);
+}
+
+void WindowTest::devicesAreChosenOrSayWhyNot() {
+  auto engine = std::make_shared<FakeEngine>();
+  const Device gpu = deviceFromString("cuda:0"), second = deviceFromString("cuda:1");
+  engine->deviceList = {{Device(), true, {}, {}}, {gpu, true, "Some GPU", {}}, {second, false, {}, "the driver is too old; install a newer one"}};
+  WindowFixture f(engine);
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  const auto action = [&](const char* name) { return f.window().findChild<QAction*>(QLatin1String(name)); };
+  QTRY_VERIFY(action("action-device-cuda:0"));
+  QVERIFY(action("action-device-cpu")->isChecked());
+  QVERIFY(!action("action-device-cuda:1")->isEnabled());
+  QVERIFY(action("action-device-cuda:1")->toolTip().contains(QStringLiteral("too old")));
+  action("action-device-cuda:0")->trigger();
+  QTRY_COMPARE(engine->asked.size(), std::size_t{2});
+  QVERIFY(!engine->asked[0]);
+  QVERIFY(engine->asked[1] == gpu);
 }
 
 void WindowTest::everyWidgetHasAName() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/execution/device.h"
 #include "core/debug/compare_runs.h"
 #include "core/debug/counterpart.h"
 #include "core/debug/grad_check.h"
@@ -24,6 +25,7 @@ struct OpenRequest {
   std::uint64_t seed = 0;
   std::optional<std::vector<std::string>> gradInputs;  ///< as AnalysisOptions::gradInputs
   PartitionOptions partition;
+  std::optional<Device> device;           ///< where to run; absent: where the file says
 };
 
 /// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker.
@@ -61,6 +63,8 @@ class Engine {
   /// Throws Error as openModel() does.
   virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) = 0;
   /// Throws Error where the analysis cannot be run.
+  /// Where models can be run, and why not elsewhere; the CPU first. May take a second: it asks the driver.
+  virtual std::vector<DeviceStatus> devices() { return {{Device(), true, {}, {}}}; }
   virtual std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) = 0;
   /// As recordRun(): a run of its own, beside the Runner's, with these values filled as soon as they are there.
   virtual RunRecord record(const Analysis&, const std::map<ValueId, double>& fills, const Progress&) = 0;

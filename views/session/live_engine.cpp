@@ -74,6 +74,8 @@ class LiveEngine : public Engine {
     options.rules = rules_;
     options.gradInputs = request.gradInputs;
     options.partition = request.partition;
+    options.device = request.device;
+    if (request.device) requireDevice(*request.device);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source != InputSource::drawn) return openModel(request.path, options, progress);
     // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
@@ -81,6 +83,8 @@ class LiveEngine : public Engine {
     if (!file.traced) file.sampleInputs.clear();
     return analyse(std::move(file), options, progress);
   }
+
+  std::vector<DeviceStatus> devices() override { return retrograd::devices(); }
 
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
     return std::make_unique<SessionRunner>(std::move(analysis));

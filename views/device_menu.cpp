@@ -1,0 +1,57 @@
+#include "views/device_menu.h"
+
+#include "views/models/format.h"
+
+namespace retrograd::views {
+
+DeviceMenu::DeviceMenu(ViewContext context, QWidget* parent)
+    : QMenu(tr("Run &On"), parent), context_(context), group_(new QActionGroup(this)) {
+  setObjectName(QStringLiteral("devices"));
+  setToolTipsVisible(true);
+  menuAction()->setEnabled(false);
+  menuAction()->setToolTip(tr("No file is open"));
+  connect(context_.controller, &DocumentController::documentChanged, this, &DeviceMenu::follow);
+  connect(group_, &QActionGroup::triggered, this, &DeviceMenu::choose);
+}
+
+void DeviceMenu::follow() {
+  const auto& document = context_.controller->document();
+  menuAction()->setEnabled(document != nullptr);
+  menuAction()->setToolTip(document ? tr("Chooses the device; the model is derived anew for it") : tr("No file is open"));
+  if (!document) return;
+  for (auto* action : group_->actions()) action->setChecked(action->data().toString() == QString::fromStdString(toString(document->analysis->device)));
+  if (asked_) return;
+  asked_ = true;
+  context_.controller->ask(
+      this, QStringLiteral("devices"), {},
+      [this](const Bench& bench, const Progress&) -> Worker::Deliver {
+        return [this, devices = bench.engine.devices()] { fill(devices); };
+      },
+      [this](const QString&) { asked_ = false; });
+}
+
+void DeviceMenu::fill(const std::vector<DeviceStatus>& devices) {
+  for (const auto& status : devices) {
+    const auto device = QString::fromStdString(toString(status.device));
+    auto* action = group_->addAction(status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(QString::fromStdString(status.name), device));
+    action->setObjectName(QStringLiteral("action-device-") + device);
+    action->setCheckable(true);
+    action->setData(device);
+    action->setEnabled(status.available);
+    const auto tip = status.available ? tr("Runs forward and backward on %1").arg(device) : QString::fromStdString(status.reason);
+    action->setToolTip(tip);
+    action->setStatusTip(tip);
+    addAction(action);
+  }
+  follow();
+}
+
+void DeviceMenu::choose(const QAction* action) {
+  const auto& document = context_.controller->document();
+  if (!document) return;
+  auto request = document->request;
+  request.device = deviceFromString(action->data().toString().toStdString());
+  context_.controller->reopen(request);
+}
+
+}  // namespace retrograd::views
