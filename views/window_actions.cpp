@@ -144,6 +144,10 @@ void WindowActions::addValueActions() {
               QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T));
   compare = add("compare-runs", tr("Compare &Runs"), tr("Runs this and another one op by op and shows where they part, as Compare says"),
                 QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D));
+  // Beside what is checked or compared, on a button, a word will do.
+  checkGradient->setIconText(tr("Check"));
+  terms->setIconText(tr("Terms"));
+  compare->setIconText(tr("Compare"));
   watch = add("watch", tr("&Watch"), tr("Shows the chosen value after each stop, or no longer"), QKeySequence(Qt::CTRL | Qt::Key_T));
   fill = add("fill", tr("&Fill With..."), tr("Puts one number into every element of the chosen value; the run goes on with it"),
              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F));

@@ -6,6 +6,7 @@
 #include <limits>
 #include <tuple>
 
+#include "core/debug/nan_walk.h"
 #include "core/tracing/convert.h"
 
 namespace retrograd {
@@ -108,7 +109,7 @@ RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance
   RunComparison result;
   std::vector<char> met(b.joint.ops.size(), 0);
   for (std::size_t i = 0; i < a.joint.ops.size(); ++i) {
-    progress.check();
+    progress.at(a.document->opName(a.joint.ops[i]), static_cast<double>(i) / static_cast<double>(a.joint.ops.size()));
     const auto outputsA = laneA.take(i);
     const auto other = positionB.find(keysA.byPosition[i]);
     if (other == positionB.end()) {
@@ -117,6 +118,7 @@ RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance
     }
     met[other->second] = 1;
     const auto outputsB = laneB.take(other->second);
+    if (leavesUninitialised(*a.document, a.joint.ops[i])) continue;
     for (std::size_t k = 0; k < std::min(outputsA.size(), outputsB.size()); ++k) {
       auto row = difference(outputsA[k].second, outputsB[k].second);
       row.opA = a.joint.ops[i];

@@ -8,11 +8,6 @@
 namespace retrograd {
 namespace {
 
-bool isUninitialised(const Document& document, BoundSymbolId op) {
-  const std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
-  return name.starts_with("aten.empty") || name.starts_with("aten.new_empty");
-}
-
 class Walker {
  public:
   Walker(const Analysis& analysis, const RunRecord& record) : analysis_(analysis), document_(*analysis.document), record_(record) {
@@ -55,7 +50,7 @@ class Walker {
 
   bool fromUninitialised(ValueId value) const {
     const auto maker = makers_.find(value.index);
-    return maker != makers_.end() && isUninitialised(document_, maker->second);
+    return maker != makers_.end() && leavesUninitialised(document_, maker->second);
   }
 
   void atRoot(BoundSymbolId op) {
@@ -100,6 +95,11 @@ class Walker {
 
 }  // namespace
 
+bool leavesUninitialised(const Document& document, BoundSymbolId op) {
+  const std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
+  return name.starts_with("aten.empty") || name.starts_with("aten.new_empty");
+}
+
 NanWalk walkToRoot(const Analysis& analysis, const RunRecord& record, ValueId value) { return Walker(analysis, record).run(value); }
 
 ValueId firstBadValue(const Analysis& analysis, const RunRecord& record) {
@@ -107,7 +107,7 @@ ValueId firstBadValue(const Analysis& analysis, const RunRecord& record) {
   for (auto id : analysis.joint.inputs)
     if (id && record.of(id).bad()) return id;
   for (auto op : analysis.joint.ops) {
-    if (isUninitialised(document, op)) continue;
+    if (leavesUninitialised(document, op)) continue;
     for (auto output : document.outputs(op))
       if (output && record.of(output).bad()) return output;
   }

@@ -30,4 +30,7 @@ NanWalk walkToRoot(const Analysis& analysis, const RunRecord& record, ValueId va
 /// The first op of the run whose output is bad although its operands are finite, the values it makes first; none where all is finite.
 ValueId firstBadValue(const Analysis& analysis, const RunRecord& record);
 
+/// Whether what the op makes is memory that nobody has written yet, so that its numbers mean nothing.
+bool leavesUninitialised(const Document& document, BoundSymbolId op);
+
 }  // namespace retrograd

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <random>
+#include <string>
 
 #include "core/debug/session.h"
 
@@ -57,13 +59,13 @@ void stepping(benchmark::State& state, const std::shared_ptr<const Analysis>& an
   state.counters["worst_over_forward"] = worst / (step / static_cast<double>(analysis->joint.ops.size()));
 }
 
-const auto registered = [] {
+const bool registered = [] {
   for (const char* name : {"gpt12", "gpt96", "bert", "vit"}) {
-    const auto path = std::filesystem::path(RETROGRAD_SOURCE_DIR).parent_path() / "shared/cases/large" / name / "model.pt2";
+    const std::string path = std::string(RETROGRAD_SOURCE_DIR "/../shared/cases/large/") + name + "/model.pt2";
     if (!std::filesystem::exists(path)) continue;
     for (const std::int64_t percent : {100, 90, 75, 50})
       benchmark::RegisterBenchmark(("stepping/" + std::string(name) + "/" + std::to_string(percent)).c_str(),
-                                   [path, percent](benchmark::State& state) { stepping(state, openModel(path.string()), percent); })
+                                   [path, percent](benchmark::State& state) { stepping(state, openModel(path), percent); })
           ->UseManualTime()
           ->Unit(benchmark::kMillisecond);
   }

@@ -30,7 +30,8 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   summary_->setTextFormat(Qt::PlainText);
   summary_->setWordWrap(true);
   first_ = new QToolButton(this);
-  first_->setText(tr("To the First Difference"));
+  first_->setText(tr("First"));
+  first_->setToolTip(tr("Jumps to the op where the runs part first"));
   first_->setAccessibleName(tr("To the first difference"));
   auto* line = new QHBoxLayout;
   line->setContentsMargins(8, 0, 8, 4);

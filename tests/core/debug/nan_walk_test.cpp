@@ -148,6 +148,19 @@ TEST(CompareRuns, FindsTheFirstDivergenceBetweenTwoPrecisions) {
   EXPECT_LE(strict.rows[*strict.firstDivergence].relative, 1e-3);
 }
 
+TEST(CompareRuns, MemoryThatNobodyWroteIsNotCompared) {
+  ModelBuilder m;
+  const auto x = m.input("x", {64, 64});
+  const auto blank = m.op("aten.empty_like.default", {x});
+  const auto blankOp = m.lastOp();
+  m.output(m.op("aten.sin.default", {m.op("aten.where.self", {m.op("aten.ge.Scalar", {x, -1e30}), x, blank})}));
+  const auto a = m.analyse();
+  const auto comparison = compareRuns(*a, *a, 0);
+  EXPECT_FALSE(comparison.firstDivergence);
+  EXPECT_FALSE(comparison.rows.empty());
+  for (const auto& row : comparison.rows) EXPECT_NE(OriginLinks::origin(*a->document, row.opA), blankOp);
+}
+
 TEST(CompareRuns, APlantedChangeIsWhereTheyPart) {
   const auto a = openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2");
   const auto third = a->document->outputs(a->joint.ops[2])[0];
