@@ -19,6 +19,7 @@
 #include "views/docks/references_dock.h"
 #include "views/docks/why_dock.h"
 #include "views/inputs_dialog.h"
+#include "views/kept_marks.h"
 #include "views/models/format.h"
 #include "views/quick_open.h"
 
@@ -61,6 +62,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   connectRun();
   connectQuestions();
   connectFinding();
+  connectMarks();
   connectState();
   resize(QSize(1600, 980).boundedTo(screen()->availableGeometry().size()));
   restoreState();
@@ -174,6 +176,13 @@ void MainWindow::connectQuestions() {
   on(actions_->fill, [this] { fillValue(); });
   on(actions_->saveContents, [this] { saveContents(); });
   connect(why_, &WhyDock::failed, this, [this](const QString& message) { messages_->show(MessageBar::Kind::warning, message); });
+}
+
+void MainWindow::connectMarks() {
+  const auto* marks = new KeptMarks(context_, shared_.settings, this);
+  connect(marks, &KeptMarks::lost, this, [this](const QString& words, const QString& why) {
+    messages_->show(MessageBar::Kind::warning, tr("The breakpoint '%1' was not set again: %2").arg(words, why));
+  });
 }
 
 void MainWindow::connectFinding() {

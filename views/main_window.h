@@ -71,6 +71,7 @@ class MainWindow : public QMainWindow {
   void connectRun();
   void connectQuestions();
   void connectFinding();
+  void connectMarks();
   void connectState();
   void documentChanged();
   void executionChanged();

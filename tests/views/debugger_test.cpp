@@ -33,6 +33,7 @@ class DebuggerTest : public QObject {
   void wordsThatDoNotParseSayWhy();
   void breakpointsSwitchAndGoByKey();
   void conditionsSurviveAReload();
+  void breakpointsAreKeptWithTheFile();
   void whyLeadsToReaders();
   void parameterTellsItsGradient();
   void recomputingIsTriedAndAdopted();
@@ -184,6 +185,28 @@ void DebuggerTest::conditionsSurviveAReload() {
   QCOMPARE(breakpoints(f)[0].value, outputOf(f.analysis(), now));
   QCOMPARE(f.window().context().execution->mark(now), BreakpointMark::conditional);
   QCOMPARE(f.window().context().execution->watches(), std::vector{outputOf(f.analysis(), now)});
+}
+
+void DebuggerTest::breakpointsAreKeptWithTheFile() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  addBreakpoint(f, QStringLiteral("kind mm if nan"));
+  addBreakpoint(f, QStringLiteral("module layers.1 after 2"));
+  QTRY_COMPARE(breakpoints(f).size(), std::size_t(2));
+  f.controller().enableBreakpoint(1, false);
+  QVERIFY(f.open(QStringLiteral("synthetic2")));
+  QTest::qWait(50);
+  QCOMPARE(breakpoints(f).size(), std::size_t(0));  // they are the other file's
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  QTRY_COMPARE(breakpoints(f).size(), std::size_t(2));
+  QTRY_COMPARE(std::count_if(breakpoints(f).begin(), breakpoints(f).end(), [](const Breakpoint& b) { return b.enabled; }), 1);
+  for (const auto& b : breakpoints(f)) QCOMPARE(b.enabled, b.when == Breakpoint::When::nan);
+  f.controller().removeBreakpoint(0);
+  f.controller().removeBreakpoint(0);
+  QVERIFY(f.open(QStringLiteral("synthetic2")));
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  QTest::qWait(100);
+  QCOMPARE(breakpoints(f).size(), std::size_t(0));
 }
 
 void DebuggerTest::whyLeadsToReaders() {

@@ -1,0 +1,31 @@
+#pragma once
+#include <QObject>
+#include <QSettings>
+
+#include "views/view_context.h"
+
+namespace retrograd::views {
+
+/// Keeps a file's breakpoints in the settings, in words and by the file's path, and sets them again when the file is next opened.
+class KeptMarks : public QObject {
+  Q_OBJECT
+
+ public:
+  KeptMarks(ViewContext context, QSettings* settings, QObject* parent);
+
+ Q_SIGNALS:
+  /// A breakpoint that was kept does not fit the file any more.
+  void lost(const QString& words, const QString& why);
+
+ private:
+  QString key() const;
+  void documentChanged();
+  void keep();
+
+  ViewContext context_;
+  QSettings* settings_;
+  QString path_;         ///< of the file whose breakpoints are watched; empty while one is being opened or closed
+  int restoring_ = 0;    ///< breakpoints that are still to come
+};
+
+}  // namespace retrograd::views
