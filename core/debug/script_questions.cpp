@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/debug/allocator_peak.h"
 #include "core/debug/memory_timeline.h"
 #include "core/debug/nan_walk.h"
 #include "core/debug/script_state.h"
@@ -92,6 +93,18 @@ CommandAnswer memory(ScriptState& s) {
   return answer;
 }
 
+/// Adds what the allocator handed out in a run of its own.
+void addMeasured(ScriptState& s, CommandAnswer& answer, const Progress& progress) {
+  const auto measured = allocatorPeak(s.analysis, progress);
+  const auto peakOp = s.session.opAt(measured.peakPosition), workspaceOp = s.session.opAt(measured.workspacePosition);
+  answer.json["allocator"] = {{"peak_bytes", measured.peakBytes},          {"peak_op", s.opJson(peakOp)},          {"tensor_bytes", measured.tensorBytes},
+                              {"workspace_bytes", measured.workspaceBytes}, {"workspace_op", s.opJson(workspaceOp)}};
+  answer.text += fmt::format("\nallocator: peak {} bytes during #{} {}, {} of them in tensors", measured.peakBytes, peakOp.index, s.opText(peakOp), measured.tensorBytes);
+  answer.text += measured.workspaceBytes > 0
+                     ? fmt::format("\n  largest workspace: {} bytes, #{} {}", measured.workspaceBytes, workspaceOp.index, s.opText(workspaceOp))
+                     : "\n  no op took a workspace";
+}
+
 CommandAnswer saved(ScriptState& s) {
   CommandAnswer answer;
   answer.json = {{"saved", Json::array()}};
@@ -146,7 +159,13 @@ std::vector<ScriptCommand> questionCommands() {
        [](ScriptState& s, const Words& w, const Progress&) { return origin(s, w); }},
       {"walk-nan", {}, "walk-nan [[grad] VALUE]", "from a bad value back to the op where it came to be",
        [](ScriptState& s, const Words& w, const Progress& p) { return walkNan(s, w, p); }},
-      {"memory", {}, "memory", "live bytes by use, the peak, the timeline", [](ScriptState& s, const Words&, const Progress&) { return memory(s); }},
+      {"memory", {}, "memory [measured]", "live bytes by use, the peak, the timeline; measured: beside it the allocator's own peak, from a run, and the largest workspace",
+       [](ScriptState& s, const Words& words, const Progress& progress) {
+         auto answer = memory(s);
+         if (!words.rest.empty() && words.rest != "measured") throw Error(ErrorCode::badUse, "expected nothing or 'measured', found '" + words.rest + "'");
+         if (!words.rest.empty() && s.session.size() > 0) addMeasured(s, answer, progress);
+         return answer;
+       }},
       {"saved", {}, "saved", "what is saved for backward", [](ScriptState& s, const Words&, const Progress&) { return saved(s); }},
       {"why-saved", {}, "why-saved VALUE", "who reads it, its bytes, what recomputing it would cost",
        [](ScriptState& s, const Words& w, const Progress&) { return explainSaved(s, w); }},
