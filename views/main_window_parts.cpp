@@ -28,7 +28,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int layoutVersion = 4;
+constexpr int layoutVersion = 5;
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {
@@ -76,9 +76,9 @@ void MainWindow::makeDocks() {
   tabifyDockWidget(memory, breakpoints);
   tabifyDockWidget(breakpoints, findings);
   tabifyDockWidget(findings, references);
-  tabifyDockWidget(references, checks);
+  tabifyDockWidget(references, problems);
+  tabifyDockWidget(watches, checks);
   tabifyDockWidget(checks, compare);
-  tabifyDockWidget(compare, problems);
   for (auto* front : {inspector, values, memory}) front->raise();
   resizeDocks({docks_[0], inspector}, {180, 340}, Qt::Horizontal);
   resizeDocks({values, memory}, {720, 540}, Qt::Horizontal);

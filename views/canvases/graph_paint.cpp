@@ -173,6 +173,7 @@ void GraphView::paintFrameTitles(QPainter& painter, const std::vector<std::int32
   font.setPixelSize(std::clamp(static_cast<int>(std::lround(12 * scale_)), 10, 15));
   painter.setFont(font);
   const QFontMetricsF metrics(font);
+  std::vector<QRectF> placed;
   for (auto i : boxes) {
     if (!box(i).open) continue;
     const auto rect = toScreen(toQt(box(i).rect));
@@ -188,15 +189,22 @@ void GraphView::paintFrameTitles(QPainter& painter, const std::vector<std::int32
       continue;
     }
     if (rect.height() < metrics.height() + 8 || rect.width() < 48) continue;
-    const auto title = metrics.elidedText(toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title), Qt::ElideRight, rect.width() - 30);
     // A frame that begins above the view keeps its title in sight.
     const double sight = scene().tree->ladder() ? lanesHeight : 0;
     const double top = std::clamp(sight, rect.top(), std::max(rect.top(), rect.bottom() - metrics.height() - 8));
     const QRectF line(rect.left() + 1, top + 1, rect.width() - 2, metrics.height() + 6);
-    const double width = metrics.horizontalAdvance(title);
-    painter.fillRect(QRectF(line.left() + 7, line.top() + 2, width + 6, line.height() - 3), faded(colors_.canvas, 0.85));
+    // Frames in one another that all begin above the view have their titles side by side.
+    double left = line.left() + 7;
+    for (const auto& other : placed)
+      if (other.intersects(QRectF(left, line.top() + 2, 40, line.height() - 3))) left = std::max(left, other.right() + 4);
+    const double room = line.right() - 24 - left;
+    if (room < 24) continue;
+    const auto title = metrics.elidedText(toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title), Qt::ElideRight, room);
+    const QRectF area(left, line.top() + 2, metrics.horizontalAdvance(title) + 6, line.height() - 3);
+    placed.push_back(area);
+    painter.fillRect(area, faded(colors_.canvas, 0.85));
     painter.setPen(i == current_ ? colors_.selected : colors_.frameText);
-    painter.drawText(QPointF(line.left() + 10, line.top() + 3 + metrics.ascent()), title);
+    painter.drawText(QPointF(left + 3, line.top() + 3 + metrics.ascent()), title);
     drawChevron(painter, {line.right() - 12, line.center().y()}, 3.5, true, colors_.faint);
   }
 }
