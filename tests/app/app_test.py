@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree
 import zipfile
@@ -403,6 +404,48 @@ class Ranks(Case):
         result = self.bad("pipeline", "launch", "--ranks", 2, "--", "trace", "/no/such/file.pt2")
         self.assertIn("ended with exit code 2", result.stderr)
         self.assertIn("[rank 1] ", result.stderr)
+
+
+    MARKED = TOP / "tests" / "data" / "pipeline"
+    GPT12 = TOP.parent / "shared" / "cases" / "large" / "gpt12" / "model.pt2"
+
+    def ranks(self, count, *arguments):
+        return self.good("pipeline", "launch", "--ranks", count, "--", "pipeline", "run", *arguments, "--check")
+
+    def test_ranks_give_the_gradients_of_the_model_in_one_piece(self):
+        for model in ("mlp_3st", "shared_2st"):  # the second with a parameter that two stages share
+            for schedule in ("GPipe", "1F1B", "InterleavedZeroBubble"):
+                with self.subTest(model=model, schedule=schedule):
+                    lines = self.ranks(3, self.MARKED / model / "model.pt2", "--schedule", schedule, "--microbatches", 4).stdout
+                    self.assertEqual(lines.count("compared with the model in one piece: equal"), 3)
+
+    def test_a_transformer_in_four_stages(self):
+        if not self.GPT12.exists():
+            self.skipTest("the large cases are not there")
+        for schedule in ("1F1B", "InterleavedZeroBubble"):
+            with self.subTest(schedule=schedule):
+                lines = self.ranks(4, self.GPT12, "--stages", 4, "--balance", "parameters", "--schedule", schedule, "--microbatches", 8).stdout
+                self.assertEqual(lines.count("compared with the model in one piece: equal"), 4)
+
+    def test_a_killed_rank_ends_all_and_is_named(self):
+        process = subprocess.Popen([PROGRAM, "pipeline", "launch", "--ranks", "3", "--", "pipeline", "run", self.MARKED / "mlp_3st" / "model.pt2",
+                                    "--schedule", "1F1B", "--microbatches", "20000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        time.sleep(8)  # they have met and run, for a minute or more
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        self.assertEqual(len(children), 3)
+        os.kill(int(children[1]), signal.SIGKILL)
+        begin = time.monotonic()
+        output, errors = process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - begin, 30)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("was ended by a signal (Killed)", errors)
+        self.assertRegex(errors, r"\[rank \d\] retrograd: .*rank 1 is gone")
+
+    def test_what_cannot_run_over_ranks_says_why(self):
+        model = self.MARKED / "mlp_3st" / "model.pt2"
+        self.assertIn("RANK", self.bad("pipeline", "run", model).stderr)
+        self.assertIn("shared evenly", self.bad("pipeline", "launch", "--ranks", 2, "--", "pipeline", "run", model).stderr)
 
 
 class BadInput(Case):
