@@ -207,7 +207,11 @@ void MainWindow::connectFinding() {
   });
   connect(quickOpen_, &QuickOpen::placeChosen, this, [this](BoundSymbolId op, ValueId value) {
     if (!op) return messages_->show(MessageBar::Kind::warning, tr("No op uses it, so there is no line to go to"));
-    jumpTo(op);
+    // Operations and modules are known by ops of the computation; with that hidden, by what they became.
+    const auto& analysis = *controller_->document()->analysis;
+    const auto became = analysis.links.derived(op);
+    const bool inComputation = listings_->isShown(TraceKind::computation) || became.empty();
+    jumpTo(inComputation ? op : became.front());
     if (value) selection_.selectValue(value);
   });
   connect(quickOpen_, &QuickOpen::refused, this, [this](const QString& reason) { statusBar()->showMessage(reason, 8000); });

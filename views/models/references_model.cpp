@@ -13,7 +13,8 @@ QString kindText(const Reference& reference) {
 }
 
 QString whatText(const Document& document, const Reference& reference) {
-  if (reference.op) return lineOf(document, reference.op, nullptr, true, false).text;
+  if (reference.op)
+    return lineOf(document, reference.op, nullptr, true, false).text + (reference.trace == TraceKind::computation ? QObject::tr("   (computation)") : QString());
   if (reference.value) return QString::fromStdString(document.displayName(reference.value)) + QObject::tr(", an input");
   return reference.trace == TraceKind::computation ? QObject::tr("of the computation") : QObject::tr("of the joint trace: an output or a gradient");
 }
