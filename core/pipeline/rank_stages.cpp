@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/debug/result_names.h"
+
 namespace retrograd {
 namespace {
-
-bool isUser(const OutputSpec& output) { return output.kind == OutputKind::user || output.kind == OutputKind::loss; }
-
-std::string positionOf(const Computation& computation, std::size_t output) {
-  return std::to_string(std::count_if(computation.outputs.begin(), computation.outputs.begin() + static_cast<std::ptrdiff_t>(output), isUser));
-}
 
 std::uint64_t seedOf(const Analysis& whole, std::int32_t stage, std::int32_t microbatch) {
   return whole.seed + 1000003u * static_cast<std::uint64_t>(stage + 1) + static_cast<std::uint64_t>(microbatch);
@@ -44,13 +40,13 @@ TensorMap microbatchInputs(const Analysis& whole, std::int32_t microbatch) {
 StageValues RankStages::forward(std::int32_t s, std::int32_t microbatch, StageValues received) {
   const auto& stage = *pipeline_.stages.at(static_cast<std::size_t>(s));
   const auto& split = pipeline_.split.stages[static_cast<std::size_t>(s)];
-  const auto own = microbatchInputs(*pipeline_.whole, microbatch);
   TensorMap inputs;
   for (std::size_t i = 0; i < split.inputs.size(); ++i) {
     const auto& name = stage.computation().inputs[split.held.size() + i].name;
-    const auto& from = split.inputs[i].source < 0 ? own : received[split.inputs[i].source];
-    const auto it = from.find(split.inputs[i].source < 0 ? name : std::to_string(split.inputs[i].output));
-    if (it != from.end()) inputs.insert_or_assign(name, it->second);
+    const bool isOwn = split.inputs[i].source < 0;  // an input of the model
+    const auto& from = isOwn ? pipeline_.whole->inputs : received[split.inputs[i].source];
+    const auto it = from.find(isOwn ? name : std::to_string(split.inputs[i].output));
+    if (it != from.end()) inputs.insert_or_assign(name, isOwn ? rotated(it->second, microbatch) : it->second);
   }
   auto result = runStageForward(stage, inputs, seededGenerator(seedOf(*pipeline_.whole, s, microbatch)));
   StageValues sent;
@@ -69,7 +65,7 @@ TensorMap RankStages::cotangentsOf(std::int32_t s, const StageValues& sent) cons
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const auto name = std::to_string(k);
     for (auto result : outputs[k].results)
-      if (const auto it = whole.cotangents.find(positionOf(whole.computation(), result)); it != whole.cotangents.end()) addTo(found, name, it->second);
+      if (const auto it = whole.cotangents.find(userOutputPosition(whole.computation(), result)); it != whole.cotangents.end()) addTo(found, name, it->second);
     TensorMap back;
     for (auto later = sent.rbegin(); later != sent.rend(); ++later)
       if (const auto it = later->second.find(name); it != later->second.end()) addTo(back, name, it->second);

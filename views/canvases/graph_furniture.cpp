@@ -1,0 +1,148 @@
+// What lies over the graph and does not move with it: names of the lanes, minimap, legend, progress.
+#include <QPainter>
+#include <algorithm>
+#include <cmath>
+
+#include "core/layout/labels.h"
+#include "views/canvases/graph_paint.h"
+#include "views/canvases/graph_view.h"
+#include "views/models/format.h"
+
+namespace retrograd::views {
+
+QColor faded(QColor color, double share) {
+  color.setAlphaF(static_cast<float>(color.alphaF() * share));
+  return color;
+}
+
+void fillPixels(QImage& image, const QRectF& rect, QRgb color) {
+  const int left = std::max(0, static_cast<int>(std::floor(rect.left()))), right = std::min(image.width(), std::max(left + 1, static_cast<int>(std::ceil(rect.right()))));
+  const int top = std::max(0, static_cast<int>(std::floor(rect.top()))), bottom = std::min(image.height(), std::max(top + 1, static_cast<int>(std::ceil(rect.bottom()))));
+  for (int y = top; y < bottom; ++y) {
+    auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
+    for (int x = left; x < right; ++x) line[x] = color;
+  }
+}
+
+/// Which lane is which, at the top edge, whatever part of it is in sight.
+void GraphView::paintLanes(QPainter& painter) const {
+  if (!scene().tree->ladder()) return;
+  auto font = titleFont_;
+  font.setPixelSize(11);
+  painter.setFont(font);
+  const QFontMetricsF metrics(font);
+  painter.fillRect(QRectF(0, 0, width(), lanesHeight), faded(colors_.canvas, 0.93));
+  painter.fillRect(QRectF(0, lanesHeight, width(), 1), faded(colors_.frameLine, 0.6));
+  const auto bounds = toScreen(toQt(scene().bounds));
+  const double axis = toScreen(QPointF(scene().axis, 0)).x();
+  const auto pill = [&](const QString& text, double left, double right, bool first, const GraphColors::Fill& fill) {
+    left = std::max(left, 4.0);
+    right = std::min(right, width() - 4.0);
+    const double w = metrics.horizontalAdvance(text) + 20;
+    if (right < 4 || left > width() - 4) return;
+    // A narrow lane's name reaches out to its own side.
+    const QRectF box(right - left >= w ? (left + right - w) / 2 : first ? right - w - 4 : left + 4, 4, w, 20);
+    painter.setPen(QPen(fill.line, 1));
+    painter.setBrush(fill.fill);
+    painter.drawRoundedRect(box, 10, 10);
+    painter.setPen(fill.accent);
+    painter.drawText(box, Qt::AlignCenter, text);
+  };
+  pill(tr("Forward \u2193"), bounds.left(), axis, true, colors_.forward);
+  pill(tr("Backward \u2191"), axis, bounds.right(), false, colors_.backward);
+}
+
+QRectF GraphView::minimapRect() const {
+  if (!picture_) return {};
+  const auto bounds = toQt(scene().bounds);
+  if (visibleArea().contains(bounds)) return {};
+  const double factor = std::min(130 / std::max(1.0, bounds.width()), std::min(260.0, height() * 0.4) / std::max(1.0, bounds.height()));
+  const QSizeF size(std::max(24.0, bounds.width() * factor), std::max(24.0, bounds.height() * factor));
+  return {QPointF(width() - size.width() - 12, height() - size.height() - 12), size};
+}
+
+void GraphView::paintMinimap(QPainter& painter) {
+  const auto map = minimapRect();
+  if (map.isEmpty()) return;
+  const auto bounds = toQt(scene().bounds);
+  const double fx = map.width() / bounds.width(), fy = map.height() / bounds.height();
+  const auto ratio = devicePixelRatioF();
+  const QSize wanted = (map.size() * ratio).toSize();
+  if (minimap_.size() != wanted) {
+    minimap_ = QImage(wanted, QImage::Format_RGB32);
+    minimap_.fill(colors_.canvas);
+    for (const auto& b : scene().boxes) {
+      if (b.open) continue;
+      const QRectF r((b.rect.x - bounds.left()) * fx * ratio, (b.rect.y - bounds.top()) * fy * ratio, b.rect.width * fx * ratio, b.rect.height * fy * ratio);
+      fillPixels(minimap_, r, fillOf(colors_, roleOf(b), b.lane).accent.rgb());
+    }
+  }
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  painter.fillRect(map.adjusted(-5, -5, 5, 5), colors_.canvas);
+  painter.drawImage(map, minimap_);
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(colors_.frameLine, 1));
+  painter.drawRect(map.adjusted(-5, -5, 4, 4));
+  const auto area = visibleArea().intersected(bounds);
+  painter.setPen(QPen(colors_.selected, 1.5));
+  painter.setBrush(faded(colors_.selected, 0.12));
+  painter.drawRect(QRectF(map.left() + (area.left() - bounds.left()) * fx, map.top() + (area.top() - bounds.top()) * fy, area.width() * fx,
+                          std::max(3.0, area.height() * fy)));
+}
+
+void GraphView::centreOnMinimap(const QPointF& position) {
+  const auto map = minimapRect();
+  if (map.isEmpty()) return;
+  const auto bounds = toQt(scene().bounds);
+  const QPointF at(bounds.left() + (position.x() - map.left()) / map.width() * bounds.width(),
+                   bounds.top() + (position.y() - map.top()) / map.height() * bounds.height());
+  origin_ = at - QPointF(width(), height()) / (2 * scale_);
+  keepInSight();
+  moved();
+}
+
+/// What the overlay's colours mean, in the lower left corner.
+void GraphView::paintLegend(QPainter& painter) const {
+  if (!overlay_) return;
+  const auto entries = overlay_->legend();
+  if (entries.empty()) return;
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  painter.setFont(font());
+  const QFontMetricsF metrics(font());
+  const auto title = titleText(overlay_->kind());
+  double width = metrics.horizontalAdvance(title);
+  for (const auto& entry : entries) width = std::max(width, metrics.horizontalAdvance(entry.text) + 24);
+  const double line = metrics.height() + 4;
+  const double height = line * static_cast<double>(entries.size() + 1) + 12;
+  const QRectF card(12, this->height() - height - (busy_ ? 52 : 12), width + 24, height);
+  painter.setPen(QPen(colors_.frameLine, 1));
+  painter.setBrush(colors_.canvas);
+  painter.drawRoundedRect(card, 6, 6);
+  double y = card.top() + 6;
+  painter.setPen(colors_.text);
+  painter.drawText(QRectF(card.left() + 12, y, width, line), Qt::AlignVCenter, title);
+  for (const auto& entry : entries) {
+    y += line;
+    painter.setPen(QPen(colors_.frameLine, 1));
+    painter.setBrush(entry.color);
+    painter.drawRoundedRect(QRectF(card.left() + 12, y + line / 2 - 6, 16, 12), 3, 3);
+    painter.setPen(colors_.faint);
+    painter.drawText(QRectF(card.left() + 36, y, width, line), Qt::AlignVCenter, entry.text);
+  }
+}
+
+void GraphView::paintBusy(QPainter& painter) const {
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  painter.setFont(font());
+  const auto text = tr("Laying out ...  Esc: cancel");
+  const double width = QFontMetricsF(font()).horizontalAdvance(text) + 28;
+  const QRectF box(12, height() - 42, width, 30);
+  painter.setPen(QPen(colors_.frameLine, 1));
+  painter.setBrush(colors_.canvas);
+  painter.drawRoundedRect(box, 6, 6);
+  painter.fillRect(QRectF(box.left() + 8, box.bottom() - 6, (box.width() - 16) * std::clamp(fraction_, 0.05, 1.0), 2.5), colors_.selected);
+  painter.setPen(colors_.text);
+  painter.drawText(box.adjusted(0, 0, 0, -4), Qt::AlignCenter, text);
+}
+
+}  // namespace retrograd::views
