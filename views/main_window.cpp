@@ -22,6 +22,7 @@
 #include "views/kept_marks.h"
 #include "views/models/format.h"
 #include "views/quick_open.h"
+#include "views/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -55,6 +56,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   setCentralWidget(centre);
 
   makeDocks();
+  arrangeDocks();
   makeMenus();
   makeToolBar();
   makeStatusBar();
@@ -64,6 +66,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   connectFinding();
   connectMarks();
   connectState();
+  installWindowParts(*this);
   resize(QSize(1600, 980).boundedTo(screen()->availableGeometry().size()));
   restoreState();
   documentChanged();

@@ -3,6 +3,7 @@
 #include <QLabel>
 #include <QMainWindow>
 #include <QSettings>
+#include <span>
 
 #include "views/busy_panel.h"
 #include "views/file_watch.h"
@@ -30,7 +31,8 @@ struct Shared {
 };
 
 /// The window of one file: listings in the middle, docks around, commands in menus and tool bar. It owns the shared objects that
-/// the views subscribe to and wires commands to them; it knows nothing of how a trace is shown.
+/// the views subscribe to and wires commands to them; it knows nothing of how a trace is shown. What can stand by itself is a WindowPart,
+/// which adds its docks, commands and menu entries from a file of its own.
 class MainWindow : public QMainWindow {
   Q_OBJECT
 
@@ -42,6 +44,22 @@ class MainWindow : public QMainWindow {
   void openFile(const QString& path);
   /// Jumps to the origin of the op, or back from where the last such jump led.
   void goToOrigin(BoundSymbolId op);
+
+  /// A dock around the content, which gets a jumpRequested(BoundSymbolId) signal connected where it has one; listed in View > Docks.
+  /// `behind` is the object name of a dock that it shares a place with.
+  template <class Content>
+  QDockWidget* addDock(Content* content, const QString& title, const char* name, Qt::DockWidgetArea area, const char* behind = nullptr) {
+    if constexpr (requires { &Content::jumpRequested; }) connect(content, &Content::jumpRequested, this, &MainWindow::jumpTo);
+    return placeDock(content, title, name, area, behind);
+  }
+  /// "file", "view", "go", "run", "value" or "help"; another name makes a menu with that title before Help.
+  QMenu* menu(const char* name, const QString& title = {});
+  /// Brings the dock of this content to the front, opened if need be.
+  void showDock(QWidget* content);
+  /// Shows the op, and remembers where the jump came from.
+  void jumpTo(BoundSymbolId op);
+  const Shared& shared() const { return shared_; }
+  const QList<QDockWidget*>& docks() const { return docks_; }
 
   const ViewContext& context() const { return context_; }
   ListingsArea& listings() { return *listings_; }
@@ -66,6 +84,8 @@ class MainWindow : public QMainWindow {
   void makeMenus();
   void makeToolBar();
   void makeDocks();
+  /// Which docks share a place, which stand in front, how wide they are.
+  void arrangeDocks();
   void makeStatusBar();
   void connectCommands();
   void connectRun();
@@ -81,11 +101,9 @@ class MainWindow : public QMainWindow {
   void walkToRoot();
   void fillValue();
   void saveContents();
-  /// Brings the dock of this content to the front, opened if need be.
-  void showDock(QWidget* content);
+  QDockWidget* placeDock(QWidget* content, const QString& title, const char* name, Qt::DockWidgetArea area, const char* behind);
   /// "Stopped at the breakpoint 'kind mm after 2'".
   QString hitText() const;
-  void jumpTo(BoundSymbolId op);
   void toggleBreakpoint(BoundSymbolId op);
   void resetLayout();
   void saveState();
@@ -115,6 +133,7 @@ class MainWindow : public QMainWindow {
   RecentFiles* recent_ = nullptr;
   FileWatch watch_;
   QList<QDockWidget*> docks_;
+  QMap<QByteArray, QMenu*> menus_;
   QByteArray defaultLayout_;
   std::vector<OpKey> selectedKey_;  ///< of the selected op, to find it after a reload
   QString openPath_;

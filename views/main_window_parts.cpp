@@ -10,7 +10,6 @@
 #include <QToolBar>
 #include <QVBoxLayout>
 
-#include "views/device_menu.h"
 #include "views/docks/breakpoints_dock.h"
 #include "views/docks/checks_dock.h"
 #include "views/docks/compare_dock.h"
@@ -28,7 +27,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int layoutVersion = 5;
+constexpr int layoutVersion = 6;
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {
@@ -38,63 +37,73 @@ QMenu* withTips(QMenu* menu) {
 
 }  // namespace
 
+QDockWidget* MainWindow::placeDock(QWidget* content, const QString& title, const char* name, Qt::DockWidgetArea area, const char* behind) {
+  auto* dock = new QDockWidget(title, this);
+  dock->setObjectName(QLatin1String(name));
+  dock->setAccessibleName(title);
+  dock->setWidget(content);
+  addDockWidget(area, dock);
+  if (auto* front = behind ? findChild<QDockWidget*>(QLatin1String(behind)) : nullptr) {
+    tabifyDockWidget(front, dock);
+    front->raise();
+  }
+  docks_.append(dock);
+  if (auto* list = menus_.value("docks")) list->addAction(dock->toggleViewAction());
+  return dock;
+}
+
+QMenu* MainWindow::menu(const char* name, const QString& title) {
+  auto*& found = menus_[name];
+  if (!found) {
+    found = withTips(new QMenu(title, this));
+    auto* help = menus_.value("help");
+    menuBar()->insertMenu(help ? help->menuAction() : nullptr, found);
+  }
+  return found;
+}
+
 void MainWindow::makeDocks() {
-  const auto add = [this](const QString& title, const char* name, Qt::DockWidgetArea area, QWidget* content) {
-    auto* dock = new QDockWidget(title, this);
-    dock->setObjectName(QLatin1String(name));
-    dock->setAccessibleName(title);
-    dock->setWidget(content);
-    addDockWidget(area, dock);
-    docks_.append(dock);
-    return dock;
+  auto& a = *actions_;
+  constexpr auto bottom = Qt::BottomDockWidgetArea, right = Qt::RightDockWidgetArea;
+  setCorner(Qt::BottomRightCorner, right);
+  addDock(new ModulesDock(context_), tr("Modules"), "dock-modules", Qt::LeftDockWidgetArea);
+  addDock(new InspectorDock(context_), tr("Inspector"), "dock-inspector", right);
+  addDock(why_ = new WhyDock(context_, a.recompute, a.save), tr("Why"), "dock-why", right);
+  addDock(new ValuesDock(context_, {a.watch, a.fill, a.saveContents}), tr("Values"), "dock-values", bottom);
+  addDock(new WatchesDock(context_), tr("Watches"), "dock-watches", bottom);
+  addDock(new MemoryDock(context_), tr("Memory"), "dock-memory", bottom);
+  addDock(new BreakpointsDock(context_), tr("Breakpoints"), "dock-breakpoints", bottom);
+  addDock(findings_ = new FindingsDock(context_, a.walkToRoot, a.checkRun), tr("Findings"), "dock-findings", bottom);
+  addDock(references_ = new ReferencesDock(context_), tr("References"), "dock-references", bottom);
+  addDock(checks_ = new ChecksDock(context_, a.checkGradient, a.terms), tr("Checks"), "dock-checks", bottom);
+  addDock(compare_ = new CompareDock(context_, a.compare), tr("Compare"), "dock-compare", bottom);
+  addDock(new ProblemsDock(context_), tr("Problems"), "dock-problems", bottom);
+}
+
+void MainWindow::arrangeDocks() {
+  const auto dock = [this](const char* name) { return findChild<QDockWidget*>(QLatin1String(name)); };
+  const auto stack = [&](std::initializer_list<const char*> names) {
+    for (auto name = names.begin(); name + 1 != names.end(); ++name) tabifyDockWidget(dock(name[0]), dock(name[1]));
+    dock(*names.begin())->raise();
   };
-  const auto follow = [this](auto* view) {
-    using View = std::remove_pointer_t<decltype(view)>;
-    connect(view, &View::jumpRequested, this, &MainWindow::jumpTo);
-    return view;
-  };
-  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
-  add(tr("Modules"), "dock-modules", Qt::LeftDockWidgetArea, follow(new ModulesDock(context_)));
-  auto* inspector = add(tr("Inspector"), "dock-inspector", Qt::RightDockWidgetArea, follow(new InspectorDock(context_)));
-  why_ = follow(new WhyDock(context_, actions_->recompute, actions_->save));
-  auto* why = add(tr("Why"), "dock-why", Qt::RightDockWidgetArea, why_);
-  auto* values = add(tr("Values"), "dock-values", Qt::BottomDockWidgetArea, follow(new ValuesDock(context_, {actions_->watch, actions_->fill, actions_->saveContents})));
-  auto* watches = add(tr("Watches"), "dock-watches", Qt::BottomDockWidgetArea, follow(new WatchesDock(context_)));
-  auto* memory = add(tr("Memory"), "dock-memory", Qt::BottomDockWidgetArea, follow(new MemoryDock(context_)));
-  auto* breakpoints = add(tr("Breakpoints"), "dock-breakpoints", Qt::BottomDockWidgetArea, follow(new BreakpointsDock(context_)));
-  findings_ = follow(new FindingsDock(context_, actions_->walkToRoot, actions_->checkRun));
-  auto* findings = add(tr("Findings"), "dock-findings", Qt::BottomDockWidgetArea, findings_);
-  references_ = follow(new ReferencesDock(context_));
-  auto* references = add(tr("References"), "dock-references", Qt::BottomDockWidgetArea, references_);
-  checks_ = follow(new ChecksDock(context_, actions_->checkGradient, actions_->terms));
-  auto* checks = add(tr("Checks"), "dock-checks", Qt::BottomDockWidgetArea, checks_);
-  compare_ = follow(new CompareDock(context_, actions_->compare));
-  auto* compare = add(tr("Compare"), "dock-compare", Qt::BottomDockWidgetArea, compare_);
-  auto* problems = add(tr("Problems"), "dock-problems", Qt::BottomDockWidgetArea, follow(new ProblemsDock(context_)));
-  tabifyDockWidget(inspector, why);
-  tabifyDockWidget(values, watches);
-  tabifyDockWidget(memory, breakpoints);
-  tabifyDockWidget(breakpoints, findings);
-  tabifyDockWidget(findings, references);
-  tabifyDockWidget(references, problems);
-  tabifyDockWidget(watches, checks);
-  tabifyDockWidget(checks, compare);
-  for (auto* front : {inspector, values, memory}) front->raise();
-  resizeDocks({docks_[0], inspector}, {180, 340}, Qt::Horizontal);
-  resizeDocks({values, memory}, {720, 540}, Qt::Horizontal);
-  resizeDocks({values}, {280}, Qt::Vertical);
+  stack({"dock-inspector", "dock-why"});
+  stack({"dock-values", "dock-watches", "dock-checks", "dock-compare"});
+  stack({"dock-memory", "dock-breakpoints", "dock-findings", "dock-references", "dock-problems"});
+  resizeDocks({dock("dock-modules"), dock("dock-inspector")}, {180, 340}, Qt::Horizontal);
+  resizeDocks({dock("dock-values"), dock("dock-memory")}, {720, 540}, Qt::Horizontal);
+  resizeDocks({dock("dock-values")}, {280}, Qt::Vertical);
 }
 
 void MainWindow::makeMenus() {
   auto& a = *actions_;
-  auto* file = withTips(menuBar()->addMenu(tr("&File")));
+  auto* file = menu("file", tr("&File"));
   file->addActions({a.open, a.openWindow});
   file->addMenu(recent_);
   file->addActions({a.reload, a.inputs});
   file->addSeparator();
   file->addActions({a.close, a.quit});
 
-  auto* view = withTips(menuBar()->addMenu(tr("&View")));
+  auto* view = menu("view", tr("&View"));
   for (auto kind : kinds) {
     auto* toggle = listings_->toggleAction(kind);
     toggle->setShortcut(kind == TraceKind::computation
@@ -114,28 +123,26 @@ void MainWindow::makeMenus() {
   grouping->addActions({a.foldAll, a.unfoldAll});
   view->addAction(a.shortNames);
   view->addSeparator();
-  auto* docks = withTips(view->addMenu(tr("&Docks")));
+  auto* docks = menus_["docks"] = withTips(view->addMenu(tr("&Docks")));
   for (auto* dock : docks_) docks->addAction(dock->toggleViewAction());
   withTips(view->addMenu(tr("&Theme")))->addActions(a.themes->actions());
   view->addAction(a.resetLayout);
 
-  auto* go = withTips(menuBar()->addMenu(tr("&Go")));
+  auto* go = menu("go", tr("&Go"));
   go->addActions({a.goTo, a.origin, a.back, a.forward, a.toExecution});
   go->addSeparator();
   go->addActions({a.references, a.nextUse, a.previousUse});
   go->addSeparator();
   go->addActions({a.find, a.findNext, a.findPrevious});
 
-  auto* run = withTips(menuBar()->addMenu(tr("&Run")));
+  auto* run = menu("run", tr("&Run"));
   run->addActions({a.resume, a.stepOver, a.stepInto, a.stepOut, a.toCursor});
   run->addSeparator();
   run->addActions({a.resumeBack, a.stepOverBack, a.stepIntoBack, a.stepOutBack, a.restart});
   run->addSeparator();
   run->addActions({a.pause, a.stop, a.breakpoint, a.breakOnBad});
-  run->addSeparator();
-  run->addMenu(new DeviceMenu(context_, run));
 
-  auto* value = withTips(menuBar()->addMenu(tr("V&alue")));
+  auto* value = menu("value", tr("V&alue"));
   value->addActions({a.watch, a.fill, a.saveContents});
   value->addSeparator();
   value->addActions({a.recompute, a.save});
@@ -144,7 +151,7 @@ void MainWindow::makeMenus() {
   value->addSeparator();
   value->addActions({a.checkGradient, a.terms, a.compare});
 
-  withTips(menuBar()->addMenu(tr("&Help")))->addActions({a.palette, a.keys, a.about});
+  menu("help", tr("&Help"))->addActions({a.palette, a.keys, a.about});
 }
 
 void MainWindow::makeToolBar() {

@@ -200,6 +200,12 @@ void WindowActions::update() {
   allow(forward, context_.history->canGoForward() ? QString() : tr("No jump to repeat"));
   updateRun();
   updateQuestions();
+  for (const auto& [action, reason] : reasons_) allow(action, reason());
+}
+
+void WindowActions::allowUnless(QAction* action, std::function<QString()> reason) {
+  allow(action, reason());
+  reasons_.emplace_back(action, std::move(reason));
 }
 
 void WindowActions::updateQuestions() {

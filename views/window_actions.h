@@ -3,6 +3,7 @@
 #include <QActionGroup>
 #include <QMenu>
 #include <QObject>
+#include <functional>
 
 #include "views/view_context.h"
 
@@ -25,13 +26,17 @@ class WindowActions : public QObject {
   QAction *keys, *about;
   QActionGroup *grouping, *themes;
 
+  /// A command named "action-NAME". It shows in the palette and in the list of keys; menus are its part's business.
+  QAction* add(const char* name, const QString& text, const QString& tip, const QKeySequence& key, const char* icon = nullptr);
+  /// Has update() ask why the action cannot be used now; an empty text enables it.
+  void allowUnless(QAction* action, std::function<QString()> reason);
+  /// Enables each action, or notes why it is not; asked for after each change of document, selection, execution or history.
   void update();
   /// Why a disabled action is disabled, by the key pressed; empty where no such action is.
   QString reasonFor(const QKeySequence& keys) const;
   const QList<QAction*>& all() const { return all_; }
 
  private:
-  QAction* add(const char* name, const QString& text, const QString& tip, const QKeySequence& key, const char* icon = nullptr);
   void addFileActions();
   void addGoActions();
   void addRunActions();
@@ -47,6 +52,7 @@ class WindowActions : public QObject {
   ViewContext context_;
   QWidget* window_;
   QList<QAction*> all_;
+  std::vector<std::pair<QAction*, std::function<QString()>>> reasons_;  ///< of parts' actions
 };
 
 }  // namespace retrograd::views

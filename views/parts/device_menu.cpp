@@ -1,8 +1,19 @@
-#include "views/device_menu.h"
+#include "views/parts/device_menu.h"
 
+#include "views/main_window.h"
 #include "views/models/format.h"
+#include "views/window_part.h"
 
 namespace retrograd::views {
+namespace {
+
+const WindowPart part(100, [](MainWindow& window) {
+  auto* run = window.menu("run");
+  run->addSeparator();
+  run->addMenu(new DeviceMenu(window.context(), run));
+});
+
+}  // namespace
 
 DeviceMenu::DeviceMenu(ViewContext context, QWidget* parent)
     : QMenu(tr("Run &On"), parent), context_(context), group_(new QActionGroup(this)) {
