@@ -4,6 +4,7 @@
 #include <QTest>
 #include <algorithm>
 #include <ctime>
+#include <set>
 
 #include "core/layout/labels.h"
 #include "tests/views/window_fixture.h"
@@ -34,6 +35,7 @@ class GraphTest : public QObject {
   void hoverLightsThePath();
   void breakpointAndExecutionShow();
   void otherTracesAreDrawnToo();
+  void layoutsOfAnotherTraceComeTooLate();
   void overlaysTellInWords();
   void screenReaderHearsTheBox();
   void aNewDocumentIsLaidOutAnew();
@@ -276,6 +278,24 @@ void GraphTest::otherTracesAreDrawnToo() {
     const bool anyBackward = std::any_of(scene.boxes.begin(), scene.boxes.end(), [](const auto& box) { return box.lane == Lane::backward; });
     QCOMPARE(anyBackward, kind == TraceKind::joint);
   }
+}
+
+void GraphTest::layoutsOfAnotherTraceComeTooLate() {
+  graph().setKind(TraceKind::joint);
+  QVERIFY(laidOut());
+  graph().setAllOpen(false);
+  QVERIFY(laidOut());
+  graph().setAllOpen(true);
+  QTest::qSleep(500);  // it is done by now, and on its way here
+  std::set<TraceKind> shown;
+  const auto connection = connect(&graph(), &GraphView::layoutChanged, this, [&] {
+    if (graph().picture()) shown.insert(graph().picture()->scene.tree->kind());
+  });
+  graph().setKind(TraceKind::computation);
+  QVERIFY(laidOut());
+  disconnect(connection);
+  QCOMPARE(shown, std::set{TraceKind::computation});
+  graph().setKind(TraceKind::joint);
 }
 
 void GraphTest::overlaysTellInWords() {

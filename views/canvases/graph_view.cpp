@@ -161,7 +161,10 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
     picture->scene = layout::makeScene(*bench->shaper, open, progress);
     progress.at("layout", 0.9);
     picture->grid = GraphGrid(picture->scene);
-    return Worker::Deliver([self, picture, anchor, reveal] { self->layoutDone(picture, anchor, reveal); });
+    return Worker::Deliver([self, document, kind, picture, anchor, reveal] {
+      // It may have been on its way when another trace was chosen, whose nodes are others.
+      if (self->document_ == document && self->kind_ == kind) self->layoutDone(picture, anchor, reveal);
+    });
   };
   job.failed = [this](const Error& error) {
     busy_ = worker_->busy(this, layoutTag);
