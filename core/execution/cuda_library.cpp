@@ -2,8 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <filesystem>
 #include <optional>
+
+#include "core/base/installation.h"
 
 namespace retrograd {
 namespace {
@@ -11,12 +12,8 @@ namespace {
 constexpr const char* fileName = "libretrograd_cuda.so";
 
 void* open() {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return nullptr;
-  for (const auto& folder : {program.parent_path(), program.parent_path().parent_path() / "lib"})
-    if (void* library = dlopen((folder / fileName).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-  return nullptr;
+  const auto library = privateFile(fileName);
+  return library.empty() ? nullptr : dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 std::optional<CudaLibrary> load() {

@@ -9,6 +9,7 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/base/installation.h"
 #include "core/trace/relocate.h"
 #include "core/tracing/convert.h"
 
@@ -56,9 +57,13 @@ std::vector<DeviceStatus> findDevices() {
   std::vector<DeviceStatus> found{{Device(), true, {}, {}}};
   Driver driver;
   auto missing = driver.start();
-  if (missing.empty() && !dlopen(cudaHalf, RTLD_NOW | RTLD_GLOBAL))
-    missing = fmt::format("LibTorch's CUDA half does not load ({}); run scripts/setup on this machine, which fetches it where there is a GPU, or run on the CPU",
-                          lastLoadError());
+  if (missing.empty() && !dlopen(cudaHalf, RTLD_NOW | RTLD_GLOBAL)) {
+    const auto why = lastLoadError();
+    const bool isInstalled = !privateFile("libtorch_cpu.so").empty();
+    missing = fmt::format("LibTorch's CUDA half does not load ({}); {}, or run on the CPU", why,
+                          isInstalled ? "put it into lib/retrograd/cuda as docs/packaging.md says"
+                                      : "run scripts/setup on this machine, which fetches it where there is a GPU");
+  }
   if (!missing.empty()) {
     found.push_back({Device{Device::Type::cuda, -1}, false, {}, missing});
     return found;

@@ -11,8 +11,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <sstream>
+
+#include "core/base/installation.h"
 
 extern char** environ;
 
@@ -66,11 +67,8 @@ std::optional<Layering> layeringOf(const LayerGraph& graph, const std::string& a
 }  // namespace
 
 std::string layoutHelper() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  const auto helper = self.parent_path() / "retrograd-layout";
-  return access(helper.c_str(), X_OK) == 0 ? helper.string() : std::string();
+  const auto helper = privateFile("retrograd-layout");
+  return !helper.empty() && access(helper.c_str(), X_OK) == 0 ? helper.string() : std::string();
 }
 
 bool DotClient::start() {

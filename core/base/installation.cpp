@@ -1,0 +1,27 @@
+#include "core/base/installation.h"
+
+#include <system_error>
+
+namespace retrograd {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The first that is there of `beside` and `installed`, which are relative to the program's folder.
+fs::path find(const fs::path& beside, const fs::path& installed) {
+  std::error_code error;
+  const auto program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  const auto folder = program.parent_path();
+  for (const auto& path : {folder / beside, folder.parent_path() / installed})
+    if (fs::exists(path, error)) return path;
+  return {};
+}
+
+}  // namespace
+
+fs::path privateFile(const char* name) { return find(name, fs::path("lib/retrograd") / name); }
+
+fs::path sharedFile(const char* name) { return find(fs::path("share") / name, fs::path("share/retrograd") / name); }
+
+}  // namespace retrograd
