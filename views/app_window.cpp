@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "views/main_window.h"
+#include "views/session_keeper.h"
 
 namespace retrograd {
 namespace {
@@ -24,6 +25,7 @@ void nameApplication() {
   QApplication::setApplicationName(QStringLiteral("retrograd"));
   QApplication::setApplicationDisplayName(QStringLiteral("Retrograd"));
   QApplication::setOrganizationName(QStringLiteral("retrograd"));
+  QApplication::setDesktopFileName(QStringLiteral("org.retrograd.retrograd"));  // as its desktop file is called, whose icon desktops then show
 }
 
 /// Lets events run until `done` or the time is over; returns whether it was done. Only for programs without a user.
@@ -88,7 +90,7 @@ int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std
     if (file) window->openFile(QString::fromStdString(*file));
   };
   for (const auto& file : files) show(&file);
-  if (files.empty()) show(nullptr);
+  if (files.empty() && reopenLastSession(shared).isEmpty()) show(nullptr);
   return QApplication::exec();
 }
 

@@ -35,7 +35,7 @@ const QString archiveFilter = QStringLiteral(
 MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   setAttribute(Qt::WA_DeleteOnClose);
   setObjectName(QStringLiteral("main-window"));
-  setWindowIcon(shared_.theme->icon(QStringLiteral("app")));
+  setWindowIcon(Theme::appIcon());
   setAcceptDrops(true);
   setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
   controller_ = new DocumentController(shared_.worker, shared_.engine, &execution_, this);
@@ -239,7 +239,6 @@ void MainWindow::connectState() {
     controller_->reload();
   });
   connect(shared_.theme, &Theme::changed, this, [this] {
-    setWindowIcon(shared_.theme->icon(QStringLiteral("app")));
     for (auto* action : actions_->themes->actions())
       action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
   });

@@ -56,6 +56,12 @@ class MainWindow : public QMainWindow {
   QMenu* menu(const char* name, const QString& title = {});
   /// Brings the dock of this content to the front, opened if need be.
   void showDock(QWidget* content);
+  /// Where docks stand and which listings are shown, as bytes for the settings.
+  QByteArray arrangement() const;
+  /// False, and nothing changes, where these are no bytes of arrangement().
+  bool arrange(const QByteArray& arrangement);
+  /// Listings and docks as they come with the program; all docks are there.
+  void resetLayout();
   /// Shows the op, and remembers where the jump came from.
   void jumpTo(BoundSymbolId op);
   const Shared& shared() const { return shared_; }
@@ -105,7 +111,6 @@ class MainWindow : public QMainWindow {
   /// "Stopped at the breakpoint 'kind mm after 2'".
   QString hitText() const;
   void toggleBreakpoint(BoundSymbolId op);
-  void resetLayout();
   void saveState();
   void restoreState();
   void showKeys();

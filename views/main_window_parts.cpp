@@ -28,6 +28,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr int layoutVersion = 6;
+constexpr quint8 graphBit = 1 << 4;   // beside one bit for each trace
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {
@@ -126,7 +127,6 @@ void MainWindow::makeMenus() {
   auto* docks = menus_["docks"] = withTips(view->addMenu(tr("&Docks")));
   for (auto* dock : docks_) docks->addAction(dock->toggleViewAction());
   withTips(view->addMenu(tr("&Theme")))->addActions(a.themes->actions());
-  view->addAction(a.resetLayout);
 
   auto* go = menu("go", tr("&Go"));
   go->addActions({a.goTo, a.origin, a.back, a.forward, a.toExecution});
@@ -196,13 +196,36 @@ void MainWindow::resetLayout() {
   listings_->resetLayout();
 }
 
+QByteArray MainWindow::arrangement() const {
+  QByteArray bytes;
+  QDataStream stream(&bytes, QIODevice::WriteOnly);
+  quint8 shown = listings_->isGraphShown() ? graphBit : 0;
+  for (auto kind : kinds)
+    if (listings_->isShown(kind)) shown |= 1 << static_cast<int>(kind);
+  stream << QMainWindow::saveState(layoutVersion) << listings_->saveLayout() << shown;
+  return bytes;
+}
+
+bool MainWindow::arrange(const QByteArray& arrangement) {
+  QDataStream stream(arrangement);
+  QByteArray docks, listings;
+  quint8 shown = 0;
+  stream >> docks >> listings >> shown;
+  if (stream.status() != QDataStream::Ok || shown == 0 || !QMainWindow::restoreState(docks, layoutVersion)) return false;
+  // Those that are to be shown first: the last one that is shown cannot be hidden.
+  for (bool on : {true, false}) {
+    for (auto kind : kinds)
+      if (static_cast<bool>(shown & (1 << static_cast<int>(kind))) == on) listings_->toggleAction(kind)->setChecked(on);
+    if (static_cast<bool>(shown & graphBit) == on) listings_->graphAction()->setChecked(on);
+  }
+  listings_->restoreLayout(listings);
+  return true;
+}
+
 void MainWindow::saveState() {
   auto& settings = *shared_.settings;
   settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
-  settings.setValue(QStringLiteral("window/docks"), QMainWindow::saveState(layoutVersion));
-  settings.setValue(QStringLiteral("window/listings"), listings_->saveLayout());
-  for (auto kind : kinds) settings.setValue(QStringLiteral("window/show-%1").arg(static_cast<int>(kind)), listings_->isShown(kind));
-  settings.setValue(QStringLiteral("window/show-graph"), listings_->isGraphShown());
+  settings.setValue(QStringLiteral("window/arrangement"), arrangement());
   settings.setValue(QStringLiteral("window/short-names"), actions_->shortNames->isChecked());
   settings.setValue(QStringLiteral("window/fold"), actions_->grouping->checkedAction()->data());
 }
@@ -211,13 +234,7 @@ void MainWindow::restoreState() {
   auto& settings = *shared_.settings;
   defaultLayout_ = QMainWindow::saveState(layoutVersion);
   restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
-  QMainWindow::restoreState(settings.value(QStringLiteral("window/docks")).toByteArray(), layoutVersion);
-  for (auto kind : kinds) {
-    auto* toggle = listings_->toggleAction(kind);
-    toggle->setChecked(settings.value(QStringLiteral("window/show-%1").arg(static_cast<int>(kind)), toggle->isChecked()).toBool());
-  }
-  listings_->graphAction()->setChecked(settings.value(QStringLiteral("window/show-graph"), false).toBool());
-  listings_->restoreLayout(settings.value(QStringLiteral("window/listings")).toByteArray());
+  arrange(settings.value(QStringLiteral("window/arrangement")).toByteArray());
   actions_->shortNames->setChecked(settings.value(QStringLiteral("window/short-names"), true).toBool());
   for (auto* action : actions_->grouping->actions())
     if (action->data() == settings.value(QStringLiteral("window/fold"), action->data())) {
@@ -273,7 +290,7 @@ void MainWindow::showAbout() {
          "backward op linked to the forward op it came from, and run both op by op.</p>"),
       QMessageBox::Close, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setIconPixmap(shared_.theme->icon(QStringLiteral("app")).pixmap(48, 48));
+  box->setIconPixmap(Theme::appIcon().pixmap(64, 64));
   box->open();
 }
 

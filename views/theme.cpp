@@ -196,6 +196,15 @@ QIcon Theme::icon(const QString& name) const {
   return icon;
 }
 
+QIcon Theme::appIcon() {
+  QFile file(QStringLiteral(":/retrograd/desktop/icons/org.retrograd.retrograd.svg"));
+  if (!file.open(QIODevice::ReadOnly)) return {};
+  const auto source = file.readAll();
+  QIcon icon;
+  for (int size : {16, 24, 32, 48, 64, 128}) icon.addPixmap(renderIcon(source, {}, size, 1));
+  return icon;
+}
+
 QFont Theme::codeFont() {
   auto font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
   if (QFontDatabase::hasFamily(QStringLiteral("DejaVu Sans Mono"))) font.setFamily(QStringLiteral("DejaVu Sans Mono"));

@@ -38,6 +38,8 @@ class Theme : public QObject {
   const Colors& colors() const { return colors_; }
   /// An icon of resources/icons in the palette's text colour, greyed where disabled.
   QIcon icon(const QString& name) const;
+  /// The program's own, as desktops show it.
+  static QIcon appIcon();
   /// The fixed-width font of listings and tables.
   static QFont codeFont();
 

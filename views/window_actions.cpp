@@ -66,7 +66,7 @@ void WindowActions::addViewActions() {
       add("fold-all", tr("&Fold All"), tr("Folds every group of the active listing"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Minus));
   unfoldAll = add("unfold-all", tr("&Unfold All"), tr("Unfolds every group of the active listing"),
                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Plus));
-  resetLayout = add("reset-layout", tr("&Reset Layout"), tr("Puts listings and docks back in their places"), {});
+  resetLayout = add("reset-layout", tr("&Default Layout"), tr("Puts listings and docks back in their places"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_1));
   grouping = new QActionGroup(this);
   addChoice(grouping, "group-operation", tr("By &Operation"), static_cast<int>(Grouping::operation), true);
   addChoice(grouping, "group-module", tr("By &Module and Operation"), static_cast<int>(Grouping::module), false);

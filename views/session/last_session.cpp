@@ -1,0 +1,99 @@
+#include "views/session/last_session.h"
+
+#include <QDataStream>
+#include <QVariant>
+
+#include "core/debug/notes.h"
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString wantedKey = QStringLiteral("session/reopen");
+const QString windowsKey = QStringLiteral("session/windows");
+const QString restoringKey = QStringLiteral("session/restoring");
+
+QVariantMap written(const WindowRecord& window) {
+  const auto& request = window.request;
+  QVariantMap map{{QStringLiteral("path"), toQt(request.path)},
+                  {QStringLiteral("source"), static_cast<int>(request.source)},
+                  {QStringLiteral("input-file"), toQt(request.inputFile)},
+                  {QStringLiteral("seed"), static_cast<qulonglong>(request.seed)},
+                  {QStringLiteral("geometry"), window.geometry},
+                  {QStringLiteral("arrangement"), window.arrangement},
+                  {QStringLiteral("selected"), window.selected},
+                  {QStringLiteral("active"), window.active}};
+  if (request.device) map[QStringLiteral("device")] = toQt(toString(*request.device));
+  return map;
+}
+
+/// Nothing where the path is missing or a number is none of ours.
+std::optional<WindowRecord> read(const QVariantMap& map) {
+  WindowRecord window;
+  window.request.path = map.value(QStringLiteral("path")).toString().toStdString();
+  const int source = map.value(QStringLiteral("source")).toInt();
+  const int active = map.value(QStringLiteral("active")).toInt();
+  if (window.request.path.empty() || source < 0 || source > static_cast<int>(InputSource::file) || active < 0 || active > 3) return {};
+  window.request.source = static_cast<InputSource>(source);
+  window.request.inputFile = map.value(QStringLiteral("input-file")).toString().toStdString();
+  window.request.seed = map.value(QStringLiteral("seed")).toULongLong();
+  if (const auto device = map.value(QStringLiteral("device")).toString(); !device.isEmpty()) try {
+      window.request.device = deviceFromString(device.toStdString());
+    } catch (const Error&) {  // without it, the file says
+    }
+  window.geometry = map.value(QStringLiteral("geometry")).toByteArray();
+  window.arrangement = map.value(QStringLiteral("arrangement")).toByteArray();
+  window.selected = map.value(QStringLiteral("selected")).toString();
+  window.active = active;
+  return window;
+}
+
+}  // namespace
+
+bool LastSession::isWanted() const { return settings_->value(wantedKey, true).toBool(); }
+
+void LastSession::setWanted(bool on) { settings_->setValue(wantedKey, on); }
+
+void LastSession::save(const std::vector<WindowRecord>& windows) {
+  QVariantList list;
+  for (const auto& window : windows) list << written(window);
+  settings_->setValue(windowsKey, list);
+}
+
+std::vector<WindowRecord> LastSession::windows() const {
+  std::vector<WindowRecord> windows;
+  for (const auto& entry : settings_->value(windowsKey).toList())
+    if (auto window = read(entry.toMap())) windows.push_back(std::move(*window));
+  return windows;
+}
+
+void LastSession::beginRestoring() {
+  settings_->setValue(restoringKey, true);
+  settings_->sync();
+}
+
+void LastSession::endRestoring() { settings_->remove(restoringKey); }
+
+bool LastSession::failedToRestore() const { return settings_->value(restoringKey).toBool(); }
+
+QString opText(const Analysis& analysis, BoundSymbolId op) {
+  if (!op) return {};
+  Note note;
+  note.op = keyOf(analysis, op);
+  note.bookmark = true;
+  Notes notes;
+  notes.set(note);
+  return QString::fromStdString(notesText(notes));
+}
+
+BoundSymbolId opOfText(const Analysis& analysis, const QString& text) {
+  if (text.isEmpty()) return {};
+  try {
+    const auto notes = parseNotes(text.toStdString(), "last session");
+    return notes.all().empty() ? BoundSymbolId() : findKeys(analysis, std::vector{notes.all().front().op}).front();
+  } catch (const Error&) {  // of another version of the program
+    return {};
+  }
+}
+
+}  // namespace retrograd::views
