@@ -7,6 +7,7 @@
 #include "core/debug/bindings.h"
 #include "core/debug/higher_order.h"
 #include "core/debug/inputs.h"
+#include "core/debug/passes.h"
 #include "core/debug/read_model.h"
 #include "core/debug/session_file.h"
 #include "core/debug/sizes.h"
@@ -157,8 +158,8 @@ void record(Trace& trace, std::string pass, std::string parent, double seconds, 
   trace.history.push_back({std::move(pass), {}, std::move(parent), seconds, {}});
 }
 
-/// Joint, forward and backward into `analysis`, whose document grows.
-void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& progress) {
+/// Joint, forward and backward into `analysis`, whose document grows; the joint after each pass into `passes`, where there is one.
+void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& progress, std::vector<Trace>* passes) {
   auto& document = *analysis.file.document;
   RuleCache cache;
   const auto asRead = document.sizeSymbols().empty() ? std::nullopt : std::optional(document);
@@ -182,8 +183,11 @@ void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& 
   progress.at("splitting", 0.9);
   start = Clock::now();
   const auto inputCount = analysis.computation().inputs.size();
-  auto partitioned = partition(document, elideCopies(document, eliminateDeadCode(document, result.joint)), options.partition);
+  const auto lean = eliminateDeadCode(document, result.joint);
+  const auto elided = elideCopies(document, lean);
+  auto partitioned = partition(document, elided, options.partition);
   analysis.joint = std::move(partitioned.joint);
+  if (passes) *passes = {result.joint, lean, elided, analysis.joint};
   analysis.problems.insert(analysis.problems.end(), partitioned.problems.begin(), partitioned.problems.end());
   auto [forward, backward] = splitJoint(document, analysis.joint, inputCount);
   analysis.times.split = since(start);
@@ -246,7 +250,8 @@ bool isWritten(const ModelFile& file, ValueId input) {
 
 namespace {
 
-std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOptions& options, const Progress& progress, std::shared_ptr<const Analysis> of) {
+std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOptions& options, const Progress& progress, std::shared_ptr<const Analysis> of,
+                                            std::vector<Trace>* passes = nullptr) {
   auto analysis = std::make_shared<Analysis>();
   analysis->file = std::move(file);
   analysis->seed = options.seed;
@@ -273,7 +278,7 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOption
   try {
     if (runnable) {
       chooseInputs(*analysis, options);
-      derive(*analysis, options, progress);
+      derive(*analysis, options, progress, passes);
       if (analysis->file.printed) comparePrinted(*analysis);
     }
   } catch (const Error& e) {
@@ -313,6 +318,10 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const AnalysisOptions& o
       if (input.kind == InputKind::user && !of->inputs.contains(input.name) && !of->numbers.contains(input.name)) outer.gradInputs->push_back(input.name);
   }
   return analyseOnce(std::move(model), outer, progress, of);
+}
+
+std::shared_ptr<const Analysis> analyseByPasses(ModelFile file, const AnalysisOptions& options, std::vector<Trace>& joints, const Progress& progress) {
+  return analyseOnce(std::move(file), options, progress, nullptr, &joints);
 }
 
 std::shared_ptr<const Analysis> openModel(const std::string& path, const AnalysisOptions& options, const Progress& progress) {

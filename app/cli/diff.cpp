@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "core/debug/counterpart.h"
+#include "core/debug/passes.h"
+#include "core/debug/what_if.h"
+#include "core/trace/diff/diff_text.h"
+#include "core/trace/json.h"
+
+namespace retrograd::cli {
+namespace {
+
+struct DiffArguments {
+  std::string a, b, show, showB, pass, before, format = "text";
+  std::optional<PartitionOptions> partitionB;
+  bool doubleB = false, sideBySide = false, quiet = false;
+  std::size_t context = 3, width = 0;
+  InputOptions input;
+};
+
+/// Two traces and what they live in.
+struct Sides {
+  std::shared_ptr<const Analysis> a, b;
+  PassTraces passes;
+  DiffSide left, right;
+  std::string leftName, rightName;
+};
+
+TraceKind kindNamed(const std::string& text) {
+  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+    if (text == name(kind)) return kind;
+  return TraceKind::joint;
+}
+
+TraceKind kindFor(const Analysis& analysis, const std::string& asked) {
+  if (asked.empty()) return analysis.derived() ? TraceKind::joint : TraceKind::computation;
+  return kindNamed(asked);
+}
+
+/// The trace of an analysis. Throws Error(badUse) where it was not derived.
+DiffSide sideOf(const Analysis& analysis, TraceKind kind) {
+  if (kind != TraceKind::computation && !analysis.derived())
+    throw Error(ErrorCode::badUse, "nothing was derived from the computation (see its problems); --show computation compares it", analysis.file.path);
+  const auto* trace = kind == TraceKind::joint ? &analysis.joint
+                      : kind == TraceKind::forward ? &analysis.forward
+                      : kind == TraceKind::backward ? &analysis.backward
+                                                    : &analysis.computation().trace;
+  return {analysis.document.get(), trace, &analysis.computation().trace, analysis.derived() ? &analysis.joint : nullptr};
+}
+
+/// What stands on the second side of one file: the first, under what is asked of the second.
+std::shared_ptr<const Analysis> openB(const DiffArguments& arguments, const std::shared_ptr<const Analysis>& a, const Progress& progress) {
+  auto b = a;
+  if (!arguments.b.empty()) b = open(arguments.b, arguments.input, progress);
+  if (arguments.doubleB) b = openCounterpart(*b, {.path = {}, .weights = {}, .inDouble = true, .seed = {}}, progress);
+  if (arguments.partitionB && b->derived()) b = whatIf(*b, *arguments.partitionB, {}, progress).analysis;
+  return b;
+}
+
+/// "joint of model.pt2, --partition min-cut --recompute h.0"
+std::string labelOf(const std::string& path, const DiffArguments& arguments, bool isSecond) {
+  auto label = path;
+  if (!isSecond) return label;
+  if (arguments.doubleB) label += " --double";
+  if (const auto& partition = arguments.partitionB) {
+    if (partition->kind == PartitionOptions::minCut) label += " --partition min-cut";
+    if (partition->budget) label += fmt::format(" --budget {}", *partition->budget);
+    for (const auto& mark : partition->recompute) label += fmt::format(" --recompute {}", mark);
+  }
+  return label;
+}
+
+void choosePasses(const DiffArguments& arguments, Sides& sides, const Progress& progress) {
+  sides.passes = passesOf(*sides.a, progress);
+  const auto& passes = sides.passes;
+  const auto kind = kindFor(*sides.a, arguments.show);
+  const auto at = passes.find(arguments.pass.empty() ? arguments.before : arguments.pass, arguments.pass.empty() ? TraceKind::joint : kind);
+  const auto& computation = passes.analysis->computation().trace;
+  const auto side = [&](const Trace& trace) { return DiffSide{passes.analysis->document.get(), &trace, &computation, nullptr}; };
+  sides.left = side(passes.before(at));
+  sides.right = arguments.pass.empty() ? side(*sideOf(*passes.analysis, kind).trace) : side(passes.results[at].trace);
+  sides.leftName = fmt::format("{} before {}", arguments.a, passes.results[at].pass);
+  sides.rightName = arguments.pass.empty() ? arguments.a : fmt::format("{} after {}", arguments.a, passes.results[at].pass);
+}
+
+Sides choose(const DiffArguments& arguments, const Progress& progress) {
+  Sides sides;
+  sides.a = open(arguments.a, arguments.input, progress);
+  if (!arguments.pass.empty() || !arguments.before.empty()) {
+    choosePasses(arguments, sides, progress);
+    return sides;
+  }
+  sides.b = openB(arguments, sides.a, progress);
+  const auto kind = kindFor(*sides.a, arguments.show);
+  sides.left = sideOf(*sides.a, kind);
+  sides.right = sideOf(*sides.b, arguments.showB.empty() ? kind : kindNamed(arguments.showB));
+  sides.leftName = labelOf(arguments.a, arguments, false);
+  sides.rightName = labelOf(arguments.b.empty() ? arguments.a : arguments.b, arguments, true);
+  return sides;
+}
+
+std::size_t terminalWidth() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 160;
+}
+
+int run(const DiffArguments& arguments, const Progress& progress) {
+  const bool isOther = !arguments.b.empty() || arguments.partitionB || arguments.doubleB || !arguments.showB.empty();
+  const bool isPass = !arguments.pass.empty() || !arguments.before.empty();
+  if (!isOther && !isPass)
+    throw Error(ErrorCode::badUse, "name a second file, or what is other on the second side: --show-b, --partition-b, --budget-b, --recompute-b, --double, --pass, --before", "diff");
+  if (isPass && isOther) throw Error(ErrorCode::badUse, "a pass is compared within one file; leave out the second one and what is said of it", "diff");
+  const auto sides = choose(arguments, progress);
+  bool broken = false;
+  for (const auto& analysis : {sides.a, sides.b})
+    if (analysis && (analysis != sides.a || analysis == sides.b || !sides.b)) broken |= reportProblems(analysis->problems);
+  const auto diff = diffTraces(sides.left, sides.right, progress);
+  const DiffTextOptions options{sides.leftName, sides.rightName, arguments.context, arguments.width ? arguments.width : terminalWidth()};
+  if (arguments.format == "json") {
+    fmt::print("{}\n", dumpJson(diffJson(diff, options), 1));
+  } else if (!arguments.quiet) {
+    fmt::print("{}", arguments.sideBySide ? sideBySideText(diff, options) : unifiedText(diff, options));
+    if (!diff.equal()) fmt::print("{}\n", summaryOf(diff));
+  }
+  return broken ? badInputOrUse : diff.equal() ? allWell : checkFailed;
+}
+
+void addPartitionB(CLI::App& app, std::optional<PartitionOptions>& partition) {
+  const auto asked = [&partition]() -> PartitionOptions& { return partition ? *partition : partition.emplace(); };
+  app.add_option_function<std::string>(
+         "--partition-b", [asked](const std::string& kind) { asked().kind = kind == "min-cut" ? PartitionOptions::minCut : PartitionOptions::defaultKind; },
+         "what the second side saves for backward: default or min-cut")
+      ->check(CLI::IsMember({"default", "min-cut"}));
+  app.add_option_function<std::int64_t>("--budget-b", [asked](std::int64_t bytes) { asked().budget = bytes; }, "bytes that the second side may save")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option_function<std::vector<std::string>>(
+         "--recompute-b", [asked](const std::vector<std::string>& marks) { asked().recompute = marks; },
+         "what the second side recomputes: all, a module's path, or #OP; repeatable")
+      ->allow_extra_args(false);
+}
+
+Run setup(CLI::App& app) {
+  auto arguments = std::make_shared<DiffArguments>();
+  const auto isKind = CLI::IsMember({"computation", "joint", "forward", "backward"});
+  app.add_option("a", arguments->a, "a model file or a session")->required();
+  app.add_option("b", arguments->b, "another (default: the same one, otherwise than the first)");
+  app.add_option("--show", arguments->show, "the trace to compare: computation, joint, forward or backward (default: joint)")->check(isKind);
+  app.add_option("--show-b", arguments->showB, "the trace of the second side (default: that of the first)")->check(isKind);
+  addPartitionB(app, arguments->partitionB);
+  app.add_flag("--double", arguments->doubleB, "the second in double precision");
+  auto* pass = app.add_option("--pass", arguments->pass, "what this pass changed: before it against after it (its name or the beginning: 'dead', 'recomputation')");
+  app.add_option("--before", arguments->before, "the trace before this pass against the trace as it is in the end")->excludes(pass);
+  app.add_option("-U,--context", arguments->context, "equal rows around what differs")->capture_default_str();
+  app.add_flag("-y,--side-by-side", arguments->sideBySide, "in two columns");
+  app.add_option("-W,--width", arguments->width, "columns of --side-by-side (default: the terminal's, or 160)")->check(CLI::Range(40, 2000));
+  app.add_flag("-q,--quiet", arguments->quiet, "only the exit code");
+  addFormat(app, arguments->format);
+  arguments->input.addTo(app);
+  app.footer("Exit codes: 0 equal, 1 different, 2 bad input or use. Aligned are ops, not lines: docs/diff.md.");
+  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+}
+
+const Registration registration("diff", "compare two traces op by op: of two files, two partitions, before and after a pass", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

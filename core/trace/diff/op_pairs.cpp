@@ -1,0 +1,311 @@
+#include "core/trace/diff/op_pairs.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+#include "core/trace/diff/alignment.h"
+
+namespace retrograd {
+namespace {
+
+using Ops = std::vector<BoundSymbolId>;
+
+std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+template <class Visit>
+void forEachBody(const Document& document, const Argument& argument, Visit&& visit) {
+  if (argument.kind == Argument::Kind::subgraph) visit(document.subgraph(SubgraphId(argument.integer)));
+  for (const auto& item : argument.items) forEachBody(document, item, visit);
+}
+
+void addLines(const Document& document, const Ops& ops, std::uint8_t depth, TraceLines& lines) {
+  for (auto op : ops) {
+    lines.ops.push_back(op);
+    lines.depth.push_back(depth);
+    for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
+      forEachBody(document, argument, [&](const Subgraph& body) { addLines(document, body.ops, static_cast<std::uint8_t>(std::min(depth + 1, 255)), lines); });
+  }
+}
+
+/// The forward op that a recomputed one repeats.
+BoundSymbolId originalOf(const Document& document, BoundSymbolId op) {
+  const auto& origin = document.boundSymbol(op).origin;
+  return origin.role == Role::recompute && origin.value ? document.value(origin.value).producer : BoundSymbolId();
+}
+
+/// Derived ops of a side's traces, forward ones in the order in which they came to be and those among them that only run again included.
+Ops derivedOps(const DiffSide& side) {
+  const auto& document = *side.document;
+  std::vector<bool> met(document.boundSymbolCount(), false);
+  Ops forward, others;
+  const auto add = [&](BoundSymbolId op) {
+    if (met[at(op.index)]) return;
+    met[at(op.index)] = true;
+    const auto role = document.boundSymbol(op).origin.role;
+    if (role != Role::none) (role == Role::forward ? forward : others).push_back(op);
+  };
+  for (const auto* trace : {side.joint, side.trace}) {
+    if (!trace || trace->kind == TraceKind::computation) continue;
+    for (auto op : trace->ops) {
+      add(op);
+      if (const auto original = originalOf(document, op)) add(original);
+    }
+  }
+  std::sort(forward.begin(), forward.end());
+  forward.insert(forward.end(), others.begin(), others.end());
+  return forward;
+}
+
+/// Lines of the computation, and of the trace where its ops come from no other.
+Ops ownOps(const DiffSide& side) {
+  Ops ops;
+  std::vector<bool> met(side.document->boundSymbolCount(), false);
+  for (const auto* trace : {side.computation, side.trace}) {
+    if (!trace) continue;
+    for (auto op : linesOf(*side.document, *trace).ops)
+      if (side.document->boundSymbol(op).origin.role == Role::none && !met[at(op.index)]) met[at(op.index)] = true, ops.push_back(op);
+  }
+  return ops;
+}
+
+std::vector<bool> marksOf(const Document& document, const Ops& ops) {
+  std::vector<bool> marks(document.boundSymbolCount(), false);
+  for (auto op : ops) marks[at(op.index)] = true;
+  return marks;
+}
+
+}  // namespace
+
+TraceLines linesOf(const Document& document, const Trace& trace) {
+  TraceLines lines;
+  addLines(document, trace.ops, 0, lines);
+  return lines;
+}
+
+OpPairs::OpPairs(const DiffSide& left, const DiffSide& right, const Progress& progress)
+    : left_(left), right_(right), oneDocument_(left.document == right.document), signatures_(*left.document, *right.document) {
+  for (auto which : bothSides) {
+    ops_[at(static_cast<int>(which))].assign(document(which).boundSymbolCount(), -1);
+    values_[at(static_cast<int>(which))].assign(document(which).valueCount(), -1);
+  }
+  const auto ownLeft = ownOps(left), ownRight = ownOps(right);
+  const auto leftDerived = derivedOps(left), rightDerived = derivedOps(right);
+  if (oneDocument_) {
+    pairOneDocument(ownLeft, ownRight);
+    pairOneDocument(leftDerived, rightDerived);
+  } else {
+    for (auto member : {&DiffSide::computation, &DiffSide::joint, &DiffSide::trace})
+      if (left.*member && right.*member) pairInputs((left.*member)->inputs, (right.*member)->inputs);
+    progress.check();
+    pairComputations(ownLeft, ownRight);
+  }
+  progress.check();
+  pairDerived(leftDerived, rightDerived);
+  pairRecomputed(leftDerived, rightDerived);
+}
+
+BoundSymbolId OpPairs::partner(Side which, BoundSymbolId op) const {
+  return op ? BoundSymbolId(ops_[at(static_cast<int>(which))][at(op.index)]) : BoundSymbolId();
+}
+
+ValueId OpPairs::partner(Side which, ValueId value) const {
+  if (!value) return {};
+  const auto stored = values_[at(static_cast<int>(which))][at(value.index)];
+  return stored < 0 && oneDocument_ ? value : ValueId(stored);
+}
+
+bool OpPairs::same(ValueId left, ValueId right) const {
+  if (!left || !right) return !left && !right;
+  return (oneDocument_ && left == right) || partner(Side::left, left) == right || partner(Side::right, right) == left;
+}
+
+void OpPairs::pairValues(ValueId left, ValueId right) {
+  if (!left || !right) return;
+  values_[0][at(left.index)] = right.index;
+  values_[1][at(right.index)] = left.index;
+}
+
+void OpPairs::pair(BoundSymbolId left, BoundSymbolId right) {
+  ops_[0][at(left.index)] = right.index;
+  ops_[1][at(right.index)] = left.index;
+  const auto here = left_.document->outputs(left), there = right_.document->outputs(right);
+  for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) pairValues(here[i], there[i]);
+}
+
+void OpPairs::pairInputs(std::span<const ValueId> left, std::span<const ValueId> right) {
+  const auto free = [&](Side which, ValueId value) { return value && !partner(which, value) && !document(which).value(value).producer; };
+  std::unordered_map<std::string, ValueId> byName;
+  for (auto value : right)
+    if (free(Side::right, value) && right_.document->value(value).name) byName.emplace(right_.document->displayName(value), value);
+  for (auto value : left)
+    if (free(Side::left, value) && left_.document->value(value).name)
+      if (const auto found = byName.find(left_.document->displayName(value)); found != byName.end() && free(Side::right, found->second)) pairValues(value, found->second);
+  // Others by what they are and which of these: a renamed input, cotangents.
+  std::map<ValueKind, std::vector<ValueId>> byKind;
+  for (auto value : right)
+    if (free(Side::right, value)) byKind[right_.document->value(value).kind].push_back(value);
+  std::map<ValueKind, std::size_t> met;
+  for (auto value : left) {
+    if (!free(Side::left, value)) continue;
+    const auto kind = left_.document->value(value).kind;
+    const auto& others = byKind[kind];
+    if (const auto n = met[kind]++; n < others.size()) pairValues(value, others[n]);
+  }
+}
+
+void OpPairs::pairOneDocument(const Ops& left, const Ops& right) {
+  const auto onLeft = marksOf(*left_.document, left), onRight = marksOf(*right_.document, right);
+  for (auto op : left)
+    if (onRight[at(op.index)]) pair(op, op);
+  // What a pass on the way from one to the other put in an op's place; where it made one of several, the one that is the same op.
+  for (const bool sameSymbol : {true, false})
+    for (const auto* trace : {left_.trace, right_.trace})
+      for (const auto& record : trace->history)
+        for (const auto& [before, after] : record.replaced) {
+          const auto answer = [&](BoundSymbolId a, BoundSymbolId b) {
+            if (sameSymbol && left_.document->boundSymbol(a).symbol != left_.document->boundSymbol(b).symbol) return;
+            if (onLeft[at(a.index)] && onRight[at(b.index)] && isFree(Side::left, a) && isFree(Side::right, b)) pair(a, b);
+          };
+          answer(before, after);
+          answer(after, before);
+        }
+}
+
+void OpPairs::pairComputations(const Ops& left, const Ops& right) {
+  const auto name = [&](Side which, BoundSymbolId op) { return document(which).text(document(which).boundSymbol(op).name); };
+  const bool oneFile = std::equal(left.begin(), left.end(), right.begin(), right.end(), [&](BoundSymbolId a, BoundSymbolId b) {
+    return signatures_.symbol(Side::left, a) == signatures_.symbol(Side::right, b) && name(Side::left, a) == name(Side::right, b);
+  });
+  if (oneFile) {
+    for (std::size_t i = 0; i < left.size(); ++i) pair(left[i], right[i]);
+    return;
+  }
+  alignBySignatures(left, right);
+  pairUnique(left, right);
+}
+
+void OpPairs::alignBySignatures(const Ops& left, const Ops& right) {
+  auto& s = signatures_;
+  using Signature = std::function<std::int32_t(Side, BoundSymbolId)>;
+  const std::array<Signature, 6> strictToLoose{{
+      [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.module(w, op), s.call(w, op), s.results(w, op)}); },
+      [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.module(w, op), s.call(w, op)}); },
+      [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.module(w, op)}); },
+      [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.call(w, op), s.results(w, op)}); },
+      [&](Side w, BoundSymbolId op) { return s.symbol(w, op); },
+      [&](Side w, BoundSymbolId op) { return s.together({s.module(w, op), s.results(w, op)}); },
+  }};
+  std::vector<Match> matches;
+  for (const auto& signature : strictToLoose) {
+    std::vector<Match> finer;
+    Match from{0, 0};
+    const auto gap = [&](const Match& to) {
+      std::vector<std::int32_t> tokens[2];
+      for (auto i = from.first; i < to.first; ++i) tokens[0].push_back(signature(Side::left, left[at(i)]));
+      for (auto i = from.second; i < to.second; ++i) tokens[1].push_back(signature(Side::right, right[at(i)]));
+      for (const auto& [a, b] : alignTokens(tokens[0], tokens[1])) finer.emplace_back(from.first + a, from.second + b);
+    };
+    for (const auto& match : matches) {
+      gap(match);
+      finer.push_back(match);
+      from = {match.first + 1, match.second + 1};
+    }
+    gap({static_cast<std::int32_t>(left.size()), static_cast<std::int32_t>(right.size())});
+    matches = std::move(finer);
+  }
+  for (const auto& [a, b] : matches) pair(left[at(a)], right[at(b)]);
+}
+
+void OpPairs::pairUnique(const Ops& left, const Ops& right) {
+  auto& s = signatures_;
+  struct Found {
+    std::array<std::int32_t, 2> count{};
+    std::array<BoundSymbolId, 2> op;
+  };
+  std::map<std::int32_t, Found> found;
+  const auto look = [&](Side which, const Ops& ops) {
+    for (auto op : ops) {
+      if (!isFree(which, op)) continue;
+      auto& one = found[s.together({s.symbol(which, op), s.module(which, op), s.call(which, op), s.results(which, op)})];
+      ++one.count[at(static_cast<int>(which))];
+      one.op[at(static_cast<int>(which))] = op;
+    }
+  };
+  look(Side::left, left);
+  look(Side::right, right);
+  for (const auto& [signature, one] : found)
+    if (one.count == std::array{1, 1}) pair(one.op[0], one.op[1]);
+}
+
+void OpPairs::pairDerived(const Ops& left, const Ops& right) {
+  // Origins are known by their ids on the left.
+  const auto keyed = [&](Side which, BoundSymbolId op, bool withSymbol) -> std::optional<std::int32_t> {
+    const auto& origin = document(which).boundSymbol(op).origin;
+    const auto here = [&](auto id) { return which == Side::left ? id : partner(Side::right, id); };
+    const auto operation = here(origin.op);
+    if (origin.op && !(which == Side::left ? partner(Side::left, origin.op) : operation)) return {};
+    const auto value = origin.op ? ValueId() : here(origin.value);
+    return signatures_.together({operation.index, value.index, static_cast<std::int32_t>(origin.role), origin.operand, origin.output,
+                                 withSymbol ? signatures_.symbol(which, op) : -1});
+  };
+  // Several of a key in order; without the symbol only where there is just one: another op in its place.
+  for (const bool withSymbol : {true, false}) {
+    std::unordered_map<std::int32_t, std::array<Ops, 2>> byKey;
+    std::vector<std::int32_t> order;
+    const auto look = [&](Side which, const Ops& ops) {
+      for (auto op : ops) {
+        if (!isFree(which, op) || document(which).boundSymbol(op).origin.role == Role::recompute) continue;
+        const auto key = keyed(which, op, withSymbol);
+        if (!key) continue;
+        const auto [entry, isNew] = byKey.try_emplace(*key);
+        if (isNew) order.push_back(*key);
+        entry->second[at(static_cast<int>(which))].push_back(op);
+      }
+    };
+    look(Side::left, left);
+    look(Side::right, right);
+    for (auto key : order) {
+      const auto& [here, there] = byKey.at(key);
+      if (!withSymbol && (here.size() != 1 || there.size() != 1)) continue;
+      for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) pair(here[i], there[i]);
+    }
+  }
+}
+
+void OpPairs::pairRecomputed(const Ops& left, const Ops& right) {
+  struct Runs {
+    std::vector<bool> inTrace;                    ///< by op: it stands in the traces itself, not as the original of another
+    std::unordered_map<BoundSymbolId, BoundSymbolId> copies;  ///< by original
+    Ops originals;                                ///< in order of their copies
+  };
+  const auto runsOf = [&](Side which, const Ops& ops) {
+    Runs runs;
+    Ops standing;
+    for (const auto* trace : {side(which).joint, side(which).trace})
+      if (trace) standing.insert(standing.end(), trace->ops.begin(), trace->ops.end());
+    runs.inTrace = marksOf(document(which), standing);
+    for (auto op : ops)
+      if (const auto original = originalOf(document(which), op))
+        if (runs.copies.emplace(original, op).second) runs.originals.push_back(original);
+    return runs;
+  };
+  const auto here = runsOf(Side::left, left), there = runsOf(Side::right, right);
+  for (auto original : there.originals) {
+    const auto forward = partner(Side::right, original);
+    if (!forward) continue;
+    const auto copy = there.copies.at(original);
+    if (const auto other = here.copies.find(forward); other != here.copies.end())
+      pair(other->second, copy);
+    else if (!there.inTrace[at(original.index)] && here.inTrace[at(forward.index)])
+      pair(forward, copy);
+  }
+  for (auto original : here.originals) {
+    const auto forward = partner(Side::left, original);
+    const auto copy = here.copies.at(original);
+    if (forward && isFree(Side::left, copy) && !here.inTrace[at(original.index)] && there.inTrace[at(forward.index)]) pair(copy, forward);
+  }
+}
+
+}  // namespace retrograd

@@ -1,0 +1,48 @@
+#pragma once
+#include <array>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/trace/trace.h"
+
+namespace retrograd {
+
+enum class Side : std::uint8_t { left, right };
+inline constexpr std::array bothSides{Side::left, Side::right};
+
+/// Numbers under which two documents know the same things: names of ops, modules, types, literals. Equal numbers mean equal things, whatever
+/// their ids are. Each distinct thing is looked at once a document.
+class Signatures {
+ public:
+  Signatures(const Document& left, const Document& right);
+
+  std::int32_t symbol(Side side, BoundSymbolId op);
+  std::int32_t module(Side side, BoundSymbolId op);
+  /// The call without its operands: literals, places of the operands, groups of returns. What equals the schema's default is as if not given.
+  std::int32_t call(Side side, BoundSymbolId op);
+  /// Of a tensor its dtype, device and shape, strides included; of anything else its kind.
+  std::int32_t type(Side side, ValueId value);
+  /// Of all that the op makes.
+  std::int32_t results(Side side, BoundSymbolId op);
+  /// One number for several.
+  std::int32_t together(const std::vector<std::int32_t>& numbers);
+
+  const Document& document(Side side) const { return *known_[static_cast<std::size_t>(side)].document; }
+
+ private:
+  struct Known {
+    const Document* document;
+    std::vector<std::int32_t> symbols, modules, types;   ///< by SymbolId, StringId, MetaId; -1: not looked at
+    std::map<std::pair<SymbolId, PatternId>, std::int32_t> calls;
+  };
+  Known& known(Side side) { return known_[static_cast<std::size_t>(side)]; }
+  std::int32_t number(const std::string& text) { return texts_.try_emplace(text, static_cast<std::int32_t>(texts_.size())).first->second; }
+
+  std::array<Known, 2> known_;
+  std::unordered_map<std::string, std::int32_t> texts_;
+  std::map<std::vector<std::int32_t>, std::int32_t> tuples_;
+};
+
+}  // namespace retrograd
