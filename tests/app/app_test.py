@@ -560,6 +560,56 @@ class Export(Case):
         self.assertIn("No space left", result.stderr)
 
 
+class Diff(Case):
+    def test_what_is_equal_and_what_is_not(self):
+        model = DATA / "mlp" / "model.pt2"
+        self.assertEqual(self.good("diff", model, model).stdout, "")
+        text = self.bad("diff", model, "--recompute-b", "l2", code=1).stdout
+        self.assertIn("~  saved: saved for the backward -> not saved", text)
+        self.assertIn("recompute of", text)
+        self.assertTrue(text.splitlines()[-1].endswith(" the same"), text)
+        self.assertEqual(self.bad("diff", model, "--recompute-b", "l2", "-q", code=1).stdout, "")
+        self.assertIn("dtype: f32 -> f64", self.bad("diff", model, "--double", "--show", "computation", code=1).stdout)
+
+    def test_json_fits_the_schema_and_its_lines_are_those_of_the_traces(self):
+        model, other = DATA / "inplace_views" / "model.pt2", DATA / "multi_output" / "model.pt2"
+        for arguments in ([other], ["--recompute-b", "all"], ["--show-b", "forward"], ["--pass", "dead"], ["--show", "computation", "--show-b", "joint"]):
+            with self.subTest(arguments=arguments):
+                document = json.loads(self.bad("diff", model, *arguments, "--format", "json", code=1).stdout)
+                jsonschema.validate(document, schema("diff"))
+                counts, rows = document["counts"], document["rows"]
+                for kind, name in (("changed", "changed"), ("only_a", "only_a"), ("only_b", "only_b"), ("moved_away", "moved"), ("moved_here", "moved")):
+                    self.assertEqual(sum(row["kind"] == kind for row in rows), counts[name])
+                of_a = counts["same"] + sum(row["part"] == "op" and row["a"] is not None and row["kind"] != "moved_here" for row in rows)
+                self.assertEqual(of_a, document["a"]["ops"])
+
+    def test_text_forms(self):
+        model = DATA / "mlp" / "model.pt2"
+        whole = self.bad("diff", model, "--recompute-b", "all", "-U", "100000", code=1).stdout.splitlines()
+        ops = len(json.loads(self.good("trace", model, "--show", "joint", "--format", "json").stdout)["traces"]["joint"]["ops"])
+        self.assertEqual(sum(line[0] in " -" for line in whole[3:-1] if not line.startswith(" return")), ops)
+        columns = self.bad("diff", model, "--recompute-b", "all", "-y", "-W", "100", code=1).stdout.splitlines()
+        self.assertTrue(any(" > " in line for line in columns))
+        self.assertTrue(all(len(line) <= 102 for line in columns[1:-1] if not line.lstrip().startswith(("~", "@@"))), max(columns, key=len))
+
+    def test_passes(self):
+        model = DATA / "inplace_views" / "model.pt2"
+        self.assertIn("only in the first", self.bad("diff", model, "--pass", "dead", code=1).stdout)
+        self.assertIn("clone", self.bad("diff", model, "--pass", "copy", code=1).stdout)
+        self.assertIn("before Dead code elimination", self.bad("diff", model, "--before", "dead", code=1).stdout)
+        message = self.bad("diff", model, "--pass", "recomputation").stderr
+        self.assertIn("Grad transform, Dead code elimination, Copy elision, Split", message)
+        self.assertIn("after Recomputation", self.bad("diff", model, "--pass", "recomputation", "--recompute", "all", code=1).stdout)
+
+    def test_bad_use(self):
+        model = DATA / "mlp" / "model.pt2"
+        self.assertIn("second", self.bad("diff", model).stderr)
+        self.bad("diff", model, self.path / "missing.pt2")
+        self.bad("diff", model, model, "--pass", "dead")
+        self.bad("diff", model, "--pass", "dead", "--before", "dead")
+        self.bad("diff", model, "--recompute-b", "no.such.module")
+
+
 class Pipeline(Case):
     MARKED = TOP / "tests" / "data" / "pipeline"
 

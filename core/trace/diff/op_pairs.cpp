@@ -29,15 +29,41 @@ void addLines(const Document& document, const Ops& ops, std::uint8_t depth, Trac
   }
 }
 
-/// The forward op that a recomputed one repeats.
-BoundSymbolId originalOf(const Document& document, BoundSymbolId op) {
-  const auto& origin = document.boundSymbol(op).origin;
-  return origin.role == Role::recompute && origin.value ? document.value(origin.value).producer : BoundSymbolId();
+template <class Visit>
+void forEachDerived(const DiffSide& side, Visit&& visit) {
+  for (const auto* trace : {side.joint, side.trace})
+    if (trace && trace->kind != TraceKind::computation)
+      for (auto op : trace->ops) visit(op);
 }
+
+/// Which forward op a recomputed one repeats. A pass may have put another maker of a value in the first one's place, so those that stand in
+/// the side's traces are asked first.
+class Originals {
+ public:
+  explicit Originals(const DiffSide& side) : document_(*side.document), makers_(document_.valueCount()) {
+    forEachDerived(side, [&](BoundSymbolId op) {
+      if (document_.boundSymbol(op).origin.role != Role::forward) return;
+      for (auto output : document_.outputs(op))
+        if (output) makers_[at(output.index)] = op;
+    });
+  }
+  /// Invalid for an op that repeats none.
+  BoundSymbolId of(BoundSymbolId op) const {
+    const auto& origin = document_.boundSymbol(op).origin;
+    if (origin.role != Role::recompute || !origin.value) return {};
+    const auto maker = makers_[at(origin.value.index)];
+    return maker ? maker : document_.value(origin.value).producer;
+  }
+
+ private:
+  const Document& document_;
+  std::vector<BoundSymbolId> makers_;
+};
 
 /// Derived ops of a side's traces, forward ones in the order in which they came to be and those among them that only run again included.
 Ops derivedOps(const DiffSide& side) {
   const auto& document = *side.document;
+  const Originals originals(side);
   std::vector<bool> met(document.boundSymbolCount(), false);
   Ops forward, others;
   const auto add = [&](BoundSymbolId op) {
@@ -46,13 +72,10 @@ Ops derivedOps(const DiffSide& side) {
     const auto role = document.boundSymbol(op).origin.role;
     if (role != Role::none) (role == Role::forward ? forward : others).push_back(op);
   };
-  for (const auto* trace : {side.joint, side.trace}) {
-    if (!trace || trace->kind == TraceKind::computation) continue;
-    for (auto op : trace->ops) {
-      add(op);
-      if (const auto original = originalOf(document, op)) add(original);
-    }
-  }
+  forEachDerived(side, [&](BoundSymbolId op) {
+    add(op);
+    if (const auto original = originals.of(op)) add(original);
+  });
   std::sort(forward.begin(), forward.end());
   forward.insert(forward.end(), others.begin(), others.end());
   return forward;
@@ -132,6 +155,14 @@ void OpPairs::pair(BoundSymbolId left, BoundSymbolId right) {
   ops_[1][at(right.index)] = left.index;
   const auto here = left_.document->outputs(left), there = right_.document->outputs(right);
   for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) pairValues(here[i], there[i]);
+  if (oneDocument_) return;
+  // What bodies are given.
+  std::vector<const Subgraph*> bodies[2];
+  for (auto which : bothSides)
+    for (const auto& argument : document(which).pattern(document(which).boundSymbol(which == Side::left ? left : right).pattern).arguments)
+      forEachBody(document(which), argument, [&](const Subgraph& body) { bodies[at(static_cast<int>(which))].push_back(&body); });
+  for (std::size_t k = 0; k < std::min(bodies[0].size(), bodies[1].size()); ++k)
+    for (std::size_t i = 0; i < std::min(bodies[0][k]->inputs.size(), bodies[1][k]->inputs.size()); ++i) pairValues(bodies[0][k]->inputs[i], bodies[1][k]->inputs[i]);
 }
 
 void OpPairs::pairInputs(std::span<const ValueId> left, std::span<const ValueId> right) {
@@ -283,11 +314,11 @@ void OpPairs::pairRecomputed(const Ops& left, const Ops& right) {
   const auto runsOf = [&](Side which, const Ops& ops) {
     Runs runs;
     Ops standing;
-    for (const auto* trace : {side(which).joint, side(which).trace})
-      if (trace) standing.insert(standing.end(), trace->ops.begin(), trace->ops.end());
+    forEachDerived(side(which), [&](BoundSymbolId op) { standing.push_back(op); });
     runs.inTrace = marksOf(document(which), standing);
+    const Originals originals(side(which));
     for (auto op : ops)
-      if (const auto original = originalOf(document(which), op))
+      if (const auto original = originals.of(op))
         if (runs.copies.emplace(original, op).second) runs.originals.push_back(original);
     return runs;
   };
