@@ -6,6 +6,8 @@
 #include <QTimer>
 #include <cstdio>
 
+#include "views/canvases/diff_view.h"
+#include "views/diff_window.h"
 #include "views/main_window.h"
 #include "views/session_keeper.h"
 
@@ -18,6 +20,7 @@ using namespace views;
 void prepare(Theme& theme, QSettings& settings) {
   installListingAccessibility();
   installGraphAccessibility();
+  installDiffAccessibility();
   theme.choose(static_cast<Theme::Choice>(settings.value(QStringLiteral("theme"), 0).toInt()));
 }
 
@@ -75,6 +78,18 @@ void showGraph(MainWindow& window, const PictureOptions& options) {
   waitFor([&] { return !graph.busy(); });
 }
 
+/// The window that compares traces, on the joint.
+QWidget* showComparison(MainWindow& window, const PictureOptions& options) {
+  auto* comparison = window.findChild<DiffWindow*>();
+  if (!options.compareWith.empty())
+    comparison->chooser(Side::right).choose({TraceSource::Kind::file, QString::fromStdString(options.compareWith)}, options.trace);
+  for (auto side : bothSides) comparison->chooser(side).choose(comparison->chooser(side).source(), options.trace);
+  comparison->resize(options.width, options.height);
+  comparison->open();
+  waitFor([&] { return !comparison->busy(); });
+  return comparison;
+}
+
 }  // namespace
 
 int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std::shared_ptr<const RuleRegistry> rules) {
@@ -122,7 +137,8 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
     QEventLoop rest;
     QTimer::singleShot(400, &rest, &QEventLoop::quit);
     rest.exec();
-    written = window->grab().save(QString::fromStdString(picture), "PNG");
+    QWidget* seen = options.compare ? showComparison(*window, options) : window;
+    written = seen->grab().save(QString::fromStdString(picture), "PNG");
     if (!written) std::fprintf(stderr, "retrograd: %s: cannot be written\n", picture.c_str());
   } else {
     std::fprintf(stderr, "retrograd: %s\n", qPrintable(window->messages().text()));

@@ -18,6 +18,8 @@ struct PictureOptions {
   TraceKind trace = TraceKind::joint;    ///< that the graph is of
   bool whole = false;                    ///< all of the graph, not what is around the selected op
   bool openAll = false;                  ///< every group of the graph is open
+  bool compare = false;                  ///< the window that compares traces in place of the main window
+  std::string compareWith;               ///< with the traces of this file; empty: with as few bytes saved as possible
   int width = 1600, height = 980;
 };
 

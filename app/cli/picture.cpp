@@ -17,7 +17,15 @@ Run setup(CLI::App& app) {
   app.add_option("picture", paths->second, "PNG file to write")->required();
   app.add_flag("--dark", options->dark, "in the dark theme");
   app.add_flag("--graph", options->graph, "the graph in place of the listings, around the selected op");
-  app.add_option("--show", *trace, "the trace that the graph is of: computation, joint, forward or backward")
+  app.add_option_function<std::string>(
+         "--compare",
+         [options](const std::string& file) {
+           options->compare = true;
+           options->compareWith = file;
+         },
+         "the window that compares traces: with this file, or with the same model saving as few bytes as possible")
+      ->expected(0, 1);
+  app.add_option("--show", *trace, "the trace that the graph or the comparison is of: computation, joint, forward or backward")
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward"}));
   app.add_flag("--whole", options->whole, "the graph as a whole");
   app.add_flag("--open", options->openAll, "every group of the graph open");

@@ -4,27 +4,10 @@
 #include <QScrollBar>
 
 #include "views/canvases/listing_view.h"
+#include "views/canvases/token_color.h"
 
 namespace retrograd::views {
 namespace {
-
-QColor colorOf(const Colors& colors, TokenKind kind) {
-  switch (kind) {
-    case TokenKind::op:
-      return colors.op;
-    case TokenKind::value:
-      return colors.value;
-    case TokenKind::literal:
-      return colors.literal;
-    case TokenKind::comment:
-      return colors.comment;
-    case TokenKind::header:
-      return colors.header;
-    case TokenKind::plain:
-      break;
-  }
-  return colors.text;
-}
 
 void drawArrow(QPainter& painter, const QRectF& box, const QColor& fill, const QColor& line) {
   const qreal x = box.left(), y = box.center().y(), w = box.width(), h = box.height();

@@ -88,7 +88,11 @@ void WhyDock::makeVerdict() {
   drop->setToolTip(tr("Leaves everything as it is"));
   auto* buttons = new QHBoxLayout;
   buttons->addWidget(adopt_);
+  auto* compare = new QPushButton(tr("&Compare Traces"), verdictFrame_);
+  compare->setObjectName(QStringLiteral("what-if-compare"));
+  compare->setToolTip(tr("Shows the traces of now and of this choice side by side"));
   buttons->addWidget(drop);
+  buttons->addWidget(compare);
   buttons->addStretch(1);
   auto* layout = new QVBoxLayout(verdictFrame_);
   layout->setContentsMargins(8, 6, 8, 6);
@@ -96,6 +100,9 @@ void WhyDock::makeVerdict() {
   layout->addLayout(buttons);
   verdictFrame_->hide();
   connect(drop, &QPushButton::clicked, this, &WhyDock::dropVerdict);
+  connect(compare, &QPushButton::clicked, this, [this] {
+    if (candidate_) Q_EMIT compareRequested(candidate_, candidateTitle_);
+  });
   connect(adopt_, &QPushButton::clicked, this, [this] {
     if (const auto candidate = candidate_) context_.controller->adopt(candidate, candidate->partition);
     dropVerdict();
@@ -158,6 +165,7 @@ void WhyDock::tryPartition(const QString& title, std::function<PartitionOptions(
 
 void WhyDock::showVerdict(const QString& title, const WhatIf& answer) {
   candidate_ = answer.analysis;
+  candidateTitle_ = title;
   QStringList lines{title};
   lines << changeText(tr("saved"), answer.before.savedBytes, answer.after.savedBytes);
   lines << changeText(tr("peak"), answer.before.peakBytes, answer.after.peakBytes);

@@ -30,6 +30,8 @@ class WhyDock : public QWidget {
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);
   void failed(const QString& message);
+  /// What was tried, to be seen beside what is open.
+  void compareRequested(std::shared_ptr<const retrograd::Analysis> tried, const QString& title);
 
  protected:
   void showEvent(QShowEvent* event) override;
@@ -53,6 +55,7 @@ class WhyDock : public QWidget {
   QLabel* verdict_;
   QPushButton* adopt_;
   std::shared_ptr<const Analysis> candidate_;
+  QString candidateTitle_;
   QTimer soon_;
 };
 

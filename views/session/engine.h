@@ -9,6 +9,7 @@
 #include "core/debug/compare_runs.h"
 #include "core/debug/counterpart.h"
 #include "core/debug/grad_check.h"
+#include "core/debug/passes.h"
 #include "core/debug/run_record.h"
 #include "core/debug/what_if.h"
 
@@ -70,6 +71,7 @@ class Engine {
   virtual RunRecord record(const Analysis&, const std::map<ValueId, double>& fills, const Progress&) = 0;
   /// As the function of this name.
   virtual WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) = 0;
+  virtual PassTraces passes(const Analysis& analysis, const Progress&) { throw Error(ErrorCode::badUse, "nothing can be derived here", analysis.file.path); }
   virtual GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>& ops, const Progress&) = 0;
   /// As compareRuns(), with the counterpart opened for it.
   virtual RunComparison compare(const Analysis&, const Counterpart&, double tolerance, const Progress&) = 0;

@@ -102,6 +102,8 @@ class LiveEngine : public Engine {
     return retrograd::whatIf(analysis, partition, measures, progress);
   }
 
+  PassTraces passes(const Analysis& analysis, const Progress& progress) override { return passesOf(analysis, progress); }
+
   GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override {
     return retrograd::checkGradients(analysis, ops, progress);
   }

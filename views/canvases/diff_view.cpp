@@ -1,0 +1,301 @@
+#include "views/canvases/diff_view.h"
+
+#include <QAccessible>
+#include <QAccessibleWidget>
+#include <QApplication>
+#include <QClipboard>
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <QToolTip>
+#include <cmath>
+
+namespace retrograd::views {
+
+DiffView::DiffView(Theme* theme, QWidget* parent) : QAbstractScrollArea(parent), theme_(theme) {
+  setObjectName(QStringLiteral("diff"));
+  setAccessibleName(tr("Two traces side by side"));
+  setFocusPolicy(Qt::StrongFocus);
+  setFrameShape(QFrame::NoFrame);
+  viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+  for (auto& cache : texts_) cache.setMaxCost(2000);
+  updateMetrics();
+  connect(theme_, &Theme::changed, this, [this] {
+    updateMetrics();
+    overview_ = {};
+    viewport()->update();
+  });
+}
+
+void DiffView::rowsChanged() {
+  for (auto& cache : texts_) cache.clear();
+  overview_ = {};
+  updateScrollBars();
+  viewport()->update();
+}
+
+void DiffView::show(DiffRows rows) {
+  rows_ = std::move(rows);
+  widestText_ = 0;
+  cursor_ = rows_.count() > 0 ? 0 : -1;
+  rowsChanged();
+  horizontalScrollBar()->setValue(0);
+  verticalScrollBar()->setValue(0);
+  // Where two traces are long and differ late, nobody looks for it by hand.
+  if (!rows_.blocks().empty()) {
+    setCursor(rows_.blocks().front(), side_);
+    ensureVisible(cursor_, true);
+  }
+}
+
+void DiffView::setMessage(const QString& message) {
+  message_ = message;
+  viewport()->update();
+}
+
+void DiffView::showOnlyDifferences(bool on) {
+  if (!rows_.comparison()) return;
+  const auto [side, op] = opUnderCursor();
+  rows_.showOnlyDifferences(on);
+  rowsChanged();
+  const auto row = rows_.rowOf(side, op);
+  setCursor(row >= 0 ? row : std::min(cursor_, rows_.count() - 1), side_);
+  ensureVisible(cursor_, true);
+  viewport()->update();
+}
+
+void DiffView::updateMetrics() {
+  const auto font = Theme::codeFont();
+  viewport()->setFont(font);
+  const QFontMetricsF metrics(font);
+  rowHeight_ = static_cast<int>(std::ceil(metrics.height())) + 3;
+  charWidth_ = std::max(1.0, metrics.horizontalAdvance(QLatin1Char('m')));
+  ascent_ = static_cast<int>(std::ceil(metrics.ascent())) + 1;
+}
+
+/// Line number, sign.
+int DiffView::gutterWidth() const {
+  const auto lines = rows_.comparison() ? std::max(rows_.comparison()->diff.leftLines.ops.size(), rows_.comparison()->diff.rightLines.ops.size()) : 1;
+  const auto digits = static_cast<int>(std::to_string(lines).size());
+  return static_cast<int>(std::ceil((digits + 4) * charWidth_));
+}
+
+void DiffView::updateScrollBars() {
+  auto* vertical = verticalScrollBar();
+  vertical->setPageStep(visibleRows());
+  vertical->setSingleStep(1);
+  vertical->setRange(0, std::max(0, rows_.count() - visibleRows()));
+  auto* horizontal = horizontalScrollBar();
+  const int room = halfWidth() - gutterWidth();
+  horizontal->setPageStep(room);
+  horizontal->setSingleStep(static_cast<int>(4 * charWidth_));
+  horizontal->setRange(0, std::max(0, static_cast<int>((widestText_ + 2) * charWidth_) - room));
+}
+
+QRect DiffView::rowRect(int visible) const {
+  return {0, (visible - verticalScrollBar()->value()) * rowHeight_, viewport()->width() - overviewWidth, rowHeight_};
+}
+
+QRect DiffView::overviewRect() const { return {viewport()->width() - overviewWidth, 0, overviewWidth, viewport()->height()}; }
+
+int DiffView::rowAtY(int y) const {
+  const int visible = verticalScrollBar()->value() + y / rowHeight_;
+  return y >= 0 && visible < rows_.count() ? visible : -1;
+}
+
+const DiffView::Prepared& DiffView::prepared(int visible, Side side) const {
+  auto& cache = texts_[static_cast<std::size_t>(side)];
+  if (const auto* known = cache.object(visible)) return *known;
+  auto* made = new Prepared{rows_.line(visible, side), rows_.folded(visible) > 1 ? std::vector<bool>() : rows_.changedTokens(visible, side)};
+  widestText_ = std::max(widestText_, static_cast<int>(made->line.text.size()) + 2 * (rows_.folded(visible) > 1 ? 0 : rows_.depth(visible, side)));
+  cache.insert(visible, made);
+  return *made;
+}
+
+QString DiffView::textAt(int visible, Side side) const { return visible >= 0 && visible < rows_.count() ? prepared(visible, side).line.text : QString(); }
+
+std::pair<Side, BoundSymbolId> DiffView::opUnderCursor() const {
+  const auto other = side_ == Side::left ? Side::right : Side::left;
+  if (const auto op = rows_.opAt(cursor_, side_)) return {side_, op};
+  return {other, rows_.opAt(cursor_, other)};
+}
+
+void DiffView::setCursor(int visible, Side side) {
+  if (rows_.count() == 0) return;
+  cursor_ = std::clamp(visible, 0, rows_.count() - 1);
+  side_ = side;
+  ensureVisible(cursor_, false);
+  announce();
+  viewport()->update();
+}
+
+void DiffView::moveTo(int visible) {
+  if (rows_.count() == 0) return;
+  setCursor(visible, side_);
+  Q_EMIT cursorMoved();
+}
+
+void DiffView::reveal(Side side, BoundSymbolId op) {
+  auto row = rows_.rowOf(side, op);
+  if (row < 0) return;
+  if (rows_.folded(row) > 1) {
+    rows_.unfold(row);
+    rowsChanged();
+    row = rows_.rowOf(side, op);
+  }
+  const bool inSight = rowRect(row).top() >= 0 && rowRect(row).bottom() <= viewport()->height();
+  setCursor(row, side);
+  if (!inSight) ensureVisible(row, true);
+}
+
+bool DiffView::step(bool forward) {
+  const auto row = rows_.nextBlock(cursor_, forward);
+  if (row < 0) return false;
+  setCursor(row, side_);
+  ensureVisible(row, true);
+  Q_EMIT cursorMoved();
+  return true;
+}
+
+void DiffView::ensureVisible(int visible, bool centre) {
+  const int first = verticalScrollBar()->value(), rows = visibleRows();
+  if (centre && (visible < first + 2 || visible > first + rows - 3))
+    verticalScrollBar()->setValue(visible - rows / 3);
+  else if (visible < first)
+    verticalScrollBar()->setValue(visible);
+  else if (visible >= first + rows)
+    verticalScrollBar()->setValue(visible - rows + 1);
+}
+
+void DiffView::resizeEvent(QResizeEvent* event) {
+  QAbstractScrollArea::resizeEvent(event);
+  overview_ = {};
+  updateScrollBars();
+}
+
+void DiffView::keyPressEvent(QKeyEvent* event) {
+  if (event->matches(QKeySequence::Copy)) return QApplication::clipboard()->setText(copyText());
+  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return QAbstractScrollArea::keyPressEvent(event);
+  switch (event->key()) {
+    case Qt::Key_Up:
+      return moveTo(cursor_ - 1);
+    case Qt::Key_Down:
+      return moveTo(cursor_ + 1);
+    case Qt::Key_PageUp:
+      return moveTo(cursor_ - visibleRows() + 1);
+    case Qt::Key_PageDown:
+      return moveTo(cursor_ + visibleRows() - 1);
+    case Qt::Key_Home:
+      return moveTo(0);
+    case Qt::Key_End:
+      return moveTo(rows_.count() - 1);
+    case Qt::Key_Left:
+    case Qt::Key_Right:
+      side_ = event->key() == Qt::Key_Left ? Side::left : Side::right;
+      return moveTo(cursor_);
+    case Qt::Key_Plus:
+    case Qt::Key_Return:
+    case Qt::Key_Enter: {
+      if (cursor_ < 0) return;
+      if (rows_.folded(cursor_) > 1) {
+        rows_.unfold(cursor_);
+        rowsChanged();
+        return moveTo(cursor_);
+      }
+      if (event->key() == Qt::Key_Plus) return;
+      const auto [side, op] = opUnderCursor();
+      if (op) Q_EMIT activated(side, op);
+      return;
+    }
+    case Qt::Key_Escape:
+      return Q_EMIT cancelled();
+    default:
+      break;
+  }
+  QAbstractScrollArea::keyPressEvent(event);
+}
+
+void DiffView::mousePressEvent(QMouseEvent* event) {
+  const auto point = event->position().toPoint();
+  if (event->button() != Qt::LeftButton) return;
+  if (overviewRect().contains(point)) return scrollToOverview(point.y());
+  const auto visible = rowAtY(point.y());
+  if (visible < 0) return;
+  side_ = sideAtX(point.x());
+  moveTo(visible);
+}
+
+void DiffView::mouseMoveEvent(QMouseEvent* event) {
+  const auto point = event->position().toPoint();
+  if ((event->buttons() & Qt::LeftButton) && point.x() >= overviewRect().left()) scrollToOverview(point.y());
+}
+
+void DiffView::scrollToOverview(int y) {
+  if (rows_.count() == 0) return;
+  const auto row = static_cast<int>(static_cast<qint64>(std::clamp(y, 0, viewport()->height() - 1)) * rows_.count() / std::max(1, viewport()->height()));
+  verticalScrollBar()->setValue(row - visibleRows() / 2);
+}
+
+void DiffView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (rowAtY(static_cast<int>(event->position().y())) < 0) return;
+  QKeyEvent enter(QEvent::KeyPress, Qt::Key_Return, Qt::NoModifier);
+  keyPressEvent(&enter);
+}
+
+void DiffView::focusInEvent(QFocusEvent* event) {
+  QAbstractScrollArea::focusInEvent(event);
+  viewport()->update();
+}
+
+void DiffView::focusOutEvent(QFocusEvent* event) {
+  QAbstractScrollArea::focusOutEvent(event);
+  viewport()->update();
+}
+
+bool DiffView::viewportEvent(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const auto visible = overviewRect().contains(help->pos()) ? -1 : rowAtY(help->pos().y());
+    const auto text = visible < 0 ? QString() : rows_.explanation(visible);
+    text.isEmpty() ? QToolTip::hideText() : QToolTip::showText(help->globalPos(), text, viewport());
+    return true;
+  }
+  return QAbstractScrollArea::viewportEvent(event);
+}
+
+QString DiffView::copyText() const {
+  if (cursor_ < 0) return {};
+  const auto text = textAt(cursor_, side_);
+  return text.isEmpty() ? textAt(cursor_, side_ == Side::left ? Side::right : Side::left) : text;
+}
+
+namespace {
+
+/// The comparison to a screen reader: its name and, as value, the row under the cursor.
+class DiffAccessible : public QAccessibleWidget {
+ public:
+  explicit DiffAccessible(DiffView* view) : QAccessibleWidget(view, QAccessible::List) {}
+  QString text(QAccessible::Text what) const override {
+    const auto* view = static_cast<const DiffView*>(widget());
+    if (what != QAccessible::Value && what != QAccessible::Description) return QAccessibleWidget::text(what);
+    return view->rows().count() > 0 ? view->rows().spoken(view->cursor()) : view->message();
+  }
+};
+
+QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
+  auto* view = qobject_cast<DiffView*>(object);
+  return view ? new DiffAccessible(view) : nullptr;
+}
+
+}  // namespace
+
+void installDiffAccessibility() { QAccessible::installFactory(makeAccessible); }
+
+void DiffView::announce() {
+  if (!QAccessible::isActive()) return;
+  QAccessibleValueChangeEvent event(this, rows_.spoken(cursor_));
+  QAccessible::updateAccessibility(&event);
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,28 @@
+// View > Compare Traces: the window with two traces side by side, and the way there from a what-if.
+#include "views/diff_window.h"
+#include "views/docks/why_dock.h"
+#include "views/main_window.h"
+#include "views/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+const WindowPart part(200, [](MainWindow& window) {
+  auto* action = window.actions().add("compare-traces", MainWindow::tr("Compare &Traces..."),
+                                      MainWindow::tr("Two traces side by side: before and after a pass, under another partition, of another file"),
+                                      QKeySequence(Qt::CTRL | Qt::Key_D));
+  window.actions().allowUnless(action, [&window] { return window.context().controller->document() ? QString() : MainWindow::tr("No file is open"); });
+  auto* view = window.menu("view");
+  view->addSeparator();
+  view->addAction(action);
+  auto* compared = new DiffWindow(window.context(), &window);
+  QObject::connect(action, &QAction::triggered, compared, &DiffWindow::open);
+  QObject::connect(compared, &DiffWindow::jumpRequested, &window, [&window](BoundSymbolId op) {
+    window.jumpTo(op);
+    window.activateWindow();
+  });
+  QObject::connect(&window.why(), &WhyDock::compareRequested, compared, &DiffWindow::compareWith);
+});
+
+}  // namespace
+}  // namespace retrograd::views
