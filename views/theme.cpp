@@ -152,6 +152,8 @@ QPixmap renderIcon(const QByteArray& source, const QColor& color, int size, qrea
 
 }  // namespace
 
+Colors Theme::colorsFor(bool dark) { return dark ? darkColors() : lightColors(); }
+
 Theme::Theme(QApplication& application, QObject* parent) : QObject(parent), application_(application) {
   systemDark_ = systemIsDark() || isDark(QApplication::palette());
   QApplication::setStyle(new Style);
@@ -176,7 +178,7 @@ bool Theme::eventFilter(QObject* watched, QEvent* event) {
 
 void Theme::apply() {
   dark_ = choice_ == Choice::dark || (choice_ == Choice::system && systemDark_);
-  colors_ = dark_ ? darkColors() : lightColors();
+  colors_ = colorsFor(dark_);
   QApplication::setPalette(dark_ ? darkPalette() : lightPalette());
   Q_EMIT changed();
 }

@@ -36,6 +36,7 @@ class Theme : public QObject {
   void choose(Choice choice);
   bool dark() const { return dark_; }
   const Colors& colors() const { return colors_; }
+  static Colors colorsFor(bool dark);
   /// An icon of resources/icons in the palette's text colour, greyed where disabled.
   QIcon icon(const QString& name) const;
   /// The program's own, as desktops show it.

@@ -21,6 +21,7 @@ struct ExportArguments {
   std::string file, to, out;
   std::vector<std::string> show;
   bool noRun = false;
+  GraphDrawing drawing;
   InputOptions input;
 };
 
@@ -69,12 +70,15 @@ class StandardOutput final : public ExportSink {
 
 int run(const ExportArguments& arguments, const Progress& progress) {
   const auto& format = formatFor(arguments);
+  const auto& drawing = arguments.drawing;
+  if (!format.isDrawing && (drawing.dark || drawing.openAll || !drawing.open.empty() || drawing.scale != 1))
+    throw Error(ErrorCode::badUse, "--open, --open-all, --dark and --scale are for pictures of the graph (svg, png, pdf)", "export");
   std::error_code ignored;
   if (!arguments.out.empty() && fs::equivalent(arguments.file, arguments.out, ignored))
     throw Error(ErrorCode::badUse, "is the file that is exported; name another one", arguments.out);
   const auto analysis = open(arguments.file, arguments.input, progress);
   const bool broken = reportProblems(analysis->problems);
-  ExportRequest request{*analysis, tracesOf(*analysis, kindsFor(arguments, format)), {}, arguments.out == "-" ? "" : arguments.out};
+  ExportRequest request{*analysis, tracesOf(*analysis, kindsFor(arguments, format)), {}, arguments.out == "-" ? "" : arguments.out, arguments.drawing};
   const bool wantsRun = format.run == ExportFormat::Run::needed || (format.run == ExportFormat::Run::wanted && !arguments.noRun);
   if (wantsRun && analysis->derived()) request.measures = measure(analysis, arguments.input.threads, progress);
   if (request.path.empty()) {
@@ -98,6 +102,10 @@ Run setup(CLI::App& app) {
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}));
   app.add_option("-o,--out", arguments->out, "the file to write (default: standard output)");
   app.add_flag("--no-run", arguments->noRun, "tables without times: nothing is run");
+  app.add_option("--open", arguments->drawing.open, "pictures: a module to show opened, by its path; repeatable")->allow_extra_args(false);
+  app.add_flag("--open-all", arguments->drawing.openAll, "pictures: every group open");
+  app.add_flag("--dark", arguments->drawing.dark, "pictures: in the dark theme");
+  app.add_option("--scale", arguments->drawing.scale, "png: pixels for each of the canvas")->check(CLI::Range(0.1, 8.0))->capture_default_str();
   std::string footer = "Formats:\n";
   for (const auto& format : exportFormats()) footer += fmt::format("  {:<10}{}\n", format.name, format.description);
   app.footer(footer + "\nHow to save a model from PyTorch: retrograd help saving\n");

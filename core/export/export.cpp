@@ -83,10 +83,17 @@ void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest&
   format.write(request, sink, progress);
 }
 
-void exportFile(const ExportFormat& format, const ExportRequest& request, const Progress& progress) {
-  FileSink sink(request.path);
-  exportTo(sink, format, request, progress);
+void writeWhole(const std::string& path, const std::function<void(ExportSink&)>& write) {
+  FileSink sink(path);
+  write(sink);
   sink.commit();
+}
+
+void exportFile(const ExportFormat& format, const ExportRequest& request, const Progress& progress) {
+  writeWhole(request.path, [&](ExportSink& sink) {
+    exportTo(sink, format, request, progress);
+    progress.check();  // who cancels late gets no file either
+  });
 }
 
 }  // namespace retrograd

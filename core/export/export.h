@@ -7,6 +7,7 @@
 #include "core/base/progress.h"
 #include "core/debug/analysis.h"
 #include "core/debug/session.h"
+#include "core/export/drawing.h"
 
 namespace retrograd {
 
@@ -23,6 +24,7 @@ struct ExportRequest {
   std::vector<const Trace*> traces;        ///< those to be shown, in order
   std::vector<OpMeasure> measures;         ///< of a run, by position of the joint; empty: none was made
   std::string path;                        ///< of the file to be written; empty: a stream, which has no file beside it
+  GraphDrawing drawing;                    ///< for the formats that are pictures
 };
 
 /// A format of `retrograd export`. A file of core/export/ adds one by a file-scope ExportRegistration.
@@ -39,6 +41,7 @@ struct ExportFormat {
   Run run = Run::none;
   bool writesBeside = false;      ///< needs a file's name: it writes another file beside it
   void (*write)(const ExportRequest&, ExportSink&, const Progress&) = nullptr;
+  bool isDrawing = false;         ///< a picture of the graph: shows one trace, heeds ExportRequest::drawing
 };
 
 /// All formats, by name.
@@ -59,7 +62,9 @@ std::vector<const Trace*> tracesOf(const Analysis& analysis, const std::vector<T
 /// Writes `request.path` whole or not at all. Throws Error(io) naming the file and the reason, a full disk for one, Error(badUse) where the
 /// format lacks what it needs (a run, a file name), Error(cancelled).
 void exportFile(const ExportFormat& format, const ExportRequest& request, const Progress& progress = {});
-/// The same to a stream.
+/// Calls `write` with a sink for this file, which appears whole or not at all. Throws Error(io), and what `write` throws.
+void writeWhole(const std::string& path, const std::function<void(ExportSink&)>& write);
+/// The same as exportFile() to a stream.
 void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest& request, const Progress& progress = {});
 
 }  // namespace retrograd

@@ -552,6 +552,29 @@ class Export(Case):
         self.assertIn("no-such-folder", self.bad("export", model, "-o", self.path / "no-such-folder" / "a.html", code=1).stderr)
         self.assertEqual(model.read_bytes(), before)
 
+    def test_pictures_of_the_graph(self):
+        model = DATA / "mlp" / "model.pt2"
+        if "picture" not in self.good("help").stdout:
+            message = self.bad("export", model, "-o", self.path / "graph.svg").stderr
+            self.assertIn("built with its window", message)
+            self.assertFalse((self.path / "graph.svg").exists())
+            return
+        for name, magic in (("graph.svg", b"<?xml"), ("graph.png", b"\x89PNG"), ("graph.pdf", b"%PDF")):
+            self.good("export", model, "-o", self.path / name)
+            self.assertTrue((self.path / name).read_bytes().startswith(magic), name)
+        texts = lambda *arguments: [element.text for element in
+                                    xml.etree.ElementTree.fromstring(self.good("export", model, "--to", "svg", *arguments).stdout).iter("{http://www.w3.org/2000/svg}text")]
+        closed, opened = texts(), texts("--open-all")
+        self.assertIn("l1 \u00b7 linear", closed)
+        self.assertGreater(len(opened), len(closed))
+        self.assertIn("addmm", texts("--open", "l1"))
+        self.assertNotIn("addmm", closed)
+        self.assertNotIn("l1 \u00b7 linear backward", texts("--show", "forward"))
+        self.assertIn("--open no.such", self.bad("export", model, "--to", "svg", "--open", "no.such").stderr)
+        self.assertIn("one trace", self.bad("export", model, "--to", "svg", "--show", "all").stderr)
+        self.assertIn("pictures", self.bad("export", model, "--to", "csv", "--open-all").stderr)
+        self.bad("export", model, "-o", self.path / "no-such-folder" / "graph.pdf", code=1)
+
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
     def test_a_full_disk_is_told(self):
         with open("/dev/full", "w") as full:

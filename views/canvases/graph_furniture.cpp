@@ -1,4 +1,4 @@
-// What lies over the graph and does not move with it: names of the lanes, minimap, legend, progress.
+// What lies over the graph and does not move with it: minimap and progress.
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
@@ -24,34 +24,6 @@ void fillPixels(QImage& image, const QRectF& rect, QRgb color) {
   }
 }
 
-/// Which lane is which, at the top edge, whatever part of it is in sight.
-void GraphView::paintLanes(QPainter& painter) const {
-  if (!scene().tree->ladder()) return;
-  auto font = titleFont_;
-  font.setPixelSize(11);
-  painter.setFont(font);
-  const QFontMetricsF metrics(font);
-  painter.fillRect(QRectF(0, 0, width(), lanesHeight), faded(colors_.canvas, 0.93));
-  painter.fillRect(QRectF(0, lanesHeight, width(), 1), faded(colors_.frameLine, 0.6));
-  const auto bounds = toScreen(toQt(scene().bounds));
-  const double axis = toScreen(QPointF(scene().axis, 0)).x();
-  const auto pill = [&](const QString& text, double left, double right, bool first, const GraphColors::Fill& fill) {
-    left = std::max(left, 4.0);
-    right = std::min(right, width() - 4.0);
-    const double w = metrics.horizontalAdvance(text) + 20;
-    if (right < 4 || left > width() - 4) return;
-    // A narrow lane's name reaches out to its own side.
-    const QRectF box(right - left >= w ? (left + right - w) / 2 : first ? right - w - 4 : left + 4, 4, w, 20);
-    painter.setPen(QPen(fill.line, 1));
-    painter.setBrush(fill.fill);
-    painter.drawRoundedRect(box, 10, 10);
-    painter.setPen(fill.accent);
-    painter.drawText(box, Qt::AlignCenter, text);
-  };
-  pill(tr("Forward \u2193"), bounds.left(), axis, true, colors_.forward);
-  pill(tr("Backward \u2191"), axis, bounds.right(), false, colors_.backward);
-}
-
 QRectF GraphView::minimapRect() const {
   if (!picture_) return {};
   const auto bounds = toQt(scene().bounds);
@@ -61,7 +33,7 @@ QRectF GraphView::minimapRect() const {
   return {QPointF(width() - size.width() - 12, height() - size.height() - 12), size};
 }
 
-void GraphView::paintMinimap(QPainter& painter) {
+void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {
   const auto map = minimapRect();
   if (map.isEmpty()) return;
   const auto bounds = toQt(scene().bounds);
@@ -70,22 +42,22 @@ void GraphView::paintMinimap(QPainter& painter) {
   const QSize wanted = (map.size() * ratio).toSize();
   if (minimap_.size() != wanted) {
     minimap_ = QImage(wanted, QImage::Format_RGB32);
-    minimap_.fill(colors_.canvas);
+    minimap_.fill(look_.colors.canvas);
     for (const auto& b : scene().boxes) {
       if (b.open) continue;
       const QRectF r((b.rect.x - bounds.left()) * fx * ratio, (b.rect.y - bounds.top()) * fy * ratio, b.rect.width * fx * ratio, b.rect.height * fy * ratio);
-      fillPixels(minimap_, r, fillOf(colors_, roleOf(b), b.lane).accent.rgb());
+      fillPixels(minimap_, r, fillOf(look_.colors, paint.roleOf(b), b.lane).accent.rgb());
     }
   }
   painter.setRenderHint(QPainter::Antialiasing, false);
-  painter.fillRect(map.adjusted(-5, -5, 5, 5), colors_.canvas);
+  painter.fillRect(map.adjusted(-5, -5, 5, 5), look_.colors.canvas);
   painter.drawImage(map, minimap_);
   painter.setBrush(Qt::NoBrush);
-  painter.setPen(QPen(colors_.frameLine, 1));
+  painter.setPen(QPen(look_.colors.frameLine, 1));
   painter.drawRect(map.adjusted(-5, -5, 4, 4));
   const auto area = visibleArea().intersected(bounds);
-  painter.setPen(QPen(colors_.selected, 1.5));
-  painter.setBrush(faded(colors_.selected, 0.12));
+  painter.setPen(QPen(look_.colors.selected, 1.5));
+  painter.setBrush(faded(look_.colors.selected, 0.12));
   painter.drawRect(QRectF(map.left() + (area.left() - bounds.left()) * fx, map.top() + (area.top() - bounds.top()) * fy, area.width() * fx,
                           std::max(3.0, area.height() * fy)));
 }
@@ -101,47 +73,17 @@ void GraphView::centreOnMinimap(const QPointF& position) {
   moved();
 }
 
-/// What the overlay's colours mean, in the lower left corner.
-void GraphView::paintLegend(QPainter& painter) const {
-  if (!overlay_) return;
-  const auto entries = overlay_->legend();
-  if (entries.empty()) return;
-  painter.setRenderHint(QPainter::Antialiasing, true);
-  painter.setFont(font());
-  const QFontMetricsF metrics(font());
-  const auto title = titleText(overlay_->kind());
-  double width = metrics.horizontalAdvance(title);
-  for (const auto& entry : entries) width = std::max(width, metrics.horizontalAdvance(entry.text) + 24);
-  const double line = metrics.height() + 4;
-  const double height = line * static_cast<double>(entries.size() + 1) + 12;
-  const QRectF card(12, this->height() - height - (busy_ ? 52 : 12), width + 24, height);
-  painter.setPen(QPen(colors_.frameLine, 1));
-  painter.setBrush(colors_.canvas);
-  painter.drawRoundedRect(card, 6, 6);
-  double y = card.top() + 6;
-  painter.setPen(colors_.text);
-  painter.drawText(QRectF(card.left() + 12, y, width, line), Qt::AlignVCenter, title);
-  for (const auto& entry : entries) {
-    y += line;
-    painter.setPen(QPen(colors_.frameLine, 1));
-    painter.setBrush(entry.color);
-    painter.drawRoundedRect(QRectF(card.left() + 12, y + line / 2 - 6, 16, 12), 3, 3);
-    painter.setPen(colors_.faint);
-    painter.drawText(QRectF(card.left() + 36, y, width, line), Qt::AlignVCenter, entry.text);
-  }
-}
-
 void GraphView::paintBusy(QPainter& painter) const {
   painter.setRenderHint(QPainter::Antialiasing, true);
   painter.setFont(font());
   const auto text = tr("Laying out ...  Esc: cancel");
   const double width = QFontMetricsF(font()).horizontalAdvance(text) + 28;
   const QRectF box(12, height() - 42, width, 30);
-  painter.setPen(QPen(colors_.frameLine, 1));
-  painter.setBrush(colors_.canvas);
+  painter.setPen(QPen(look_.colors.frameLine, 1));
+  painter.setBrush(look_.colors.canvas);
   painter.drawRoundedRect(box, 6, 6);
-  painter.fillRect(QRectF(box.left() + 8, box.bottom() - 6, (box.width() - 16) * std::clamp(fraction_, 0.05, 1.0), 2.5), colors_.selected);
-  painter.setPen(colors_.text);
+  painter.fillRect(QRectF(box.left() + 8, box.bottom() - 6, (box.width() - 16) * std::clamp(fraction_, 0.05, 1.0), 2.5), look_.colors.selected);
+  painter.setPen(look_.colors.text);
   painter.drawText(box.adjusted(0, 0, 0, -4), Qt::AlignCenter, text);
 }
 

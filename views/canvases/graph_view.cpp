@@ -57,12 +57,10 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
 GraphView::~GraphView() { worker_->cancelAll(this); }
 
 void GraphView::updateStyle() {
-  colors_ = graphColors(context_.theme->dark());
-  titleFont_ = Theme::codeFont();
-  titleFont_.setPixelSize(12);
-  titleFont_.setWeight(QFont::DemiBold);
-  detailFont_ = Theme::codeFont();
-  detailFont_.setPixelSize(10);
+  auto look = graphLook(context_.theme->dark());
+  look.shown = look_.shown;
+  look.plain = font();
+  look_ = std::move(look);
   texts_.clear();
   minimap_ = {};
   requestOverlay();
@@ -87,18 +85,31 @@ void GraphView::requestOverlay() {
 
 void GraphView::makeOverlay(const std::vector<OpMeasure>& measures) {
   if (!picture_) return;
-  overlay_ = overlayKind_ == Overlay::role ? nullptr
-                                           : std::make_unique<GraphOverlay>(overlayKind_, scene().tree, *document_, *context_.execution, measures, context_.theme->dark());
+  measures_ = measures;
+  look_.overlay = look(context_.theme->dark()).overlay;
   texts_.clear();
   minimap_ = {};
   update();
+}
+
+GraphLook GraphView::look(bool dark) const {
+  auto look = graphLook(dark);
+  look.shown = look_.shown;
+  look.plain = look_.plain;
+  if (picture_ && overlayKind_ != Overlay::role)
+    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, measures_, dark);
+  return look;
+}
+
+GraphLens GraphView::lens() const {
+  return {origin_, scale_, QSizeF(size()), context_.selection, context_.execution, &reach_, current_, hovered_ >= 0, true};
 }
 
 void GraphView::documentChanged() {
   worker_->cancelAll(this);
   document_ = context_.controller->document();
   picture_.reset();
-  overlay_.reset();
+  look_.overlay.reset();
   wanted_.clear();
   texts_.clear();
   minimap_ = {};
@@ -123,7 +134,7 @@ void GraphView::setKind(TraceKind kind) {
 }
 
 void GraphView::showEdges(layout::EdgeKind kind, bool on) {
-  shown_[static_cast<std::size_t>(kind)] = on;
+  look_.shown[static_cast<std::size_t>(kind)] = on;
   update();
 }
 
@@ -198,7 +209,7 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int
   };
   if (picture_) before = corner(*picture_);
   picture_ = std::move(picture);
-  if (overlayKind_ != Overlay::role && !overlay_) requestOverlay();
+  if (overlayKind_ != Overlay::role && !look_.overlay) requestOverlay();
   wanted_ = scene().open;
   texts_.clear();
   minimap_ = {};
@@ -243,8 +254,8 @@ QString GraphView::textOf(int i) const {
   const auto& tree = *scene().tree;
   const auto text = layout::boxText(tree, box(i).node, box(i).lane);
   QStringList words{toQt(text.title), toQt(text.detail)};
-  if (overlay_)
-    if (const auto told = overlay_->text(box(i).node, box(i).lane); !told.isEmpty()) words << told;
+  if (look_.overlay)
+    if (const auto told = look_.overlay->text(box(i).node, box(i).lane); !told.isEmpty()) words << told;
   for (const auto& badge : text.badges) words << toQt(badge.text);
   if (tree.ladder()) words << (box(i).lane == layout::Lane::forward ? tr("forward") : tr("backward"));
   if (tree.canOpen(box(i).node)) words << (box(i).open ? tr("open") : tr("closed"));
@@ -314,7 +325,7 @@ void GraphView::selectionChanged() {
 
 void GraphView::executionChanged() {
   update();
-  if (overlay_ && !context_.execution->now().running && isVisible()) requestOverlay();
+  if (look_.overlay && !context_.execution->now().running && isVisible()) requestOverlay();
   const auto current = context_.execution->now().current;
   if (current == shownExecution_) return;
   const bool first = !shownExecution_;

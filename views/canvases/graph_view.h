@@ -1,17 +1,14 @@
 #pragma once
 #include <QCache>
 #include <QImage>
-#include <QStaticText>
 #include <QTimer>
 #include <QWidget>
 #include <array>
 #include <memory>
 #include <set>
 
-#include "core/layout/reach.h"
 #include "views/canvases/graph_grid.h"
-#include "views/canvases/graph_style.h"
-#include "views/models/graph_overlay.h"
+#include "views/canvases/graph_painter.h"
 #include "views/view_context.h"
 
 namespace retrograd::views {
@@ -35,12 +32,14 @@ class GraphView : public QWidget {
 
   TraceKind kind() const { return kind_; }
   void setKind(TraceKind kind);
-  bool edgesShown(layout::EdgeKind kind) const { return shown_[static_cast<std::size_t>(kind)]; }
+  bool edgesShown(layout::EdgeKind kind) const { return look_.shown[static_cast<std::size_t>(kind)]; }
   void showEdges(layout::EdgeKind kind, bool on);
 
   Overlay overlay() const { return overlayKind_; }
   void setOverlay(Overlay overlay);
-  const GraphOverlay* overlayShown() const { return overlay_.get(); }
+  const GraphOverlay* overlayShown() const { return look_.overlay.get(); }
+  /// How the graph looks now, and how it would in the other theme.
+  GraphLook look(bool dark) const;
 
   /// Null until the first layout is there.
   const std::shared_ptr<const GraphPicture>& picture() const { return picture_; }
@@ -100,10 +99,6 @@ class GraphView : public QWidget {
  private:
   struct LayoutBench;
   enum class Detail { full, batched, pixels };
-  struct PreparedText {
-    QStaticText title, detail, badges;
-    bool hasBadges = false;
-  };
 
   void documentChanged();
   void selectionChanged();
@@ -133,24 +128,14 @@ class GraphView : public QWidget {
   bool isToggleAt(int box, const QPointF& position) const;
 
   Detail detail() const { return scale_ >= 0.45 ? Detail::full : scale_ >= 0.1 ? Detail::batched : Detail::pixels; }
-  Role roleOf(const layout::SceneBox& box) const;
-  void paintFull(QPainter& painter);
-  void paintBatched(QPainter& painter);
-  void paintPixels(QPainter& painter);
-  void paintFrame(QPainter& painter, int box) const;
-  void paintBox(QPainter& painter, int box) const;
-  void paintMarks(QPainter& painter, int box, const QRectF& rect) const;
-  void paintEdge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const;
-  void paintFrameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
-  void paintLanes(QPainter& painter) const;
-  void paintMinimap(QPainter& painter);
-  void paintLegend(QPainter& painter) const;
-  /// What a box is filled with: its role's colours, under the overlay's.
-  GraphColors::Fill fillFor(const layout::SceneBox& box) const;
+  /// What the painter has to know of the view as it stands.
+  GraphLens lens() const;
+  void paintBatched(QPainter& painter, const GraphPainter& paint);
+  void paintPixels(QPainter& painter, const GraphPainter& paint);
+  void paintMinimap(QPainter& painter, const GraphPainter& paint);
   void paintBusy(QPainter& painter) const;
   void paintHighlights(QPainter& painter) const;
   void centreOnMinimap(const QPointF& position);
-  const PreparedText& textFor(int box) const;
 
   ViewContext context_;
   TraceKind kind_ = TraceKind::joint;
@@ -173,20 +158,18 @@ class GraphView : public QWidget {
   std::int32_t currentNode_ = -1;  ///< of the current box, to find it after a layout
   layout::Lane currentLane_ = layout::Lane::forward;
   layout::Reach reach_;            ///< of the hovered box, or the current one
-  std::array<bool, layout::edgeKindCount> shown_{true, true, true, true, false};
   bool selecting_ = false;
   BoundSymbolId shownExecution_;
 
   Overlay overlayKind_ = Overlay::role;
-  std::unique_ptr<GraphOverlay> overlay_;
+  std::vector<OpMeasure> measures_;  ///< that the overlay was made of
 
   QPointF pressed_;
   QPointF pressedOrigin_;
   bool panning_ = false, onMinimap_ = false;
 
-  GraphColors colors_;
-  QFont titleFont_, detailFont_;
-  mutable QCache<int, PreparedText> texts_{4000};
+  GraphLook look_;
+  mutable GraphTexts texts_{4000};
   mutable std::vector<std::int32_t> boxesHere_, edgesHere_;
   QImage pixels_, minimap_;
 };

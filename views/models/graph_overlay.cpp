@@ -79,14 +79,14 @@ QString toolTipText(Overlay overlay) {
   return {};
 }
 
-GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, const OpenDocument& document, const ExecutionState& execution,
+GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
                            const std::vector<OpMeasure>& measures, bool dark)
-    : kind_(overlay), tree_(std::move(tree)), document_(document), dark_(dark) {
+    : kind_(overlay), tree_(std::move(tree)), document_(std::move(document)), dark_(dark) {
   if (kind_ == Overlay::role) return;
   if (kind_ == Overlay::time) {
-    byOp_.assign(document.analysis->document->boundSymbolCount(), 0);
+    byOp_.assign(document_->analysis->document->boundSymbolCount(), 0);
     for (std::size_t i = 0; i < measures.size(); ++i)
-      if (const auto op = document.program.opAt(i)) byOp_[static_cast<std::size_t>(op.index)] = measures[i].seconds;
+      if (const auto op = document_->program.opAt(i)) byOp_[static_cast<std::size_t>(op.index)] = measures[i].seconds;
   }
   badValues_ = execution.badValues();
   badOps_ = execution.now().bad;
@@ -111,7 +111,7 @@ GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphT
 }
 
 double GraphOverlay::amountOf(BoundSymbolId op) const {
-  const auto& document = *document_.analysis->document;
+  const auto& document = *document_->analysis->document;
   const auto outputs = document.outputs(op);
   switch (kind_) {
     case Overlay::role:
@@ -133,7 +133,7 @@ double GraphOverlay::amountOf(BoundSymbolId op) const {
       if (document.boundSymbol(op).origin.role == Role::recompute) return 1;
       double bytes = 0;
       for (auto output : outputs)
-        if (const auto storage = output ? document.value(output).storage : StorageId(); storage && document_.saved.contains(output) && !document.storage(storage).external)
+        if (const auto storage = output ? document.value(output).storage : StorageId(); storage && document_->saved.contains(output) && !document.storage(storage).external)
           bytes += static_cast<double>(document.storage(storage).bytes);
       return bytes;
     }

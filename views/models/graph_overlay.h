@@ -21,7 +21,7 @@ QString toolTipText(Overlay overlay);
 class GraphOverlay {
  public:
   /// `measures` by position of the program, for Overlay::time.
-  GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, const OpenDocument& document, const ExecutionState& execution,
+  GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
                const std::vector<OpMeasure>& measures, bool dark);
 
   Overlay kind() const { return kind_; }
@@ -43,7 +43,7 @@ class GraphOverlay {
 
   Overlay kind_;
   std::shared_ptr<const layout::GraphTree> tree_;
-  const OpenDocument& document_;
+  std::shared_ptr<const OpenDocument> document_;
   bool dark_;
   std::vector<double> byOp_;   ///< time, by bound symbol
   std::set<ValueId> badValues_;

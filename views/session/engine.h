@@ -71,6 +71,11 @@ class Engine {
   virtual RunRecord record(const Analysis&, const std::map<ValueId, double>& fills, const Progress&) = 0;
   /// As the function of this name.
   virtual WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) = 0;
+  /// Times of one run from start to end, beside the Runner's, by position of the joint.
+  virtual std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, const Progress&) {
+    throw Error(ErrorCode::badUse, "nothing can be run here", analysis->file.path);
+  }
+  /// As passesOf().
   virtual PassTraces passes(const Analysis& analysis, const Progress&) { throw Error(ErrorCode::badUse, "nothing can be derived here", analysis.file.path); }
   virtual GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>& ops, const Progress&) = 0;
   /// As compareRuns(), with the counterpart opened for it.

@@ -102,6 +102,14 @@ class LiveEngine : public Engine {
     return retrograd::whatIf(analysis, partition, measures, progress);
   }
 
+  std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
+    SessionOptions options;
+    options.keepHistory = false;
+    Session session(analysis, options);
+    if (session.runTo(session.size(), progress) == StopReason::cancelled) throw Error(ErrorCode::cancelled, "cancelled");
+    return session.measures();
+  }
+
   PassTraces passes(const Analysis& analysis, const Progress& progress) override { return passesOf(analysis, progress); }
 
   GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override {

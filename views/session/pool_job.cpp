@@ -3,6 +3,7 @@
 #include <QCoreApplication>
 #include <QPointer>
 #include <QThreadPool>
+#include <chrono>
 
 namespace retrograd::views {
 
@@ -29,10 +30,21 @@ void PoolJob::start(Work work) {
         },
         Qt::QueuedConnection);
   };
-  QThreadPool::globalInstance()->start([work = std::move(work), deliver, stop = stop_.get_token()] {
+  const auto report = [self = QPointer(this), number = number_, last = std::chrono::steady_clock::time_point()](std::string_view stage, double fraction) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < std::chrono::milliseconds(33)) return;
+    last = now;
+    QMetaObject::invokeMethod(
+        QCoreApplication::instance(),
+        [self, number, stage = QString::fromUtf8(stage.data(), static_cast<qsizetype>(stage.size())), fraction] {
+          if (self && self->number_ == number) Q_EMIT self->progressed(stage, fraction);
+        },
+        Qt::QueuedConnection);
+  };
+  QThreadPool::globalInstance()->start([work = std::move(work), deliver, report, stop = stop_.get_token()] {
     Deliver answer;
     try {
-      answer = work(Progress(stop, {}));
+      answer = work(Progress(stop, report));
     } catch (const Error&) {  // cancelled, or the document does not answer this
     }
     deliver(answer);

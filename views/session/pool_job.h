@@ -25,6 +25,10 @@ class PoolJob : public QObject {
   void cancel();
   bool busy() const { return busy_; }
 
+ Q_SIGNALS:
+  /// How far the newest job is, from 0 to 1; at most some 30 a second.
+  void progressed(const QString& stage, double fraction);
+
  private:
   std::stop_source stop_;
   quint64 number_ = 0;

@@ -1,0 +1,403 @@
+#include "views/canvases/graph_painter.h"
+
+#include <QObject>
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "views/canvases/graph_grid.h"
+#include "views/canvases/graph_paint.h"
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+QPainterPath pathOf(const std::vector<QPointF>& points, bool across) {
+  QPainterPath path(points.front());
+  if (across) {
+    const auto a = points.front(), b = points.back();
+    const double reach = std::max(14.0, std::abs(b.x() - a.x()) * 0.45);
+    path.cubicTo(a + QPointF(reach, 0), b - QPointF(reach, 0), b);
+    return path;
+  }
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const auto a = points[i - 1], b = points[i];
+    if (std::abs(a.x() - b.x()) < 0.5) {
+      path.lineTo(b);
+    } else {
+      const double middle = (a.y() + b.y()) / 2;
+      path.cubicTo({a.x(), middle}, {b.x(), middle}, b);
+    }
+  }
+  return path;
+}
+
+/// A head at `tip`, pointing along `way` (a unit vector along an axis).
+void drawHead(QPainter& painter, const QPointF& tip, const QPointF& way, double size, const QColor& color) {
+  const QPointF side(-way.y(), way.x());
+  const QPolygonF head{{tip, tip - way * size + side * size * 0.55, tip - way * size - side * size * 0.55}};
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(color);
+  painter.drawPolygon(head);
+}
+
+void drawChevron(QPainter& painter, const QPointF& c, double r, bool open, const QColor& color) {
+  painter.setPen(QPen(color, 1.6, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+  painter.setBrush(Qt::NoBrush);
+  if (open)
+    painter.drawPolyline(QPolygonF{{c + QPointF(-r, -r / 2), c + QPointF(0, r / 2), c + QPointF(r, -r / 2)}});
+  else
+    painter.drawPolyline(QPolygonF{{c + QPointF(-r / 2, -r), c + QPointF(r / 2, 0), c + QPointF(-r / 2, r)}});
+}
+
+QString badgeText(const layout::Badge& badge) {
+  const auto text = toQt(badge.text);
+  switch (badge.kind) {
+    case layout::Badge::Kind::parameter:
+      return QStringLiteral("\u25aa") + text;
+    case layout::Badge::Kind::buffer:
+      return QStringLiteral("\u25ab") + text;
+    case layout::Badge::Kind::constant:
+      return QStringLiteral("#") + text;
+    case layout::Badge::Kind::input:
+      return QStringLiteral("\u25b8") + text;
+    case layout::Badge::Kind::cotangent:
+      return QStringLiteral("\u25b4") + text;
+    case layout::Badge::Kind::saved:
+      return QStringLiteral("\u25c7") + text;
+    case layout::Badge::Kind::gradient:
+      return QStringLiteral("\u2202") + text;
+    case layout::Badge::Kind::output:
+      return QStringLiteral("\u2192") + text;
+  }
+  return text;
+}
+
+}  // namespace
+
+GraphLook graphLook(bool dark) {
+  GraphLook look;
+  look.colors = graphColors(dark);
+  look.theme = Theme::colorsFor(dark);
+  look.title = look.detail = Theme::codeFont();
+  look.title.setPixelSize(12);
+  look.title.setWeight(QFont::DemiBold);
+  look.detail.setPixelSize(10);
+  return look;
+}
+
+void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes, const std::vector<std::int32_t>& edges, const Progress& progress) const {
+  const auto isLit = [&](std::int32_t i) { return lens_.reach && std::binary_search(lens_.reach->edges.begin(), lens_.reach->edges.end(), i); };
+  const double steps = static_cast<double>(boxes.size() + edges.size()) + 1;
+  double done = 0;
+  const auto step = [&] { progress.at("drawing", ++done / steps); };
+  for (auto i : boxes)
+    if (box(i).open) frame(painter, i);
+  // Origin links below, saved tensors above: those are few and asked for most.
+  for (auto kind : {layout::EdgeKind::origin, layout::EdgeKind::data, layout::EdgeKind::gradient, layout::EdgeKind::accumulation, layout::EdgeKind::saved}) {
+    if (!look_.shown[static_cast<std::size_t>(kind)]) continue;
+    for (auto i : edges) {
+      const auto& one = scene().edges[static_cast<std::size_t>(i)];
+      if (one.kind != kind || isLit(i)) continue;
+      edge(painter, one, false);
+      step();
+    }
+  }
+  frameTitles(painter, boxes);
+  for (auto i : boxes) {
+    if (box(i).open) continue;
+    closedBox(painter, i);
+    step();
+  }
+  if (!lens_.reach) return;
+  for (auto i : lens_.reach->edges)
+    if (const auto& one = scene().edges[static_cast<std::size_t>(i)]; look_.shown[static_cast<std::size_t>(one.kind)] || one.kind == layout::EdgeKind::saved)
+      edge(painter, one, true);
+}
+
+Role GraphPainter::roleOf(const layout::SceneBox& box) const {
+  const auto op = layout::onlyOp(*scene().tree, box.node, box.lane);
+  if (op) return scene().tree->document().boundSymbol(op).origin.role;
+  return Role::none;
+}
+
+GraphColors::Fill GraphPainter::fillFor(const layout::SceneBox& box) const {
+  auto fill = fillOf(look_.colors, roleOf(box), box.lane);
+  if (look_.overlay)
+    if (const auto color = look_.overlay->fill(box.node, box.lane); color.isValid()) fill.fill = color;
+  return fill;
+}
+
+void GraphPainter::frame(QPainter& painter, int i) const {
+  const auto rect = toScreen(toQt(box(i).rect));
+  painter.setPen(QPen(look_.colors.frameLine, 1));
+  painter.setBrush(look_.colors.frame);
+  painter.drawRoundedRect(rect, corner, corner);
+}
+
+void GraphPainter::frameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const {
+  auto font = look_.title;
+  font.setPixelSize(std::clamp(static_cast<int>(std::lround(12 * lens_.scale)), 10, 15));
+  painter.setFont(font);
+  const QFontMetricsF metrics(font);
+  std::vector<QRectF> placed;
+  for (auto i : boxes) {
+    if (!box(i).open) continue;
+    const auto rect = toScreen(toQt(box(i).rect));
+    if (layout::frame::header * lens_.scale < 8) {
+      // There is no room for a title inside; modules of the model have theirs beside them.
+      if (scene().tree->node(box(i).node).parent == 0 && rect.height() > metrics.height()) {
+        const bool left = box(i).lane == layout::Lane::forward;
+        const auto words = toQt(scene().tree->label(box(i).node));
+        const double x = left ? rect.left() - metrics.horizontalAdvance(words) - 8 : rect.right() + 8;
+        painter.setPen(i == lens_.current ? look_.colors.selected : look_.colors.frameText);
+        painter.drawText(QPointF(x, std::max(rect.top(), 0.0) + metrics.ascent() + 2), words);
+      }
+      continue;
+    }
+    if (rect.height() < metrics.height() + 8 || rect.width() < 48) continue;
+    // A frame that begins above the view keeps its title in sight.
+    const double sight = scene().tree->ladder() ? lanesHeight : 0;
+    const double top = std::clamp(sight, rect.top(), std::max(rect.top(), rect.bottom() - metrics.height() - 8));
+    const QRectF line(rect.left() + 1, top + 1, rect.width() - 2, metrics.height() + 6);
+    // Frames in one another that all begin above the view have their titles side by side.
+    double left = line.left() + 7;
+    for (const auto& other : placed)
+      if (other.intersects(QRectF(left, line.top() + 2, 40, line.height() - 3))) left = std::max(left, other.right() + 4);
+    const double room = line.right() - 24 - left;
+    if (room < 24) continue;
+    const auto title = metrics.elidedText(toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title), Qt::ElideRight, room);
+    const QRectF area(left, line.top() + 2, metrics.horizontalAdvance(title) + 6, line.height() - 3);
+    placed.push_back(area);
+    painter.fillRect(area, faded(look_.colors.canvas, 0.85));
+    painter.setPen(i == lens_.current ? look_.colors.selected : look_.colors.frameText);
+    painter.drawText(QPointF(left + 3, line.top() + 3 + metrics.ascent()), title);
+    drawChevron(painter, {line.right() - 12, line.center().y()}, 3.5, true, look_.colors.faint);
+  }
+}
+
+const GraphText& GraphPainter::textFor(int i) const {
+  if (const auto* known = texts_->object(i)) return *known;
+  const auto text = layout::boxText(*scene().tree, box(i).node, box(i).lane);
+  const double room = box(i).rect.width - 2 * layout::box::padX - (scene().tree->canOpen(box(i).node) ? layout::box::chevron : 0) + 4;
+  auto* made = new GraphText;
+  const auto prepare = [&](QStaticText& target, const QString& words, const QFont& font) {
+    target.setTextFormat(Qt::PlainText);
+    target.setText(QFontMetricsF(font).elidedText(words, Qt::ElideRight, room));
+    target.setPerformanceHint(QStaticText::AggressiveCaching);
+    target.prepare({}, font);
+  };
+  prepare(made->title, toQt(text.title), look_.title);
+  const auto told = look_.overlay ? look_.overlay->text(box(i).node, box(i).lane) : QString();
+  prepare(made->detail, told.isEmpty() ? toQt(text.detail) : told, look_.detail);
+  QStringList badges;
+  for (const auto& badge : text.badges) badges << badgeText(badge);
+  made->hasBadges = !badges.isEmpty();
+  prepare(made->badges, badges.join(QLatin1Char(' ')), look_.detail);
+  texts_->insert(i, made);
+  return *made;
+}
+
+void GraphPainter::closedBox(QPainter& painter, int i) const {
+  const auto& b = box(i);
+  const auto rect = toScreen(toQt(b.rect));
+  const auto& tree = *scene().tree;
+  const auto fill = fillFor(b);
+  const bool group = tree.canOpen(b.node);
+  const auto op = opOf(i);
+  const auto relation = relationOf(op);
+  const auto& theme = look_.theme;
+
+  painter.setPen(QPen(fill.line, 1));
+  if (group) {
+    // A card with another below it: there is more inside.
+    painter.setBrush(fill.fill);
+    painter.drawRoundedRect(rect.translated(3 * lens_.scale, 3 * lens_.scale), corner, corner);
+  }
+  auto ground = fill.fill;
+  if (relation == Relation::origin) ground = theme.origin;
+  if (relation == Relation::derived) ground = theme.derived;
+  if (relation == Relation::selected) ground = theme.selected;
+  painter.setBrush(ground);
+  painter.drawRoundedRect(rect, corner, corner);
+  // The role as a bar on the outer side.
+  const double bar = 4 * lens_.scale;
+  const QRectF strip(b.lane == layout::Lane::backward ? rect.right() - bar - 1 : rect.left() + 1, rect.top() + corner / 2, bar, rect.height() - corner);
+  painter.fillRect(strip, fill.accent);
+
+  const auto& text = textFor(i);
+  painter.save();
+  painter.translate(rect.topLeft());
+  painter.scale(lens_.scale, lens_.scale);
+  painter.setFont(look_.title);
+  painter.setPen(look_.colors.text);
+  double y = layout::box::padY - 1;
+  painter.drawStaticText(QPointF(layout::box::padX, y), text.title);
+  y += layout::box::titleHeight;
+  painter.setFont(look_.detail);
+  painter.setPen(look_.colors.faint);
+  painter.drawStaticText(QPointF(layout::box::padX, y), text.detail);
+  y += layout::box::detailHeight;
+  if (text.hasBadges) {
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(look_.colors.badge);
+    painter.drawRoundedRect(QRectF(layout::box::padX - 4, y + 1, text.badges.size().width() + 8, layout::box::badgeHeight - 2), 4, 4);
+    painter.setPen(look_.colors.badgeText);
+    painter.drawStaticText(QPointF(layout::box::padX, y + 2), text.badges);
+  }
+  painter.restore();
+  if (group) drawChevron(painter, {rect.right() - 12 * lens_.scale - (b.lane == layout::Lane::backward ? bar : 0), rect.top() + 13 * lens_.scale}, 3.5 * lens_.scale, false, look_.colors.faint);
+  marks(painter, i, rect);
+}
+
+/// What is where on a box: breakpoint at the outer top corner, NaN at the inner one, the op that runs next as an arrow from outside, origin links as diamonds.
+void GraphPainter::marks(QPainter& painter, int i, const QRectF& rect) const {
+  if (!lens_.execution) return;
+  const auto& theme = look_.theme;
+  const auto& now = lens_.execution->now();
+  const auto op = opOf(i);
+  const auto node = box(i).node;
+  const auto& tree = *scene().tree;
+  const auto holds = [&](BoundSymbolId other) {
+    const auto at = tree.nodeOf(other);
+    return at >= 0 && tree.within(at, node) && tree.node(at).lane == box(i).lane;
+  };
+  const double size = std::max(7.0, 11 * lens_.scale);
+  auto mark = lens_.execution->mark(op);
+  if (!op)
+    for (const auto& [other, kind] : lens_.execution->marks())
+      if (holds(other)) mark = std::max(mark, kind);
+  if (mark != BreakpointMark::none) {
+    painter.setPen(QPen(theme.breakpoint, 1.5));
+    painter.setBrush(mark == BreakpointMark::disabled ? QBrush(look_.colors.canvas) : QBrush(theme.breakpoint));
+    const QRectF disc(rect.left() - size / 2, rect.top() - size / 2, size, size);
+    painter.drawEllipse(disc);
+    if (mark == BreakpointMark::conditional)
+      painter.fillRect(QRectF(disc.left() + size * 0.25, disc.center().y() - 1, size * 0.5, 2), look_.colors.canvas);
+  }
+  const auto& badValues = lens_.execution->badValues();
+  const bool bad = std::any_of(now.bad.begin(), now.bad.end(), holds) || (now.failed && holds(now.failed)) ||
+                   std::any_of(badValues.begin(), badValues.end(), [&](ValueId v) { return holds(tree.document().value(v).producer); });
+  if (bad) {
+    const QPointF c(rect.right() - size / 2, rect.top());
+    painter.setPen(QPen(look_.colors.canvas, 1));
+    painter.setBrush(theme.bad);
+    painter.drawPolygon(QPolygonF{{c + QPointF(0, -size * 0.6), c + QPointF(size * 0.7, size * 0.5), c + QPointF(-size * 0.7, size * 0.5)}});
+  }
+  if (now.current && holds(now.current)) {
+    painter.setPen(QPen(theme.executionLine, 2));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRoundedRect(rect.adjusted(-3, -3, 3, 3), corner + 2, corner + 2);
+    const QPointF tip(rect.left() - 5, rect.center().y());
+    const double s = std::max(8.0, 12 * lens_.scale);
+    painter.setPen(QPen(look_.colors.canvas, 1));
+    painter.setBrush(theme.execution);
+    painter.drawPolygon(QPolygonF{{tip, tip + QPointF(-s, -s * 0.6), tip + QPointF(-s, s * 0.6)}});
+  }
+  const auto relation = relationOf(op);
+  if (relation == Relation::origin || relation == Relation::derived) {
+    const auto color = relation == Relation::origin ? theme.originMark : theme.derivedMark;
+    const QPointF c(rect.left(), rect.center().y());
+    const double r = size * 0.5;
+    painter.setPen(QPen(color, 1.5));
+    painter.setBrush(relation == Relation::origin ? QBrush(color) : QBrush(look_.colors.canvas));
+    painter.drawPolygon(QPolygonF{{c + QPointF(0, -r), c + QPointF(r, 0), c + QPointF(0, r), c + QPointF(-r, 0)}});
+  }
+}
+
+void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const {
+  const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
+  std::vector<QPointF> points;
+  for (const auto& p : scene().path(edge)) points.push_back(toScreen(toQt(p)));
+  auto pen = edgePen(look_.colors, edge.kind, lit ? 2.4 : edge.count > 1 ? 1.8 : 1.3);
+  pen.setCosmetic(lens_.cosmetic);
+  const bool background = !lit && lens_.hovering && lens_.reach && !lens_.reach->edges.empty();
+  if (background) pen.setColor(faded(pen.color(), 0.4));
+  if (!lit && across) pen.setColor(faded(pen.color(), 0.8));
+  painter.setPen(pen);
+  painter.setBrush(Qt::NoBrush);
+  painter.drawPath(pathOf(points, across));
+  const double size = std::max(4.0, 7.5 * lens_.scale) * (lit ? 1.2 : 1);
+  const auto direction = [&](const QPointF& from, const QPointF& to) {
+    if (across) return QPointF(to.x() > from.x() ? 1 : -1, 0);
+    return QPointF(0, to.y() > from.y() ? 1 : -1);
+  };
+  if (edge.arrowAtEnd) drawHead(painter, points.back(), direction(points[points.size() - 2], points.back()), size, pen.color());
+  if (edge.arrowAtBegin && edge.kind != layout::EdgeKind::origin) drawHead(painter, points.front(), direction(points[1], points.front()), size, pen.color());
+
+  QString label;
+  if (edge.kind == layout::EdgeKind::saved && edge.bytes > 0 && (lit || edge.flow < 0)) label = bytesText(edge.bytes);
+  if (label.isEmpty() && lit && edge.count > 1) label = QObject::tr("%n values", nullptr, static_cast<int>(edge.count));
+  const double room = across ? points.back().x() - points.front().x() : 1e9;
+  if (label.isEmpty() || lens_.scale < 0.55) return;
+  auto font = look_.detail;
+  font.setPixelSize(10);
+  painter.setFont(font);
+  const QFontMetricsF metrics(font);
+  const double width = metrics.horizontalAdvance(label);
+  if (width + 24 > room) return;
+  const auto middle = pathOf(points, across).pointAtPercent(0.5);
+  const QRectF tag(middle.x() - width / 2 - 3, middle.y() - metrics.height() / 2, width + 6, metrics.height());
+  painter.fillRect(tag, look_.colors.canvas);
+  painter.setPen(pen.color());
+  painter.drawText(tag, Qt::AlignCenter, label);
+}
+
+void GraphPainter::lanes(QPainter& painter) const {
+  if (!scene().tree->ladder()) return;
+  auto font = look_.title;
+  font.setPixelSize(11);
+  painter.setFont(font);
+  const QFontMetricsF metrics(font);
+  painter.fillRect(QRectF(0, 0, lens_.size.width(), lanesHeight), faded(look_.colors.canvas, 0.93));
+  painter.fillRect(QRectF(0, lanesHeight, lens_.size.width(), 1), faded(look_.colors.frameLine, 0.6));
+  const auto bounds = toScreen(toQt(scene().bounds));
+  const double axis = toScreen(QPointF(scene().axis, 0)).x();
+  const auto pill = [&](const QString& text, double left, double right, bool first, const GraphColors::Fill& fill) {
+    left = std::max(left, 4.0);
+    right = std::min(right, lens_.size.width() - 4.0);
+    const double w = metrics.horizontalAdvance(text) + 20;
+    if (right < 4 || left > lens_.size.width() - 4) return;
+    // A narrow lane's name reaches out to its own side.
+    const QRectF box(right - left >= w ? (left + right - w) / 2 : first ? right - w - 4 : left + 4, 4, w, 20);
+    painter.setPen(QPen(fill.line, 1));
+    painter.setBrush(fill.fill);
+    painter.drawRoundedRect(box, 10, 10);
+    painter.setPen(fill.accent);
+    painter.drawText(box, Qt::AlignCenter, text);
+  };
+  pill(QObject::tr("Forward \u2193"), bounds.left(), axis, true, look_.colors.forward);
+  pill(QObject::tr("Backward \u2191"), axis, bounds.right(), false, look_.colors.backward);
+}
+
+QSizeF GraphPainter::legend(QPainter* painter, const QPointF& corner) const {
+  const auto entries = look_.overlay ? look_.overlay->legend() : std::vector<GraphOverlay::Entry>();
+  if (entries.empty()) return {};
+  const QFontMetricsF metrics(look_.plain);
+  const auto title = titleText(look_.overlay->kind());
+  double width = metrics.horizontalAdvance(title);
+  for (const auto& entry : entries) width = std::max(width, metrics.horizontalAdvance(entry.text) + 24);
+  const double line = metrics.height() + 4;
+  const double height = line * static_cast<double>(entries.size() + 1) + 12;
+  const QRectF card(corner.x(), corner.y() - height, width + 24, height);
+  if (!painter) return card.size();
+  painter->setRenderHint(QPainter::Antialiasing, true);
+  painter->setFont(look_.plain);
+  painter->setPen(QPen(look_.colors.frameLine, 1));
+  painter->setBrush(look_.colors.canvas);
+  painter->drawRoundedRect(card, 6, 6);
+  double y = card.top() + 6;
+  painter->setPen(look_.colors.text);
+  painter->drawText(QRectF(card.left() + 12, y, width, line), Qt::AlignVCenter, title);
+  for (const auto& entry : entries) {
+    y += line;
+    painter->setPen(QPen(look_.colors.frameLine, 1));
+    painter->setBrush(entry.color);
+    painter->drawRoundedRect(QRectF(card.left() + 12, y + line / 2 - 6, 16, 12), 3, 3);
+    painter->setPen(look_.colors.faint);
+    painter->drawText(QRectF(card.left() + 36, y, width, line), Qt::AlignVCenter, entry.text);
+  }
+  return card.size();
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,91 @@
+#pragma once
+#include <QCache>
+#include <QFont>
+#include <QPainter>
+#include <QStaticText>
+#include <memory>
+
+#include "core/layout/labels.h"
+#include "core/layout/reach.h"
+#include "views/canvases/graph_style.h"
+#include "views/models/graph_overlay.h"
+#include "views/session/selection.h"
+#include "views/theme.h"
+
+namespace retrograd::views {
+
+/// How a graph looks, wherever it is drawn.
+struct GraphLook {
+  GraphColors colors;
+  Colors theme;               ///< of what is marked, as in listings
+  QFont title, detail, plain;
+  std::array<bool, layout::edgeKindCount> shown{true, true, true, true, false};
+  std::shared_ptr<const GraphOverlay> overlay;  ///< null: boxes tell their roles
+};
+/// In the light or the dark theme, without an overlay.
+GraphLook graphLook(bool dark);
+
+/// The texts of a box, measured once.
+struct GraphText {
+  QStaticText title, detail, badges;
+  bool hasBadges = false;
+};
+using GraphTexts = QCache<int, GraphText>;   ///< by box
+
+/// From where a graph is seen, and whose state marks its boxes.
+struct GraphLens {
+  QPointF origin;                            ///< the scene's point in the upper left corner
+  double scale = 1;
+  QSizeF size;                               ///< of what is painted on
+  const Selection* selection = nullptr;      ///< null: nothing is selected
+  const ExecutionState* execution = nullptr; ///< null: no marks of a run
+  const layout::Reach* reach = nullptr;
+  int current = -1;
+  bool hovering = false;
+  bool cosmetic = true;                      ///< lines have their width whatever the painter's transformation
+
+  QPointF toScreen(const QPointF& p) const { return (p - origin) * scale; }
+  QRectF toScreen(const QRectF& r) const { return {toScreen(r.topLeft()), r.size() * scale}; }
+};
+
+/// Paints a laid out graph in full detail, piece by piece, on whatever there is to paint on: the canvas, a picture, a page. Everything is placed by the
+/// lens, not by the painter's transformation.
+class GraphPainter {
+ public:
+  GraphPainter(const layout::Scene& scene, const GraphLook& look, const GraphLens& lens, GraphTexts& texts)
+      : scene_(scene), look_(look), lens_(lens), texts_(&texts) {}
+
+  /// These boxes (those around others first) and edges, and over them the lit ones.
+  void all(QPainter& painter, const std::vector<std::int32_t>& boxes, const std::vector<std::int32_t>& edges, const Progress& progress = {}) const;
+  void frame(QPainter& painter, int box) const;
+  /// Titles of those of the boxes that are frames.
+  void frameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
+  void closedBox(QPainter& painter, int box) const;
+  void edge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const;
+  /// Which lane is which, at the top edge, whatever part of it is in sight.
+  void lanes(QPainter& painter) const;
+  /// What the overlay's colours mean; the card's lower left corner is `corner`. Its size, painted or not (null painter).
+  QSizeF legend(QPainter* painter, const QPointF& corner) const;
+
+  /// What a box is filled with: its role's colours, under the overlay's.
+  GraphColors::Fill fillFor(const layout::SceneBox& box) const;
+  Role roleOf(const layout::SceneBox& box) const;
+  /// The op that a box stands for; invalid for a group of several.
+  BoundSymbolId opOf(int box) const { return layout::onlyOp(*scene_.tree, this->box(box).node, this->box(box).lane); }
+
+ private:
+  const layout::Scene& scene() const { return scene_; }
+  const layout::SceneBox& box(int i) const { return scene_.boxes[static_cast<std::size_t>(i)]; }
+  QPointF toScreen(const QPointF& p) const { return lens_.toScreen(p); }
+  QRectF toScreen(const QRectF& r) const { return lens_.toScreen(r); }
+  Relation relationOf(BoundSymbolId op) const { return op && lens_.selection ? lens_.selection->relation(op) : Relation::none; }
+  void marks(QPainter& painter, int box, const QRectF& rect) const;
+  const GraphText& textFor(int box) const;
+
+  const layout::Scene& scene_;
+  const GraphLook& look_;
+  const GraphLens& lens_;
+  GraphTexts* texts_;
+};
+
+}  // namespace retrograd::views
