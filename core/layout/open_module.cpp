@@ -16,7 +16,10 @@ bool openModule(const GraphTree& tree, Folds& open, std::string_view path) {
   for (auto i = tree.size() - 1; i > 0; --i) {
     const auto& node = tree.node(i);
     const auto at = static_cast<std::size_t>(i), above = static_cast<std::size_t>(node.parent);
-    if (node.kind == TreeNode::Kind::op && tree.node(node.parent).kind == TreeNode::Kind::operation) continue;   // its operation tells
+    if (node.kind == TreeNode::Kind::op && tree.node(node.parent).kind == TreeNode::Kind::operation) {
+      whole[at] = false;   // its operation tells
+      continue;
+    }
     if (node.kind == TreeNode::Kind::op || node.kind == TreeNode::Kind::operation) whole[at] = isIn(tree.document().text(node.module), path);
     if (!whole[at]) whole[above] = false;
   }

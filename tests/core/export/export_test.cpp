@@ -75,6 +75,30 @@ TEST(Export, WhereNothingWasDerivedOnlyTheComputationIsThere) {
   EXPECT_THROW(tracesOf(analysis, {TraceKind::backward}), Error);
 }
 
+TEST(Export, PicturesOfTheGraphNeedARendererAndOneTrace) {
+  const auto a = sampleAnalysis();
+  const auto* svg = findExportFormat("svg");
+  ASSERT_NE(svg, nullptr);
+  EXPECT_EQ(exportFormatOf("graph.pdf"), findExportFormat("pdf"));
+  const auto message = [&](std::vector<const Trace*> traces) {
+    TextSink out;
+    try {
+      exportTo(out, *svg, {a, std::move(traces), {}, {}});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::badUse);
+      return error.message();
+    }
+    return out.text;
+  };
+  EXPECT_NE(message({&a.joint}).find("built with its window"), std::string::npos);
+  setGraphRenderer([](const ExportRequest& request, DrawingFormat format, ExportSink& sink, const Progress&) {
+    sink.write(format == DrawingFormat::svg && request.drawing.scale == 1 ? "drawn" : "otherwise");
+  });
+  EXPECT_EQ(message({&a.joint}), "drawn");
+  EXPECT_NE(message({&a.forward, &a.backward}).find("one trace"), std::string::npos);
+  setGraphRenderer(nullptr);
+}
+
 TEST(HtmlExport, EveryLinkLeadsToAnAnchorAndNoAnchorStandsTwice) {
   const auto analysis = sampleAnalysis();
   const auto text = exported(analysis, "html", {});
