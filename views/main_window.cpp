@@ -39,7 +39,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   setAcceptDrops(true);
   setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
   controller_ = new DocumentController(shared_.worker, shared_.engine, &execution_, this);
-  context_ = {controller_, &selection_, &execution_, &history_, shared_.theme};
+  context_ = {controller_, &selection_, &execution_, &history_, shared_.theme, new OpFilter(controller_, this), new NoteBook(controller_, this)};
   actions_ = new WindowActions(context_, this);
   recent_ = new RecentFiles(shared_.settings, this);
 

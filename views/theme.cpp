@@ -96,6 +96,7 @@ Colors lightColors() {
   c.breakpoint = 0xc4281b;
   c.bad = 0xa4307c;
   c.saved = 0x2a7ab8;
+  c.ownWords = 0x6a3fb5;
   c.plot = 0x2a6fbf;
   c.border = 0xc6cbd2;
   c.memory = {QColor(0x0072b2), QColor(0x56b4e9), QColor(0x009e73), QColor(0xb9c0c9), QColor(0xe69f00)};
@@ -128,6 +129,7 @@ Colors darkColors() {
   c.breakpoint = 0xf0605a;
   c.bad = 0xe079bd;
   c.saved = 0x5fb3f0;
+  c.ownWords = 0xc3a6ff;
   c.plot = 0x5a9cf0;
   c.border = 0x3c4149;
   c.memory = {QColor(0x2f86d0), QColor(0x8fd0f8), QColor(0x2bb88a), QColor(0x6b737d), QColor(0xe0a030)};

@@ -18,6 +18,7 @@ struct Colors {
   QColor selected, origin, derived, sibling, valueMark;  ///< backgrounds of lines and values
   QColor originMark, derivedMark;                        ///< marks beside the lines
   QColor execution, executionLine, breakpoint, bad, saved;
+  QColor ownWords;                                       ///< notes: comments, names, bookmarks
   QColor plot, border;
   std::array<QColor, memoryUseCount> memory;             ///< of the timeline, by MemoryUse
   QColor error, warning, note;  ///< backgrounds of the message bar

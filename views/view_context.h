@@ -1,6 +1,8 @@
 #pragma once
 #include "views/session/document_controller.h"
 #include "views/session/jump_history.h"
+#include "views/session/note_book.h"
+#include "views/session/op_filter.h"
 #include "views/session/selection.h"
 #include "views/theme.h"
 
@@ -13,6 +15,8 @@ struct ViewContext {
   ExecutionState* execution = nullptr;
   JumpHistory* history = nullptr;
   Theme* theme = nullptr;
+  OpFilter* filter = nullptr;
+  NoteBook* notes = nullptr;
 };
 
 }  // namespace retrograd::views

@@ -68,7 +68,7 @@ NoteFile::Kept NoteFile::change(const Analysis& analysis, const std::vector<Note
     kept.problem = error.what();
   }
   for (const auto& note : changes) kept.notes.set(note);
-  const bool hasOlder = !analysis.marks.empty() || notesPath(analysis.file.path) != beside_;
+  const bool hasOlder = !analysis.marks.empty() || (!analysis.file.path.empty() && notesPath(analysis.file.path) != beside_);
   if (kept.problem.empty()) try {
       write(beside_, kept.notes, hasOlder);
       kept.path = beside_;

@@ -11,6 +11,8 @@
 namespace retrograd::views {
 namespace {
 
+constexpr double dimmedShare = 0.35;  ///< of its colours that a box keeps which the filter does not let through
+
 QPainterPath pathOf(const std::vector<QPointF>& points, bool across) {
   QPainterPath path(points.front());
   if (across) {
@@ -124,6 +126,8 @@ GraphColors::Fill GraphView::fillFor(const layout::SceneBox& box) const {
   auto fill = fillOf(colors_, roleOf(box), box.lane);
   if (overlay_)
     if (const auto color = overlay_->fill(box.node, box.lane); color.isValid()) fill.fill = color;
+  if (isDimmed(box))
+    for (auto* color : {&fill.fill, &fill.line, &fill.accent}) *color = mixed(*color, colors_.canvas, dimmedShare);
   return fill;
 }
 
@@ -242,23 +246,25 @@ void GraphView::paintBox(QPainter& painter, int i) const {
   painter.fillRect(strip, fill.accent);
 
   const auto& text = textFor(i);
+  const bool dimmed = isDimmed(b);
+  const auto ink = [&](const QColor& color) { return dimmed ? mixed(color, colors_.canvas, dimmedShare) : color; };
   painter.save();
   painter.translate(rect.topLeft());
   painter.scale(scale_, scale_);
   painter.setFont(titleFont_);
-  painter.setPen(colors_.text);
+  painter.setPen(ink(colors_.text));
   double y = layout::box::padY - 1;
   painter.drawStaticText(QPointF(layout::box::padX, y), text.title);
   y += layout::box::titleHeight;
   painter.setFont(detailFont_);
-  painter.setPen(colors_.faint);
+  painter.setPen(ink(colors_.faint));
   painter.drawStaticText(QPointF(layout::box::padX, y), text.detail);
   y += layout::box::detailHeight;
   if (text.hasBadges) {
     painter.setPen(Qt::NoPen);
-    painter.setBrush(colors_.badge);
+    painter.setBrush(dimmed ? faded(colors_.badge, dimmedShare) : colors_.badge);
     painter.drawRoundedRect(QRectF(layout::box::padX - 4, y + 1, text.badges.size().width() + 8, layout::box::badgeHeight - 2), 4, 4);
-    painter.setPen(colors_.badgeText);
+    painter.setPen(ink(colors_.badgeText));
     painter.drawStaticText(QPointF(layout::box::padX, y + 2), text.badges);
   }
   painter.restore();
@@ -414,6 +420,7 @@ void GraphView::paintBatched(QPainter& painter) {
     auto title = toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title);
     if (metrics.horizontalAdvance(title) > rect.width() - 9) title = toQt(scene().tree->label(box(i).node));
     if (metrics.horizontalAdvance(title) > rect.width() - 9) continue;
+    painter.setPen(isDimmed(i) ? colors_.faint : colors_.text);
     painter.drawText(rect.adjusted(5, 0, -4, 0), Qt::AlignVCenter | Qt::AlignLeft, title);
   }
   for (auto i : reach_.edges) {

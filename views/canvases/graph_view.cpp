@@ -44,6 +44,7 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
   connect(context_.execution, &ExecutionState::changed, this, &GraphView::executionChanged);
   connect(context_.execution, &ExecutionState::breakpointsChanged, this, qOverload<>(&QWidget::update));
   connect(context_.execution, &ExecutionState::badValuesChanged, this, &GraphView::requestOverlay);
+  connect(context_.filter, &OpFilter::changed, this, &GraphView::updateFilter);
   connect(context_.theme, &Theme::changed, this, &GraphView::updateStyle);
   connect(worker_.get(), &Worker::progressed, this, [this](QObject*, const QString&, const QString& stage, double fraction) {
     stage_ = stage;
@@ -66,6 +67,14 @@ void GraphView::updateStyle() {
   texts_.clear();
   minimap_ = {};
   requestOverlay();
+  update();
+}
+
+void GraphView::updateFilter() {
+  if (!isVisible()) return;
+  const auto& ops = context_.filter->ops();
+  boxFilter_ = picture_ && ops && ops->document == document_ ? std::make_unique<BoxFilter>(*scene().tree, *ops) : nullptr;
+  minimap_ = {};
   update();
 }
 
@@ -99,6 +108,7 @@ void GraphView::documentChanged() {
   document_ = context_.controller->document();
   picture_.reset();
   overlay_.reset();
+  boxFilter_.reset();
   wanted_.clear();
   texts_.clear();
   minimap_ = {};
@@ -130,6 +140,7 @@ void GraphView::showEdges(layout::EdgeKind kind, bool on) {
 void GraphView::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   if (stale_) requestLayout({});
+  updateFilter();
 }
 
 void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymbolId reveal) {
@@ -199,6 +210,7 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int
   if (picture_) before = corner(*picture_);
   picture_ = std::move(picture);
   if (overlayKind_ != Overlay::role && !overlay_) requestOverlay();
+  updateFilter();
   wanted_ = scene().open;
   texts_.clear();
   minimap_ = {};
@@ -243,6 +255,7 @@ QString GraphView::textOf(int i) const {
   const auto& tree = *scene().tree;
   const auto text = layout::boxText(tree, box(i).node, box(i).lane);
   QStringList words{toQt(text.title), toQt(text.detail)};
+  if (isDimmed(i)) words << tr("does not pass the filter");
   if (overlay_)
     if (const auto told = overlay_->text(box(i).node, box(i).lane); !told.isEmpty()) words << told;
   for (const auto& badge : text.badges) words << toQt(badge.text);

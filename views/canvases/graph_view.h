@@ -11,6 +11,7 @@
 #include "core/layout/reach.h"
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_style.h"
+#include "views/models/box_filter.h"
 #include "views/models/graph_overlay.h"
 #include "views/view_context.h"
 
@@ -41,6 +42,8 @@ class GraphView : public QWidget {
   Overlay overlay() const { return overlayKind_; }
   void setOverlay(Overlay overlay);
   const GraphOverlay* overlayShown() const { return overlay_.get(); }
+  /// None of its ops passes the filter: it is drawn pale.
+  bool isDimmed(int box) const { return isDimmed(this->box(box)); }
 
   /// Null until the first layout is there.
   const std::shared_ptr<const GraphPicture>& picture() const { return picture_; }
@@ -109,6 +112,8 @@ class GraphView : public QWidget {
   void selectionChanged();
   void executionChanged();
   void updateStyle();
+  void updateFilter();
+  bool isDimmed(const layout::SceneBox& box) const { return boxFilter_ && !boxFilter_->passes(box.node, box.lane); }
   /// Asks the worker for what the overlay needs; the answer makes it.
   void requestOverlay();
   void makeOverlay(const std::vector<OpMeasure>& measures);
@@ -179,6 +184,7 @@ class GraphView : public QWidget {
 
   Overlay overlayKind_ = Overlay::role;
   std::unique_ptr<GraphOverlay> overlay_;
+  std::unique_ptr<BoxFilter> boxFilter_;
 
   QPointF pressed_;
   QPointF pressedOrigin_;

@@ -160,6 +160,8 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     if (now.current == op) marks << tr("Runs next");
     if (now.failed == op) marks << tr("Failed: %1").arg(now.error);
     if (now.bad.contains(op)) marks << tr("Made NaN or Inf");
+    if (const auto* note = context_.notes->at(op); note && note->bookmark) marks << tr("Bookmark");
+    if (isKept(visible)) marks << tr("Does not pass the filter: it shows because it is selected, answers to what is, or runs next");
     for (auto value : document.outputs(op))
       if (this->document()->saved.contains(value))
         marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
@@ -167,6 +169,7 @@ QString ListingView::toolTipAt(const QPoint& point) const {
   }
   if (const auto value = valueAt(point, visible)) {
     auto text = QString::fromStdString(document.displayName(value));
+    if (const auto own = context_.notes->nameOf(value); !own.isEmpty()) text = QStringLiteral("%1 (%2)").arg(own, text);
     const auto& entry = document.value(value);
     if (entry.meta) text += QStringLiteral(": ") + QString::fromStdString(typeComment(document.meta(entry.meta)));
     text += QStringLiteral("\n") + toQt(name(entry.kind));
@@ -176,6 +179,7 @@ QString ListingView::toolTipAt(const QPoint& point) const {
   auto text = QString::fromStdString(printCall(document, op));
   const auto comment = QString::fromStdString(printComment(document, op));
   if (!comment.isEmpty()) text += QStringLiteral("\n# ") + comment;
+  if (const auto* note = context_.notes->at(op); note && !note->comment.empty()) text += QStringLiteral("\n; ") + toQt(note->comment);
   return text;
 }
 

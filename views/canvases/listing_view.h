@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "views/models/fold_rows.h"
+#include "views/models/line_pattern.h"
 #include "views/models/line_text.h"
 #include "views/view_context.h"
 
@@ -34,6 +35,10 @@ class ListingView : public QAbstractScrollArea {
   bool isHeader(int visible) const;
   QRect rowRect(int visible) const;  ///< in viewport coordinates
   bool isRowVisible(int visible) const;
+  /// Shown though it does not pass the filter: it is selected, answers to what is selected, or runs next.
+  bool isKept(int visible) const;
+  /// The line as a screen reader hears it, with what its gutter shows.
+  QString spokenAt(int visible) const;
 
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
@@ -42,8 +47,9 @@ class ListingView : public QAbstractScrollArea {
   void reveal(BoundSymbolId op);
   /// The text of the selected lines in the long form, as in the printed trace.
   QString copyText() const;
-  /// Seeks text from the cursor on, in slices between events; findDone() tells the end.
-  void find(const QString& text, bool forward);
+  /// Seeks lines that pass the filter from the cursor on, in slices between events; findDone() tells the end.
+  void find(const LinePattern& pattern, bool forward);
+  void find(const QString& text, bool forward) { find(LinePattern(text), forward); }
   void cancelFind();
 
  Q_SIGNALS:
@@ -74,6 +80,12 @@ class ListingView : public QAbstractScrollArea {
   void documentChanged();
   void selectionChanged();
   void executionChanged();
+  void filterChanged();
+  void notesChanged();
+  /// The selected op, what answers to it here and the op that runs next show whether they pass the filter or not.
+  bool keepLines();
+  /// Changes which rows show; what is under the cursor, or else on top, stays where it is on the screen.
+  void changeRows(const std::function<bool()>& change);
   /// The line of this trace that answers to the selected op on the other side; invalid where there is none.
   BoundSymbolId counterpartHere() const;
   void resetRows();
@@ -89,12 +101,13 @@ class ListingView : public QAbstractScrollArea {
   void foldAtCursor(bool fold);
   BoundSymbolId opForKey(int visible) const;
   const LineText& lineText(int visible) const;
+  LineText makeLine(std::int32_t row) const;
   ValueId valueAt(const QPoint& point, int visible) const;
   Relation relationOf(int visible) const;
   QString toolTipAt(const QPoint& point) const;
   int textLeft(int visible) const;
-  /// Breakpoint and execution, health and saved, relation.
-  int gutterWidth() const { return 2 * rowHeight_ + rowHeight_ / 2; }
+  /// Breakpoint and execution, bookmark, health and saved, relation.
+  int gutterWidth() const { return 3 * rowHeight_; }
   int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
   void announce();
 
@@ -119,7 +132,7 @@ class ListingView : public QAbstractScrollArea {
   bool selecting_ = false;  ///< the selection changes because of this view: do not scroll it
 
   struct Search {
-    QString text;
+    LinePattern pattern;
     bool forward = true;
     int next = -1, left = 0;
     bool wrapped = false;

@@ -6,7 +6,11 @@
 
 namespace retrograd::views {
 
-enum class TokenKind : std::uint8_t { plain, op, value, literal, comment, header };
+enum class TokenKind : std::uint8_t {
+  plain, op, value, literal, comment, header,
+  ownName,  ///< a value by the name that a person gave it
+  note      ///< a person's comment
+};
 
 /// A stretch of a line in one colour.
 struct Token {
