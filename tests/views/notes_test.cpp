@@ -22,6 +22,7 @@ class NotesTest : public QObject {
  private Q_SLOTS:
   void init();
   void aCommentStandsAtItsLine();
+  void headersShowThoseOfTheirOperation();
   void aNameStandsForTheValue();
   void bookmarksAreWalked();
   void theDockListsAndEdits();
@@ -95,13 +96,34 @@ void NotesTest::aCommentStandsAtItsLine() {
   const auto before = lineOf(f, TraceKind::forward, op);
   f.selection().select(op);
   QVERIFY(write(f, Qt::Key_Semicolon, QStringLiteral("why\nhere")));
-  for (auto kind : {TraceKind::forward, TraceKind::joint}) QCOMPARE(lineOf(f, kind, op), before + QStringLiteral("  ; why \u23ce here"));
+  for (auto kind : {TraceKind::forward, TraceKind::joint}) QCOMPARE(lineOf(f, kind, op), QString(before).replace(QStringLiteral("  # "), QStringLiteral("  ; why \u23ce here  # ")));
   QCOMPARE(notes(f).at(op)->comment, std::string("why\nhere"));
   QTRY_VERIFY(content(notesFile()).contains(QStringLiteral("why\\nhere")));
   QTRY_VERIFY(!notes(f).unsaved());
   QVERIFY(write(f, Qt::Key_Semicolon, {}));
   QCOMPARE(lineOf(f, TraceKind::forward, op), before);
   QTRY_VERIFY(!QFile::exists(notesFile()));
+}
+
+void NotesTest::headersShowThoseOfTheirOperation() {
+  WindowFixture f;
+  QVERIFY(open(f));
+  auto& forward = f.listing(TraceKind::forward);
+  forward.setFocus();
+  f.press(Qt::Key_Home);
+  QVERIFY(forward.isHeader(0));
+  const auto operation = f.selection().op();
+  const auto before = forward.textAt(0);
+  f.press(Qt::Key_B, Qt::ControlModifier);
+  QVERIFY(forward.spokenAt(0).contains(QStringLiteral("bookmark")));
+  notes(f).edit(operation, {}, [](Note& n) { n.comment = "the first"; });
+  notes(f).edit({}, f.analysis().document->outputs(operation)[0], [](Note& n) { n.name = "hidden"; });
+  QVERIFY2(forward.textAt(0).startsWith(QStringLiteral("hidden  ; the first  aten.linear")), qPrintable(forward.textAt(0)));
+  auto& backward = f.listing(TraceKind::backward);
+  int header = backward.rowCount() - 1;
+  while (!backward.isHeader(header)) --header;
+  QVERIFY2(backward.textAt(header).startsWith(QStringLiteral("backward of hidden  ; the first  ")), qPrintable(backward.textAt(header)));
+  f.picture(QStringLiteral("notes-header"));
 }
 
 void NotesTest::aNameStandsForTheValue() {
@@ -208,7 +230,7 @@ void NotesTest::notesComeBack() {
   WindowFixture f;
   QVERIFY(open(f));
   QTRY_COMPARE(notes(f).notes().size(), std::size_t(3));
-  QVERIFY(lineOf(f, TraceKind::backward, f.analysis().backward.ops[3]).endsWith(QStringLiteral("; again")));
+  QVERIFY(lineOf(f, TraceKind::backward, f.analysis().backward.ops[3]).contains(QStringLiteral(")  ; again  # ")));
   QVERIFY(notes(f).at(f.analysis().forward.ops[0])->bookmark);
   QVERIFY(open(f, 2));  // another file has its own
   QTest::qWait(50);

@@ -185,7 +185,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
       if (shows(other)) breakpoint = std::max(breakpoint, mark);
   if (breakpoint != BreakpointMark::none) drawBreakpoint(painter, cell(0), colors.breakpoint, breakpoint);
   if (now.current && shows(now.current)) drawArrow(painter, cell(0), colors.execution, colors.background);
-  const auto* note = context_.notes->at(op);
+  const auto* note = context_.notes->at(opForKey(visible));
   bool bookmarked = note && note->bookmark;
   if (!op && rows_.folded(row))
     for (const auto& other : context_.notes->notes()) bookmarked = bookmarked || (other.note.bookmark && other.op && shows(other.op));

@@ -148,7 +148,11 @@ const LineText& ListingView::lineText(int visible) const {
 
 LineText ListingView::makeLine(std::int32_t row) const {
   const auto item = outline().item[static_cast<std::size_t>(row)];
-  if (item < 0) return lineOfHeader(index().document(), outline().header(row), rows_.isFiltered() ? rows_.passingBelow(row) : -1);
+  if (item < 0) {
+    const auto& header = outline().header(row);
+    auto line = lineOfHeader(index().document(), header, rows_.isFiltered() ? rows_.passingBelow(row) : -1);
+    return header.operation ? withNotes(std::move(line), header.operation, index().document(), *context_.notes) : line;
+  }
   const auto op = index().lines[static_cast<std::size_t>(item)];
   return withNotes(lineOf(index().document(), op, &document()->saved, shortNames_), op, index().document(), *context_.notes);
 }
@@ -339,7 +343,7 @@ QString ListingView::spokenAt(int visible) const {
   if (visible < 0 || visible >= rows_.count()) return {};
   QStringList words{textAt(visible)};
   const auto op = opAt(visible);
-  if (const auto* note = context_.notes->at(op); note && note->bookmark) words << tr("bookmark");
+  if (const auto* note = context_.notes->at(opForKey(visible)); note && note->bookmark) words << tr("bookmark");
   if (context_.execution->mark(op) != BreakpointMark::none) words << tr("breakpoint");
   if (op && context_.execution->now().current == op) words << tr("runs next");
   if (isKept(visible)) words << tr("does not pass the filter");

@@ -13,18 +13,25 @@ LineText withNotes(LineText line, BoundSymbolId op, const Document& document, co
     noted.tokens.push_back({static_cast<int>(noted.text.size()), static_cast<int>(text.size()), kind, value});
     noted.text += text;
   };
-  for (const auto& token : line.tokens) {
-    const auto own = token.value ? notes.nameOf(token.value) : QString();
-    if (own.isEmpty())
-      add(line.text.mid(token.begin, token.length), token.kind, token.value);
-    else
-      add(own, TokenKind::ownName, token.value);
-  }
   QStringList comments;
   if (const auto* note = notes.at(op); note && !note->comment.empty()) comments << oneLine(note->comment);
   for (auto value : document.outputs(op))
     if (const auto* note = notes.at(value); note && !note->comment.empty()) comments << oneLine(note->comment);
-  if (!comments.isEmpty()) add(QStringLiteral("  ; ") + comments.join(QStringLiteral("; ")), TokenKind::note);
+  const auto addComments = [&] {
+    if (!comments.isEmpty()) add(QStringLiteral("  ; ") + std::exchange(comments, {}).join(QStringLiteral("; ")), TokenKind::note);
+  };
+  for (const auto& token : line.tokens) {
+    // Before what the program has to say: that is longer, and matters less. A header may begin with a comment: "backward of".
+    if (token.kind == TokenKind::comment && token.begin > 0) addComments();
+    const bool isOperation = token.kind == TokenKind::header && !document.outputs(op).empty();
+    const auto value = isOperation ? document.outputs(op).front() : token.value;
+    const auto own = value ? notes.nameOf(value) : QString();
+    if (own.isEmpty())
+      add(line.text.mid(token.begin, token.length), token.kind, token.value);
+    else
+      add(own, TokenKind::ownName, value);
+  }
+  addComments();
   return noted;
 }
 
