@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/debug/why.h"
@@ -30,11 +31,11 @@ std::vector<Line> lines(const Analysis& analysis, const Notes& notes) {
   const auto placed = placeNotes(analysis, notes);
   std::vector<Line> all;
   for (const auto& [value, i] : placed.values)
-    if (!analysis.document->value(value).producer) all.push_back({notes.all()[i], {}, value});
+    if (!makerOf(analysis, value)) all.push_back({notes.all()[i], {}, value});
   std::map<std::pair<BoundSymbolId, ValueId>, std::size_t> byOp;  // an op's own note before those of what it makes
   for (const auto& [op, i] : placed.ops) byOp[{op, {}}] = i;
   for (const auto& [value, i] : placed.values)
-    if (const auto op = analysis.document->value(value).producer) byOp[{op, value}] = i;
+    if (const auto op = makerOf(analysis, value)) byOp[{op, value}] = i;
   for (const auto& [place, i] : byOp) all.push_back({notes.all()[i], place.second ? BoundSymbolId() : place.first, place.second});
   for (auto i : placed.lost) all.push_back({notes.all()[i], {}, {}});
   return all;
@@ -46,7 +47,8 @@ std::string placeText(const Analysis& analysis, const Line& line) {
   if (line.value) {
     const auto& value = document.value(line.value);
     const auto type = value.meta ? ": " + typeComment(document.meta(value.meta)) : std::string();
-    return document.displayName(line.value) + type + (value.producer ? fmt::format(", made by #{}", value.producer.index) : ", an input");
+    const auto maker = makerOf(analysis, line.value);
+    return document.displayName(line.value) + type + (maker ? fmt::format(", made by #{}", maker.index) : ", an input");
   }
   if (!line.note.value) return "gone: " + keyText(line.note.op);
   return "gone: " + (line.note.value->input.empty() ? fmt::format("output {} of {}", line.note.value->output, keyText(line.note.value->maker))
@@ -54,6 +56,17 @@ std::string placeText(const Analysis& analysis, const Line& line) {
 }
 
 }  // namespace
+
+BoundSymbolId makerOf(const Analysis& analysis, ValueId value) {
+  const auto& document = *analysis.document;
+  const auto producer = document.value(value).producer;
+  if (!producer) return producer;
+  for (auto op : analysis.links.derived(producer)) {
+    const auto outputs = document.outputs(op);
+    if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) return op;
+  }
+  return producer;
+}
 
 NotePlace parseNotePlace(const Analysis& analysis, const std::string& words) {
   const auto& document = *analysis.document;
@@ -66,7 +79,7 @@ NotePlace parseNotePlace(const Analysis& analysis, const std::string& words) {
   }
   const auto value = findValue(analysis, words);
   if (!value) throw Error(ErrorCode::badUse, fmt::format("there is no value '{}'; an op is #12, as `debug` and `trace` number them", words));
-  return {document.value(*value).producer, *value};
+  return {makerOf(analysis, *value), *value};
 }
 
 Note noteAt(const Analysis& analysis, const Notes& notes, const NotePlace& place) {

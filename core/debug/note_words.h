@@ -6,12 +6,15 @@
 
 namespace retrograd {
 
+/// The op that makes a value: that of the joint, where it runs, else that of the computation. Invalid for an input.
+BoundSymbolId makerOf(const Analysis& analysis, ValueId value);
+
 /// What a note stands at: an op, or a value that no op makes.
 struct NotePlace {
   BoundSymbolId op;
   ValueId value;  ///< that the words named, also where an op makes it
 };
-/// "#12" is an op, another word a value's name. Throws Error(badUse) where there is no such thing.
+/// "#12" is an op, another word a value's name: the op that makes it is meant. Throws Error(badUse) where there is no such thing.
 NotePlace parseNotePlace(const Analysis& analysis, const std::string& words);
 
 /// The notes of an op, of an input, or empty ones with its key: to be changed and set.

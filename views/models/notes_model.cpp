@@ -3,6 +3,7 @@
 #include <QFont>
 #include <limits>
 
+#include "core/debug/note_words.h"
 #include "views/models/format.h"
 #include "views/models/line_notes.h"
 #include "views/models/tree_model.h"
@@ -24,7 +25,7 @@ QString keyText(const OpKey& key) {
 }  // namespace
 
 BoundSymbolId opOf(const OpenDocument& document, const PlacedNote& note) {
-  return note.op ? note.op : note.value ? document.analysis->document->value(note.value).producer : BoundSymbolId();
+  return note.op ? note.op : note.value ? makerOf(*document.analysis, note.value) : BoundSymbolId();
 }
 
 std::optional<std::int64_t> positionOf(const OpenDocument& document, const PlacedNote& note) {
