@@ -19,7 +19,7 @@ const WindowPart part(30, [](MainWindow& window) { new NoteCommands(window); });
 
 NoteCommands::NoteCommands(MainWindow& window) : QObject(&window), window_(window), context_(window.context()) {
   auto* dock = new NotesDock(context_);
-  window_.addDock(dock, tr("Notes"), "dock-notes", Qt::BottomDockWidgetArea, "dock-breakpoints");
+  window_.addDock(dock, tr("Notes"), "dock-notes", Qt::BottomDockWidgetArea, "dock-memory");
   connect(dock, &NotesDock::editRequested, this, &NoteCommands::editNote);
   addCommands(dock);
   connect(context_.notes, &NoteBook::failed, this, [this](const QString& message) { window_.messages().show(MessageBar::Kind::error, message); });
