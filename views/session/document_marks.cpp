@@ -89,9 +89,8 @@ void DocumentController::setBreakpoints(std::vector<Breakpoint> breakpoints) {
   for (const auto& breakpoint : breakpoints)
     if (const auto op = placeOf(*document_->analysis, breakpoint)) marks[op] = std::max(marks[op], markOf(breakpoint));
   execution_->setBreakpoints(breakpoints, std::move(marks));
-  onRunner(breakTag, [this, slot = slot_, breakpoints = std::move(breakpoints)](Runner& runner) -> Worker::Deliver {
-    slot->breakpoints = breakpoints;
-    runner.setBreakpoints(breakpoints);
+  if (slot_ && slot_->runner) slot_->runner->setBreakpoints(std::move(breakpoints));
+  onRunner(breakTag, [this](Runner& runner) -> Worker::Deliver {
     return [this, hits = runner.breakpointHits()] {
       auto execution = execution_->now();
       execution.hits = hits;
