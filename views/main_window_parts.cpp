@@ -23,6 +23,7 @@
 #include "views/docks/watches_dock.h"
 #include "views/docks/why_dock.h"
 #include "views/main_window.h"
+#include "views/session/pinned_selection.h"
 
 namespace retrograd::views {
 namespace {
@@ -53,6 +54,15 @@ QDockWidget* MainWindow::placeDock(QWidget* content, const QString& title, const
   return dock;
 }
 
+ViewContext MainWindow::pinnable(const char* dock, const QList<QAction*>& releasing) {
+  auto* selection = new PinnedSelection(&selection_, controller_, this);
+  selection->setObjectName(QLatin1String(dock));
+  for (const auto* action : releasing) connect(action, &QAction::triggered, selection, [selection] { selection->setPinned(false); });
+  auto context = context_;
+  context.selection = selection;
+  return context;
+}
+
 QMenu* MainWindow::menu(const char* name, const QString& title) {
   auto*& found = menus_[name];
   if (!found) {
@@ -68,14 +78,14 @@ void MainWindow::makeDocks() {
   constexpr auto bottom = Qt::BottomDockWidgetArea, right = Qt::RightDockWidgetArea;
   setCorner(Qt::BottomRightCorner, right);
   addDock(new ModulesDock(context_), tr("Modules"), "dock-modules", Qt::LeftDockWidgetArea);
-  addDock(new InspectorDock(context_), tr("Inspector"), "dock-inspector", right);
-  addDock(why_ = new WhyDock(context_, a.recompute, a.save), tr("Why"), "dock-why", right);
-  addDock(new ValuesDock(context_, {a.watch, a.fill, a.saveContents}), tr("Values"), "dock-values", bottom);
+  addDock(new InspectorDock(pinnable("dock-inspector")), tr("Inspector"), "dock-inspector", right);
+  addDock(why_ = new WhyDock(pinnable("dock-why", {a.recompute, a.save}), a.recompute, a.save), tr("Why"), "dock-why", right);
+  addDock(new ValuesDock(pinnable("dock-values"), {a.watch, a.fill, a.saveContents}), tr("Values"), "dock-values", bottom);
   addDock(new WatchesDock(context_), tr("Watches"), "dock-watches", bottom);
   addDock(new MemoryDock(context_), tr("Memory"), "dock-memory", bottom);
   addDock(new BreakpointsDock(context_), tr("Breakpoints"), "dock-breakpoints", bottom);
   addDock(findings_ = new FindingsDock(context_, a.walkToRoot, a.checkRun), tr("Findings"), "dock-findings", bottom);
-  addDock(references_ = new ReferencesDock(context_), tr("References"), "dock-references", bottom);
+  addDock(references_ = new ReferencesDock(pinnable("dock-references", {a.references})), tr("References"), "dock-references", bottom);
   addDock(checks_ = new ChecksDock(context_, a.checkGradient, a.terms), tr("Checks"), "dock-checks", bottom);
   addDock(compare_ = new CompareDock(context_, a.compare), tr("Compare"), "dock-compare", bottom);
   addDock(new ProblemsDock(context_), tr("Problems"), "dock-problems", bottom);
