@@ -188,4 +188,30 @@ Cuts cutsAt(const Document& document, const Computation& computation, const std:
   return {cuts.begin(), cuts.end()};
 }
 
+std::string pointAt(const Document& document, const Computation& computation, std::size_t position) {
+  const auto& ops = computation.trace.ops;
+  const auto pointOf = [&](std::size_t op, const char* side) {
+    const auto name = nameOf(document, ops[op]);
+    std::string point("#");
+    point.append(name).append(side);
+    const bool isOwn = name != document.opName(ops[op]) && name.find_first_of(":,") == std::string::npos;
+    return isOwn && cutsAt(document, computation, {point}) == Cuts{position} ? point : std::string();
+  };
+  if (position < ops.size())
+    if (auto point = pointOf(position, ""); !point.empty()) return point;
+  if (position > 0 && position <= ops.size())
+    if (auto point = pointOf(position - 1, ":after"); !point.empty()) return point;
+  throw Error(ErrorCode::badUse, "the ops around this place have no names of their own, by which the cut could be asked for", "cut at op " + std::to_string(position));
+}
+
+BoundSymbolId refusedOp(const Document& document, const Computation& computation, const Error& error) {
+  for (const auto& text : {error.place(), error.message()})
+    for (auto at = text.find('#'); at != std::string::npos; at = text.find('#', at + 1)) {
+      const auto name = text.substr(at + 1, text.find_first_of(" ,;:", at) - at - 1);
+      for (auto op : computation.trace.ops)
+        if (nameOf(document, op) == name) return op;
+    }
+  return {};
+}
+
 }  // namespace retrograd

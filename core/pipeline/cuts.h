@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/trace/trace.h"
 
 namespace retrograd {
@@ -25,5 +26,12 @@ using ModuleCalls = std::map<std::string, std::map<std::string, int>>;
 /// Cuts at points of the user's: `MODULE[:before|after]` cuts at each call of the module of that path, `#OP[:before|after]` at one op, by its
 /// name in the file or that of its output; before where nothing is said. Throws Error(badUse) that names what is not there.
 Cuts cutsAt(const Document& document, const Computation& computation, const std::vector<std::string>& points, const ModuleCalls& calls = {});
+
+/// The point by which cutsAt() finds this position (0 < position < ops): "#relu_4", or the op before it with ":after". Throws Error(badUse) where
+/// neither op has a name of its own.
+std::string pointAt(const Document& document, const Computation& computation, std::size_t position);
+
+/// The op at which a cut or a split was refused: the first that place or message of the error name as "#NAME"; none where they name none.
+BoundSymbolId refusedOp(const Document& document, const Computation& computation, const Error& error);
 
 }  // namespace retrograd
