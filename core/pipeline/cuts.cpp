@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "core/base/error.h"
 
@@ -188,19 +189,30 @@ Cuts cutsAt(const Document& document, const Computation& computation, const std:
   return {cuts.begin(), cuts.end()};
 }
 
-std::string pointAt(const Document& document, const Computation& computation, std::size_t position) {
+PointNames::PointNames(const Document& document, const Computation& computation) {
   const auto& ops = computation.trace.ops;
-  const auto pointOf = [&](std::size_t op, const char* side) {
-    const auto name = nameOf(document, ops[op]);
-    std::string point("#");
-    point.append(name).append(side);
-    const bool isOwn = name != document.opName(ops[op]) && name.find_first_of(":,") == std::string::npos;
-    return isOwn && cutsAt(document, computation, {point}) == Cuts{position} ? point : std::string();
-  };
-  if (position < ops.size())
-    if (auto point = pointOf(position, ""); !point.empty()) return point;
-  if (position > 0 && position <= ops.size())
-    if (auto point = pointOf(position - 1, ":after"); !point.empty()) return point;
+  std::unordered_map<std::string, std::size_t> found;  // the op that cutsAt() takes for a name
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    found.try_emplace(nameOf(document, ops[i]), i);
+    for (auto id : document.outputs(ops[i]))
+      if (id) found.try_emplace(document.displayName(id), i);
+    forEachNested(document, ops[i], [&](BoundSymbolId inner) {
+      found.try_emplace(nameOf(document, inner), ops.size());
+      for (auto id : document.outputs(inner))
+        if (id) found.try_emplace(document.displayName(id), ops.size());
+    });
+  }
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    auto name = nameOf(document, ops[i]);
+    const bool isOwn = found.at(name) == i && name != document.opName(ops[i]) && name.find_first_of(":,") == std::string::npos;
+    names_.push_back(isOwn ? std::move(name) : std::string());
+  }
+}
+
+std::string PointNames::at(std::size_t position) const {
+  const auto nameAt = [&](std::size_t op) { return op < names_.size() ? names_[op] : std::string(); };
+  if (const auto name = nameAt(position); !name.empty()) return std::string(1, '#').append(name);
+  if (const auto name = position > 0 ? nameAt(position - 1) : std::string(); !name.empty()) return std::string(1, '#').append(name).append(":after");
   throw Error(ErrorCode::badUse, "the ops around this place have no names of their own, by which the cut could be asked for", "cut at op " + std::to_string(position));
 }
 

@@ -27,9 +27,17 @@ using ModuleCalls = std::map<std::string, std::map<std::string, int>>;
 /// name in the file or that of its output; before where nothing is said. Throws Error(badUse) that names what is not there.
 Cuts cutsAt(const Document& document, const Computation& computation, const std::vector<std::string>& points, const ModuleCalls& calls = {});
 
-/// The point by which cutsAt() finds this position (0 < position < ops): "#relu_4", or the op before it with ":after". Throws Error(badUse) where
-/// neither op has a name of its own.
-std::string pointAt(const Document& document, const Computation& computation, std::size_t position);
+/// The points by which cutsAt() finds the places of a computation.
+class PointNames {
+ public:
+  PointNames() = default;
+  PointNames(const Document& document, const Computation& computation);
+  /// For 0 < position < ops: "#relu_4", or the op before it with ":after". Throws Error(badUse) where neither op has a name of its own.
+  std::string at(std::size_t position) const;
+
+ private:
+  std::vector<std::string> names_;  ///< by op; empty where the name is none, or another's too
+};
 
 /// The op at which a cut or a split was refused: the first that place or message of the error name as "#NAME"; none where they name none.
 BoundSymbolId refusedOp(const Document& document, const Computation& computation, const Error& error);

@@ -35,12 +35,6 @@ QColor dtypeColor(DType dtype, bool dark) {
   }
 }
 
-QString timeText(double seconds) {
-  if (seconds >= 1) return QObject::tr("%1 s").arg(seconds, 0, 'f', 2);
-  if (seconds >= 1e-3) return QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'f', seconds >= 1e-2 ? 1 : 2);
-  return QObject::tr("%1 \u00b5s").arg(seconds * 1e6, 0, 'f', seconds >= 1e-5 ? 0 : 1);
-}
-
 }  // namespace
 
 QString titleText(Overlay overlay) {
@@ -160,7 +154,7 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
     case Overlay::role:
       return {};
     case Overlay::time:
-      return amount > 0 ? timeText(amount) : QObject::tr("not run");
+      return amount > 0 ? secondsText(amount) : QObject::tr("not run");
     case Overlay::bytes:
       return amount > 0 ? bytesText(static_cast<std::int64_t>(amount)) : QObject::tr("no memory of its own");
     case Overlay::saved:
@@ -206,7 +200,7 @@ std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
     case Overlay::role:
       break;
     case Overlay::time:
-      if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(timeText(amount)); });
+      if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(secondsText(amount)); });
       else entries.push_back({fill(0, layout::Lane::forward), QObject::tr("nothing has run yet")});
       break;
     case Overlay::bytes:

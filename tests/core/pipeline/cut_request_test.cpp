@@ -60,12 +60,12 @@ TEST(CutRequest, NotesTellOfWhatIsNotUsed) {
 
 TEST(CutRequest, APlaceHasAPointThatLeadsToIt) {
   const auto model = modelOf(marked);
-  for (std::size_t position : {1u, 2u, 3u}) {
-    const auto point = pointAt(*model.document, model.computation, position);
-    EXPECT_EQ(cutsAt(*model.document, model.computation, {point}), Cuts{position}) << point;
-  }
-  EXPECT_EQ(pointAt(*model.document, model.computation, 3), "#c");
-  EXPECT_EQ(pointAt(*model.document, model.computation, 1), "#a:after") << "a marker has no name that tells it from another";
+  const PointNames names(*model.document, model.computation);
+  for (std::size_t position : {1u, 2u, 3u})
+    EXPECT_EQ(cutsAt(*model.document, model.computation, {names.at(position)}), Cuts{position}) << names.at(position);
+  EXPECT_EQ(names.at(3), "#c");
+  EXPECT_EQ(names.at(1), "#a:after") << "a marker has no name that tells it from another";
+  EXPECT_NE(errorOf([&] { PointNames().at(1); }).find("no names of their own"), std::string::npos);
 }
 
 TEST(CutRequest, ARefusalLeadsToItsOp) {
