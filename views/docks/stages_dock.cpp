@@ -3,8 +3,8 @@
 #include <QAction>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QSplitter>
 #include <QVBoxLayout>
+#include <array>
 
 #include "views/docks/stage_cells.h"
 #include "views/models/format.h"
@@ -148,7 +148,7 @@ QWidget* StagesDock::makeTables() {
     stagesTable_->header()->resizeSection(column, width);
   for (const auto& [column, width] : {std::pair<int, int>(StageEdgesModel::source, 68), {StageEdgesModel::destination, 96}, {StageEdgesModel::value, 120}, {StageEdgesModel::type, 120}, {StageEdgesModel::bytes, 76}, {StageEdgesModel::allBytes, 106}})
     edgesTable_->header()->resizeSection(column, width);
-  for (const auto& [column, width] : {std::pair<int, int>(SharedParametersModel::names, 220), {SharedParametersModel::stages, 200}, {SharedParametersModel::use, 240}})
+  for (const auto& [column, width] : {std::pair<int, int>(SharedParametersModel::names, 170), {SharedParametersModel::stages, 150}, {SharedParametersModel::use, 200}})
     sharedTable_->header()->resizeSection(column, width);
   connect(stagesTable_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
     if (index.isValid()) bar_->setCurrent(index.row());
@@ -178,31 +178,22 @@ QWidget* StagesDock::makeTables() {
   notes_->setMargin(8);
   notes_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
 
-  const auto page = [this](QWidget* head, QWidget* body) {
-    auto* all = new QWidget(this);
-    auto* layout = new QVBoxLayout(all);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(0);
-    auto* line = new QHBoxLayout;
-    line->setContentsMargins(6, 3, 6, 3);
-    line->addWidget(head);
-    line->addStretch(1);
-    layout->addLayout(line);
-    layout->addWidget(body, 1);
-    return all;
-  };
+  auto* sharing = new QWidget(this);
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(6, 3, 6, 3);
+  line->addWidget(shared_);
+  line->addStretch(1);
+  auto* layout = new QVBoxLayout(sharing);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(line);
+  layout->addWidget(sharedTable_, 1);
   tabs_ = new QTabWidget(this);
   tabs_->setObjectName(QStringLiteral("stages-tabs"));
   tabs_->setDocumentMode(true);
-  tabs_->addTab(page(microbatches_, edgesTable_), {});
-  tabs_->addTab(page(shared_, sharedTable_), {});
-  tabs_->addTab(notes_, {});
-  auto* splitter = new QSplitter(Qt::Horizontal, this);
-  splitter->setChildrenCollapsible(false);
-  splitter->addWidget(stagesTable_);
-  splitter->addWidget(tabs_);
-  splitter->setSizes({560, 560});
-  return splitter;
+  for (auto* page : {static_cast<QWidget*>(stagesTable_), static_cast<QWidget*>(edgesTable_), sharing, static_cast<QWidget*>(notes_)}) tabs_->addTab(page, {});
+  tabs_->setCornerWidget(microbatches_);
+  return tabs_;
 }
 
 CutRequest StagesDock::asked() const {
@@ -292,9 +283,10 @@ void StagesDock::refreshTables() {
   if (cut)
     for (const auto& note : cut->notes) notes << QString::fromStdString(note);
   notes_->setText(notes.isEmpty() ? tr("Nothing to note.") : notes.join(QStringLiteral("\n\n")));
-  tabs_->setTabText(0, tr("What crosses (%1)").arg(edgesModel_->rowCount()));
-  tabs_->setTabText(1, tr("Shared parameters (%1)").arg(sharedModel_->rowCount()));
-  tabs_->setTabText(2, tr("Notes (%1)").arg(notes.size()));
+  const std::array titles{tr("Stages"), tr("What crosses"), tr("Shared parameters"), tr("Notes")};
+  const std::array counts{stagesModel_->rowCount(), edgesModel_->rowCount(), sharedModel_->rowCount(), static_cast<int>(notes.size())};
+  for (int i = 0; i < tabs_->count(); ++i)
+    tabs_->setTabText(i, tr("%1 (%2)").arg(titles[static_cast<std::size_t>(i)]).arg(counts[static_cast<std::size_t>(i)]));
   selectionChanged();
 }
 

@@ -40,7 +40,6 @@ void install(MainWindow& window) {
   });
   actions.allowUnless(show, [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); });
   QObject::connect(plan, &StagePlan::changed, &actions, &WindowActions::update);
-  QObject::connect(&plan->history(), &QUndoStack::indexChanged, &actions, &WindowActions::update);
 
   const auto on = [&window](QAction* action, auto&& run) { QObject::connect(action, &QAction::triggered, &window, run); };
   on(before, [=] { plan->cutBefore(selected()); });

@@ -22,16 +22,22 @@ class StagePlan::Change : public QUndoCommand {
  public:
   Change(StagePlan* plan, CutRequest to, const QString& what) : QUndoCommand(what), plan_(plan), from_(plan->request_), to_(std::move(to)) {}
   void redo() override { plan_->setRequest(to_); }
-  void undo() override { plan_->setRequest(from_); }
+  void undo() override {
+    plan_->setRequest(from_);
+    setObsolete(refused_);
+  }
   int id() const override { return from_.stages > 0 && to_.stages > 0 ? 1 : -1; }
   bool mergeWith(const QUndoCommand* other) override {
     to_ = static_cast<const Change*>(other)->to_;
     return true;
   }
+  /// When it is undone it leaves the history.
+  void refuse() { refused_ = true; }
 
  private:
   StagePlan* plan_;
   CutRequest from_, to_;
+  bool refused_ = false;
 };
 
 /// What a job found.
@@ -168,7 +174,7 @@ void StagePlan::fail(const QString& problem, BoundSymbolId op) {
   then_ = {};
   if (std::exchange(tentative_, false)) {
     // The change never was: it leaves the history, and what was cut before is cut again.
-    const_cast<QUndoCommand*>(history_.command(history_.index() - 1))->setObsolete(true);
+    newest_->refuse();
     history_.undo();
     return tell(problem, op);
   }
@@ -203,7 +209,7 @@ Cuts StagePlan::places() const {
 void StagePlan::changeCut(const CutRequest& request, const QString& what) {
   if (request == request_) return;
   tentative_ = true;
-  history_.push(new Change(this, request, what));
+  history_.push(newest_ = new Change(this, request, what));
 }
 
 void StagePlan::changePlaces(const Cuts& places, const QString& what) {

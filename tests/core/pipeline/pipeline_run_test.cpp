@@ -14,6 +14,7 @@
 #include "core/pipeline/as_read.h"
 #include "core/pipeline/balance.h"
 #include "core/pipeline/json.h"
+#include "core/pipeline/op_costs.h"
 #include "core/pipeline/stage_run.h"
 #include "tests/core/formats/cases.h"
 
