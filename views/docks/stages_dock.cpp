@@ -217,14 +217,14 @@ void StagesDock::ask(const QString& what) {
   plan_->change(asked(), what);
 }
 
-void StagesDock::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  plan_->begin();
+void StagesDock::setInSight(bool on) {
+  inSight_ = on;
   refresh();
 }
 
 void StagesDock::refresh() {
-  if (!isVisible()) return;
+  if (!inSight_) return;
+  plan_->begin();
   refreshing_ = true;
   const auto& request = plan_->request();
   how_->setCurrentIndex(how_->findData(static_cast<int>(request.stages > 0 ? How::equalStages : How::points)));
@@ -287,11 +287,11 @@ void StagesDock::refreshTables() {
   const std::array counts{stagesModel_->rowCount(), edgesModel_->rowCount(), sharedModel_->rowCount(), static_cast<int>(notes.size())};
   for (int i = 0; i < tabs_->count(); ++i)
     tabs_->setTabText(i, tr("%1 (%2)").arg(titles[static_cast<std::size_t>(i)]).arg(counts[static_cast<std::size_t>(i)]));
-  selectionChanged();
+  if (!bar_->hasFocus()) selectionChanged();  // there the chosen stage stays chosen while its border moves
 }
 
 void StagesDock::selectionChanged() {
-  if (!isVisible() || !plan_->cut()) return;
+  if (!inSight_ || !plan_->cut()) return;
   if (const int stage = plan_->cut()->stageOf(context_.selection->op()); stage >= 0) showStage(stage);
 }
 

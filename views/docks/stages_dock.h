@@ -30,12 +30,12 @@ class StagesDock : public QWidget {
 
   /// What the line below the controls says: the reason of a refusal, or what to do.
   QString message() const { return message_->text(); }
+  /// Whether it can be seen: a dock behind another counts as visible for Qt. Nothing is done while it cannot.
+  void setInSight(bool on);
+  bool inSight() const { return inSight_; }
 
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);
-
- protected:
-  void showEvent(QShowEvent* event) override;
 
  private:
   enum class How { points, equalStages };
@@ -68,7 +68,7 @@ class StagesDock : public QWidget {
   SharedParametersModel* sharedModel_;
   QTreeView *stagesTable_, *edgesTable_, *sharedTable_;
   QTabWidget* tabs_;
-  bool refreshing_ = false;
+  bool refreshing_ = false, inSight_ = false;
 };
 
 }  // namespace retrograd::views

@@ -1,5 +1,6 @@
 #include "views/models/node_stages.h"
 
+#include <QStringList>
 #include <algorithm>
 #include <set>
 
@@ -53,18 +54,22 @@ QString NodeStages::makeEdgeText(const layout::Scene& scene, const layout::Scene
   const auto& lower = scene.boxes[static_cast<std::size_t>(edge.to)];
   const int above = only(upper.node, upper.lane), below = only(lower.node, lower.lane);
   if (above < 0 || below < 0 || above == below) return {};
-  const bool up = edge.arrowAtBegin && !edge.arrowAtEnd;  // gradients mostly
-  const auto from = up ? lower.node : upper.node, to = up ? upper.node : lower.node;
-  std::set<ValueId> values;
-  const auto& document = tree_.document();
-  std::int64_t bytes = 0;
-  for (auto i = from; i < tree_.node(from).end; ++i) {
-    if (tree_.node(i).kind != layout::TreeNode::Kind::op) continue;
-    for (const auto& one : tree_.edgesFrom(i))
-      if (one.kind == edge.kind && tree_.within(one.to, to) && values.insert(one.value).second && document.isTensor(one.value))
-        bytes += document.meta(document.value(one.value).meta).bytes();
-  }
-  return QObject::tr("%1 \u25b8 %2: %3").arg(up ? below : above).arg(up ? above : below).arg(bytesText(bytes));
+  const auto bytesFrom = [&](std::int32_t from, std::int32_t to) {
+    std::set<ValueId> values;
+    std::int64_t bytes = 0;
+    for (auto i = from; i < tree_.node(from).end; ++i) {
+      if (tree_.node(i).kind != layout::TreeNode::Kind::op || tree_.node(i).lane != edge.lane) continue;
+      for (const auto& one : tree_.edgesFrom(i))
+        if (one.kind == edge.kind && tree_.within(one.to, to) && values.insert(one.value).second && tree_.document().isTensor(one.value))
+          bytes += tree_.document().meta(tree_.document().value(one.value).meta).bytes();
+    }
+    return bytes;
+  };
+  // Gradients go against the direction of the points, mostly.
+  QStringList texts;
+  if (const auto bytes = bytesFrom(upper.node, lower.node); bytes > 0) texts << QObject::tr("%1 \u25b8 %2: %3").arg(above).arg(below).arg(bytesText(bytes));
+  if (const auto bytes = bytesFrom(lower.node, upper.node); bytes > 0) texts << QObject::tr("%1 \u25b8 %2: %3").arg(below).arg(above).arg(bytesText(bytes));
+  return texts.join(QStringLiteral("  "));
 }
 
 }  // namespace retrograd::views

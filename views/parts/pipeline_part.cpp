@@ -24,7 +24,8 @@ void install(MainWindow& window) {
   measure->setIconText(QObject::tr("Measure"));
 
   auto* dock = new StagesDock(context, {undo, redo, measure});
-  window.addDock(dock, QObject::tr("Stages"), "dock-stages", Qt::BottomDockWidgetArea, "dock-memory");
+  auto* frame = window.addDock(dock, QObject::tr("Stages"), "dock-stages", Qt::BottomDockWidgetArea, "dock-memory");
+  QObject::connect(frame, &QDockWidget::visibilityChanged, dock, &StagesDock::setInSight);
 
   actions.allowUnless(before, [=] { return plan->noCutReason(selected(), false); });
   actions.allowUnless(after, [=] { return plan->noCutReason(selected(), true); });
@@ -52,7 +53,7 @@ void install(MainWindow& window) {
   on(show, [&window, dock] { window.showDock(dock); });
   // What was refused in a listing is told over the listings; the dock, where it shows, tells it too.
   QObject::connect(plan, &StagePlan::changed, &window, [&window, plan, dock] {
-    if (!plan->problem().isEmpty() && !dock->isVisible()) window.messages().show(MessageBar::Kind::warning, QObject::tr("Not cut: %1").arg(plan->problem()));
+    if (!plan->problem().isEmpty() && !dock->inSight()) window.messages().show(MessageBar::Kind::warning, QObject::tr("Not cut: %1").arg(plan->problem()));
   });
 
   auto* menu = window.menu("pipeline", QObject::tr("Pi&peline"));
