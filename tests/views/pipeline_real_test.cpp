@@ -56,6 +56,14 @@ void PipelineRealTest::markersOfAFileShowAtOnce() {
   f.picture(QStringLiteral("stages-mlp"));
   f.theme().choose(Theme::Choice::dark);
   f.picture(QStringLiteral("stages-mlp-dark"));
+  f.window().listings().graphAction()->setChecked(true);
+  for (auto kind : {TraceKind::joint, TraceKind::backward}) f.window().listings().toggleAction(kind)->setChecked(false);
+  auto& graph = f.window().listings().graph();
+  QVERIFY(QTest::qWaitFor([&] { return graph.picture() && !graph.busy(); }, 20000));
+  graph.setOverlay(Overlay::stage);
+  graph.zoomToWidth();
+  f.theme().choose(Theme::Choice::light);
+  f.picture(QStringLiteral("stages-graph"));
 }
 
 void PipelineRealTest::tiedParametersAreListed() {

@@ -361,6 +361,7 @@ void GraphView::paintEdge(QPainter& painter, const layout::SceneEdge& edge, bool
   const QRectF tag(middle.x() - width / 2 - 3, middle.y() - metrics.height() / 2, width + 6, metrics.height());
   painter.fillRect(tag, colors_.canvas);
   painter.setPen(crosses ? colors_.text : pen.color());
+  painter.setBrush(Qt::NoBrush);
   if (crosses) painter.drawRect(tag);
   painter.drawText(tag, Qt::AlignCenter, label);
 }
