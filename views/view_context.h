@@ -8,6 +8,8 @@
 
 namespace retrograd::views {
 
+class StagePlan;
+
 /// What every view of a window is given: the shared objects it subscribes to. The main window owns them and outlives the views.
 struct ViewContext {
   DocumentController* controller = nullptr;
@@ -17,6 +19,7 @@ struct ViewContext {
   Theme* theme = nullptr;
   OpFilter* filter = nullptr;
   NoteBook* notes = nullptr;
+  StagePlan* stages = nullptr;  ///< null in windows that cut nothing
 };
 
 }  // namespace retrograd::views

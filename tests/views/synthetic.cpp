@@ -67,11 +67,12 @@ BoundSymbol derivedFrom(BoundSymbolId operation, Role role, StringId module, int
 struct Layer {
   BoundSymbolId linear, relu;
   ValueId input, weight, bias, weightT, hidden, output;
+  ValueId computed;  ///< the output in the computation
   StringId module;
 };
 
-/// The computation and the forward of one layer.
-Layer addLayer(Builder& build, Document& document, Analysis& analysis, int number, ValueId input) {
+/// The computation and the forward of one layer; `computedInput` is what flows into it in the computation.
+Layer addLayer(Builder& build, Document& document, Analysis& analysis, int number, ValueId input, ValueId computedInput) {
   const auto index = std::to_string(number);
   Layer layer;
   layer.input = input;
@@ -94,11 +95,13 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   bound.source = document.internSource(
       {{"train.py", 12, "forward", "return self.layers(x)"}, {"model.py", 31 + number, "forward", "x = relu(self.linear(x))"}});
   const auto linearOut = build.tensor(number ? "linear_" + index : "linear", {8, 10}, ValueKind::activation);
-  layer.linear = build.op("aten.linear.default", {input, layer.weight, bias}, linearOut, bound);
+  layer.linear = build.op("aten.linear.default", {computedInput, layer.weight, bias}, linearOut, bound);
   bound.module = document.intern("layers." + index);
   bound.name = document.intern(number ? "relu_" + index : "relu");
   const auto reluOut = build.tensor(number ? "relu_" + index : "relu", {8, 10}, ValueKind::activation);
   layer.relu = build.op("aten.relu.default", {linearOut}, reluOut, bound);
+  layer.computed = reluOut;
+  document.value(reluOut).requiresGrad = true;
   computation.trace.ops.insert(computation.trace.ops.end(), {layer.linear, layer.relu});
 
   layer.weightT = build.result({10, 10});
@@ -151,10 +154,11 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   spec.value = x;
   computation.inputs.push_back(spec);
   std::vector<Layer> made;
-  auto value = x;
+  auto value = x, computed = x;
   for (int i = 0; i < layers; ++i) {
-    made.push_back(addLayer(build, *document, *analysis, i, value));
+    made.push_back(addLayer(build, *document, *analysis, i, value, computed));
     value = made.back().output;
+    computed = made.back().computed;
   }
   analysis->forward.kind = TraceKind::forward;
   analysis->forward.outputs = {value};
@@ -170,7 +174,12 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   }
   analysis->backward.savedCount = analysis->backward.inputs.size();
   analysis->backward.inputs.push_back(cotangent);
-  if (!made.empty()) computation.trace.outputs = {document->outputs(made.back().relu)[0]};
+  if (!made.empty()) {
+    computation.trace.outputs = {document->outputs(made.back().relu)[0]};
+    OutputSpec output;
+    output.value = computation.trace.outputs.front();
+    computation.outputs.push_back(output);
+  }
   analysis->joint.inputs = computation.trace.inputs;
   analysis->joint.inputs.push_back(cotangent);
   analysis->joint.outputs = {value};

@@ -345,7 +345,8 @@ void GraphView::paintEdge(QPainter& painter, const layout::SceneEdge& edge, bool
   if (edge.arrowAtEnd) drawHead(painter, points.back(), direction(points[points.size() - 2], points.back()), size, pen.color());
   if (edge.arrowAtBegin && edge.kind != layout::EdgeKind::origin) drawHead(painter, points.front(), direction(points[1], points.front()), size, pen.color());
 
-  QString label;
+  auto label = overlay_ ? overlay_->edgeText(scene(), static_cast<std::int32_t>(&edge - scene().edges.data())) : QString();
+  const bool crosses = !label.isEmpty();
   if (edge.kind == layout::EdgeKind::saved && edge.bytes > 0 && (lit || edge.flow < 0)) label = bytesText(edge.bytes);
   if (label.isEmpty() && lit && edge.count > 1) label = tr("%n values", nullptr, static_cast<int>(edge.count));
   const double room = across ? points.back().x() - points.front().x() : 1e9;
@@ -359,7 +360,9 @@ void GraphView::paintEdge(QPainter& painter, const layout::SceneEdge& edge, bool
   const auto middle = pathOf(points, across).pointAtPercent(0.5);
   const QRectF tag(middle.x() - width / 2 - 3, middle.y() - metrics.height() / 2, width + 6, metrics.height());
   painter.fillRect(tag, colors_.canvas);
-  painter.setPen(pen.color());
+  painter.setPen(crosses ? colors_.text : pen.color());
+  painter.setBrush(Qt::NoBrush);
+  if (crosses) painter.drawRect(tag);
   painter.drawText(tag, Qt::AlignCenter, label);
 }
 

@@ -8,6 +8,7 @@
 #include "core/layout/dot_client.h"
 #include "core/layout/labels.h"
 #include "views/models/format.h"
+#include "views/session/stage_plan.h"
 
 namespace retrograd::views {
 namespace {
@@ -46,6 +47,10 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
   connect(context_.execution, &ExecutionState::badValuesChanged, this, &GraphView::requestOverlay);
   connect(context_.filter, &OpFilter::changed, this, &GraphView::updateFilter);
   connect(context_.theme, &Theme::changed, this, &GraphView::updateStyle);
+  if (context_.stages)
+    connect(context_.stages, &StagePlan::changed, this, [this] {
+      if (overlayKind_ == Overlay::stage) requestOverlay();
+    });
   connect(worker_.get(), &Worker::progressed, this, [this](QObject*, const QString&, const QString& stage, double fraction) {
     stage_ = stage;
     fraction_ = fraction;
@@ -97,7 +102,8 @@ void GraphView::requestOverlay() {
 void GraphView::makeOverlay(const std::vector<OpMeasure>& measures) {
   if (!picture_) return;
   overlay_ = overlayKind_ == Overlay::role ? nullptr
-                                           : std::make_unique<GraphOverlay>(overlayKind_, scene().tree, *document_, *context_.execution, measures, context_.theme->dark());
+                                           : std::make_unique<GraphOverlay>(overlayKind_, scene().tree, *document_, *context_.execution, measures,
+                                                                          context_.stages ? context_.stages->cut() : nullptr, context_.theme->dark());
   texts_.clear();
   minimap_ = {};
   update();

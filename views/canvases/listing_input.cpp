@@ -72,7 +72,7 @@ void ListingView::mousePressEvent(QMouseEvent* event) {
   if (visible < 0 || (event->button() != Qt::LeftButton && event->button() != Qt::RightButton)) return;
   const auto point = event->position().toPoint();
   const int foldLeft = textLeft(visible) - rowHeight_;
-  if (event->button() == Qt::LeftButton && point.x() < gutterWidth() / 2) {
+  if (event->button() == Qt::LeftButton && point.x() < marksWidth() / 2) {
     setCursor(visible, false);
     selectCursorOp();
     Q_EMIT breakpointRequested(opForKey(visible));
@@ -165,6 +165,7 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     for (auto value : document.outputs(op))
       if (this->document()->saved.contains(value))
         marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
+    if (point.x() >= marksWidth() && stageAt(visible) >= 0) marks << tr("Pipeline stage %1").arg(stageAt(visible));
     return marks.isEmpty() ? tr("Click to set a breakpoint") : marks.join(QLatin1Char('\n'));
   }
   if (const auto value = valueAt(point, visible)) {

@@ -116,6 +116,7 @@ void ListingView::paintEvent(QPaintEvent*) {
   const int first = verticalScrollBar()->value();
   const int last = std::min(rows_.count(), first + viewport()->height() / rowHeight_ + 2);
   for (int visible = first; visible < last; ++visible) paintRow(painter, visible, (visible - first) * rowHeight_);
+  paintStageBorders(painter, first, last);
   painter.fillRect(QRect(gutterWidth() - 1, 0, 1, viewport()->height()), colors.border);
   // Wider lines came into view: the scroll bar learns of it after this paint.
   if (widestText_ != before) QMetaObject::invokeMethod(this, &ListingView::updateScrollBars, Qt::QueuedConnection);
@@ -131,6 +132,7 @@ void ListingView::paintRow(QPainter& painter, int visible, int top) const {
   paintText(painter, visible, rect);
   painter.restore();
   paintGutter(painter, visible, rect, relation);
+  paintStage(painter, visible, rect);
 }
 
 void ListingView::paintBackground(QPainter& painter, int visible, const QRect& rect, Relation relation) const {
@@ -171,7 +173,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto& colors = context_.theme->colors();
   const auto& now = context_.execution->now();
   const auto op = opAt(visible);
-  const qreal size = rowHeight_, step = gutterWidth() / 4.0;
+  const qreal size = rowHeight_, step = marksWidth() / 4.0;
   const auto cell = [&](int column) {
     return QRectF(rect.left() + column * step + (step - size) / 2, rect.top(), size, size).adjusted(3, 3, -3, -3);
   };

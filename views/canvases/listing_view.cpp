@@ -6,6 +6,7 @@
 
 #include "views/models/format.h"
 #include "views/models/line_notes.h"
+#include "views/session/stage_plan.h"
 
 namespace retrograd::views {
 namespace {
@@ -42,6 +43,11 @@ ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
   connect(context_.execution, &ExecutionState::breakpointsChanged, viewport(), qOverload<>(&QWidget::update));
   connect(context_.filter, &OpFilter::changed, this, &ListingView::filterChanged);
   connect(context_.notes, &NoteBook::changed, this, &ListingView::notesChanged);
+  if (context_.stages)
+    connect(context_.stages, &StagePlan::changed, this, [this] {
+      updateScrollBars();
+      viewport()->update();
+    });
   connect(context_.theme, &Theme::changed, this, [this] {
     updateMetrics();
     viewport()->update();

@@ -107,7 +107,16 @@ class ListingView : public QAbstractScrollArea {
   QString toolTipAt(const QPoint& point) const;
   int textLeft(int visible) const;
   /// Breakpoint and execution, bookmark, health and saved, relation.
-  int gutterWidth() const { return 3 * rowHeight_; }
+  int marksWidth() const { return 3 * rowHeight_; }
+  int gutterWidth() const { return marksWidth() + stagesWidth(); }
+  /// The band of pipeline stages beside the marks; 0 while the model is in one piece.
+  int stagesWidth() const;
+  /// Stage of a visible row, of a header that of its first op; -1: none.
+  int stageAt(int visible) const;
+  /// The stage of the nearest row above that is in one; -1: none.
+  int stageAbove(int visible) const;
+  /// "0 > 1: 3.1 MiB": what crosses before this row; empty where no stage begins.
+  QString crossingText(int visible) const;
   int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
   void announce();
 
@@ -116,6 +125,8 @@ class ListingView : public QAbstractScrollArea {
   void paintGutter(QPainter& painter, int visible, const QRect& rect, Relation relation) const;
   void paintFold(QPainter& painter, int visible, const QRect& rect) const;
   void paintText(QPainter& painter, int visible, const QRect& rect) const;
+  void paintStage(QPainter& painter, int visible, const QRect& rect) const;
+  void paintStageBorders(QPainter& painter, int first, int last) const;
 
   ViewContext context_;
   TraceKind kind_;

@@ -15,6 +15,8 @@
 
 namespace retrograd::views {
 
+class PipelineEngine;
+
 /// Where the user inputs of a computation come from.
 enum class InputSource { sample, drawn, file };
 
@@ -76,6 +78,8 @@ class Engine {
   virtual AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>&, const Progress&) = 0;
   /// As compareRuns(), with the counterpart opened for it.
   virtual RunComparison compare(const Analysis&, const Counterpart&, double tolerance, const Progress&) = 0;
+  /// Runs pipeline stages (pipeline_engine.h); null where nothing can.
+  virtual PipelineEngine* pipelines() { return nullptr; }
 };
 
 /// The engine over LibTorch, with registered gradient rules where there are some; in a build without LibTorch, one whose open() throws Error(badUse) saying so.

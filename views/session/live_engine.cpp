@@ -3,6 +3,7 @@
 #include "core/debug/tensor_text.h"
 #include "core/formats/safetensors.h"
 #include "views/session/engine.h"
+#include "views/session/pipeline_engine.h"
 
 namespace retrograd::views {
 namespace {
@@ -118,7 +119,10 @@ class LiveEngine : public Engine {
     return compareRuns(analysis, *other, tolerance, {}, progress);
   }
 
+  PipelineEngine* pipelines() override { return pipelines_.get(); }
+
  private:
+  std::unique_ptr<PipelineEngine> pipelines_ = livePipelines();
   std::shared_ptr<const RuleRegistry> rules_;
 };
 
