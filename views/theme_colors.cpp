@@ -89,7 +89,7 @@ Colors darkColors() {
   c.origin = 0x5a3c10;
   c.derived = 0x124a3a;
   c.sibling = 0x272b31;
-  c.valueMark = 0x6b5f10;
+  c.valueMark = 0x4f460a;
   c.originMark = 0xf0a040;
   c.derivedMark = 0x35c598;
   c.execution = 0xf0c53a;
@@ -155,7 +155,7 @@ Colors darkContrastColors() {
   c.origin = 0x4d3000;
   c.derived = 0x00402e;
   c.sibling = 0x1c1c1c;
-  c.valueMark = 0x5a4f00;
+  c.valueMark = 0x453c00;
   c.originMark = 0xffb454;
   c.derivedMark = 0x5ef0c0;
   c.execution = 0xffe14d;
@@ -163,7 +163,7 @@ Colors darkContrastColors() {
   c.breakpoint = 0xff8078;
   c.bad = 0xff9de0;
   c.saved = 0x8fd0ff;
-  c.ownWords = 0xdccbff;
+  c.ownWords = 0xe6dcff;
   c.plot = 0x8fc4ff;
   c.error = 0x5c0f08;
   c.warning = 0x4d3600;

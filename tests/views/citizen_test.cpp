@@ -70,7 +70,7 @@ void CitizenTest::textStandsOutInAllThemes() {
     const auto& c = theme.colors();
     compare(look, {{"text", c.text}, {"op", c.op}, {"value", c.value}, {"literal", c.literal}, {"comment", c.comment}, {"header", c.header}, {"own words", c.ownWords}},
             {{"background", c.background}, {"selected", c.selected}, {"origin", c.origin}, {"derived", c.derived}, {"sibling", c.sibling}}, look.text);
-    compare(look, {{"value", c.value}, {"text", c.text}}, {{"value mark", c.valueMark}}, look.text);
+    compare(look, {{"value", c.value}, {"text", c.text}, {"own words", c.ownWords}}, {{"value mark", c.valueMark}}, look.text);
     compare(look, {{"gutter text", c.gutterText}}, {{"gutter", c.gutter}, {"background", c.background}}, look.text);
     const auto p = QApplication::palette();
     const auto of = [&](QPalette::ColorRole role) { return p.color(QPalette::Active, role); };
