@@ -23,7 +23,7 @@ QMap<QString, QKeySequence> keysOf(KeyPreset preset) {
           {QStringLiteral("to-cursor"), Qt::Key_U},        {QStringLiteral("restart"), Qt::Key_R},
           {QStringLiteral("breakpoint"), Qt::Key_B},       {QStringLiteral("watch"), Qt::Key_D},
           {QStringLiteral("stop"), Qt::Key_K},             {QStringLiteral("pause"), Qt::Key_I},
-          {QStringLiteral("listing-computation"), QKeySequence(Qt::CTRL | Qt::Key_5)}};
+          {QStringLiteral("listing-computation"), QKeySequence(Qt::CTRL | Qt::Key_5)}, {QStringLiteral("rename"), Qt::Key_F2}};
 }
 
 Keymap& Keymap::of(QSettings* settings) {

@@ -4,6 +4,7 @@
 
 #include "views/docks/why_dock.h"
 #include "views/main_window.h"
+#include "views/models/format.h"
 #include "views/models/goto_model.h"
 #include "views/models/keymap.h"
 #include "views/models/samples.h"
@@ -138,10 +139,8 @@ QString TourPanel::titleOf(Tour::Stop stop) const {
       return tr("Press %1 to go to its origin").arg(keyOf(window_.actions().origin));
     case Tour::Stop::andBack:
       return tr("Press %1 again to come back").arg(keyOf(window_.actions().origin));
-    case Tour::Stop::stepOver:
-      return tr("Press %1 to run one operation").arg(keyOf(window_.actions().stepOver));
     case Tour::Stop::crossBorder:
-      return tr("Keep pressing %1 until you are over the border").arg(keyOf(window_.actions().stepOver));
+      return tr("Press %1 until execution is over the border").arg(keyOf(window_.actions().stepOver));
     case Tour::Stop::whySaved:
       return tr("Ask why a value is saved: click one in the Forward listing");
     case Tour::Stop::stepBack:
@@ -158,10 +157,8 @@ QString TourPanel::textOf(Tour::Stop stop) const {
       return tr("Each backward op knows the forward op that it is the derivative of.");
     case Tour::Stop::andBack:
       return tr("The same key leads from a forward op to its backward, and back to where you came from.");
-    case Tour::Stop::stepOver:
-      return tr("The arrow in the margin is the op that runs next; Values shows what is there by now.");
     case Tour::Stop::crossBorder:
-      return tr("After the last forward op execution goes on with the first op of the backward; the tool bar says where it stands.");
+      return tr("Each press runs what comes of one operation; the arrow in the margin is the op that runs next. After the last of the forward comes the first of the backward.");
     case Tour::Stop::whySaved:
       return tr("Lines with a saved mark in the margin make a value that the backward needs. Click the value's name; Why tells who needs it and what keeping it costs.");
     case Tour::Stop::stepBack:

@@ -64,8 +64,6 @@ bool Tour::done() const {
       return op && !isBackward(op) && context_.history->returnFrom(op);
     case Stop::andBack:
       return isBackward(op) && (!chosen_ || op == chosen_ || context_.history->returnFrom(op));
-    case Stop::stepOver:
-      return now.position != positionThen_;
     case Stop::crossBorder:
       return inBackward(now.position) != inBackward(positionThen_);
     case Stop::whySaved:

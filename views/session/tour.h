@@ -10,8 +10,8 @@ class Tour : public QObject {
   Q_OBJECT
 
  public:
-  enum class Stop { chooseBackward, toOrigin, andBack, stepOver, crossBorder, whySaved, stepBack };
-  static constexpr int count = 7;
+  enum class Stop { chooseBackward, toOrigin, andBack, crossBorder, whySaved, stepBack };
+  static constexpr int count = 6;
 
   explicit Tour(ViewContext context, QObject* parent = nullptr);
 
