@@ -1,4 +1,5 @@
 #include <QAccessible>
+#include <QTabBar>
 #include <QTest>
 #include <cmath>
 
@@ -166,6 +167,7 @@ QStringList nameless(QWidget& root) {
     if (widget->focusPolicy() == Qt::NoFocus || widget->focusProxy() || widget->objectName().startsWith(QStringLiteral("qt_spinbox"))) continue;
     if (qobject_cast<QLineEdit*>(widget) && (qobject_cast<QComboBox*>(widget->parentWidget()) || widget->parentWidget()->inherits("QAbstractSpinBox"))) continue;  // speaks as its parent
     if (widget->inherits("QComboBoxListView") || widget->inherits("QMenu") || widget->inherits("QMainWindow")) continue;  // lists of a combo box that is named; the window has a title
+    if (const auto* bar = qobject_cast<QTabBar*>(widget); bar && bar->count() == 0) continue;  // kept by the main window for later, out of sight
     auto* interface = QAccessible::queryAccessibleInterface(widget);
     if (interface && !interface->text(QAccessible::Name).trimmed().isEmpty()) continue;
     QStringList path;

@@ -1,8 +1,13 @@
 #include <QApplication>
 #include <QClipboard>
+#include <QContextMenuEvent>
+#include <QDialog>
+#include <QTimer>
 #include <QTest>
 
 #include "tests/views/window_fixture.h"
+#include "views/docks/why_dock.h"
+#include "views/models/format.h"
 #include "views/models/keymap.h"
 #include "views/parts/tour_panel.h"
 #include "views/session/bug_report.h"

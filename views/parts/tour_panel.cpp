@@ -52,7 +52,7 @@ TourPanel::TourPanel(MainWindow& window) : QFrame(window.centralWidget()), windo
   skip_->setAccessibleName(tr("Skip this step of the tour"));
   again_ = new QPushButton(tr("Once More"), this);
   again_->setAccessibleName(tr("Take the tour once more"));
-  end_ = new QPushButton(this);
+  end_ = new QPushButton(tr("End the Tour"), this);
   end_->setObjectName(QStringLiteral("tour-end"));
   auto* words = new QVBoxLayout;
   words->setSpacing(2);
