@@ -116,8 +116,6 @@ void MainWindow::connectCommands() {
     shared_.settings->setValue(QStringLiteral("theme"), action->data());
     shared_.theme->choose(static_cast<Theme::Choice>(action->data().toInt()));
   });
-  on(actions_->keys, [this] { showKeys(); });
-  on(actions_->about, [this] { showAbout(); });
 }
 
 void MainWindow::connectRun() {

@@ -116,8 +116,6 @@ class MainWindow : public QMainWindow {
   void toggleBreakpoint(BoundSymbolId op);
   void saveState();
   void restoreState();
-  void showKeys();
-  void showAbout();
 
   Shared shared_;
   ExecutionState execution_;

@@ -4,6 +4,7 @@
 #include <QObject>
 #include <QPalette>
 #include <array>
+#include <functional>
 
 #include "core/debug/memory_timeline.h"
 
@@ -24,18 +25,21 @@ struct Colors {
   QColor error, warning, note;  ///< backgrounds of the message bar
 };
 
-/// Light and dark palettes of our own over the Fusion style; follows the system unless told otherwise.
+/// Light, dark and high-contrast palettes of our own over the Fusion style; follows the system unless told otherwise.
 class Theme : public QObject {
   Q_OBJECT
 
  public:
-  enum class Choice { system, light, dark };
+  /// With high contrast, light or dark is as the system is.
+  enum class Choice { system, light, dark, highContrast };
 
-  explicit Theme(QApplication& application, QObject* parent = nullptr);
+  /// `isSystemDark` answers for the system; asked again whenever that says that its looks have changed.
+  explicit Theme(QApplication& application, QObject* parent = nullptr, std::function<bool()> isSystemDark = {});
 
   Choice choice() const { return choice_; }
   void choose(Choice choice);
   bool dark() const { return dark_; }
+  bool highContrast() const { return choice_ == Choice::highContrast; }
   const Colors& colors() const { return colors_; }
   /// An icon of resources/icons in the palette's text colour, greyed where disabled.
   QIcon icon(const QString& name) const;
@@ -54,6 +58,7 @@ class Theme : public QObject {
   void apply();
 
   QApplication& application_;
+  std::function<bool()> isSystemDark_;
   Choice choice_ = Choice::system;
   bool systemDark_ = false;
   bool dark_ = false;

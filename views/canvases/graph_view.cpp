@@ -63,7 +63,7 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
 GraphView::~GraphView() { worker_->cancelAll(this); }
 
 void GraphView::updateStyle() {
-  colors_ = graphColors(context_.theme->dark());
+  colors_ = graphColors(context_.theme->dark(), context_.theme->highContrast());
   titleFont_ = Theme::codeFont();
   titleFont_.setPixelSize(12);
   titleFont_.setWeight(QFont::DemiBold);

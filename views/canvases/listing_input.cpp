@@ -10,6 +10,7 @@
 
 #include "core/trace/printer.h"
 #include "views/canvases/listing_view.h"
+#include "views/command_key.h"
 #include "views/models/format.h"
 
 namespace retrograd::views {
@@ -112,12 +113,13 @@ void ListingView::contextMenuEvent(QContextMenuEvent* event) {
   if (!document() || cursor_ < 0) return;
   QMenu menu(this);
   const auto op = opForKey(cursor_);
-  menu.addAction(tr("Go to Origin or Back\tG"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
-  menu.addAction(tr("Toggle Breakpoint\tF9"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
+  menu.addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
+  menu.addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
   menu.addSeparator();
   menu.addAction(tr("Copy\tCtrl+C"), this, [this] { QApplication::clipboard()->setText(copyText()); });
   menu.addAction(tr("Fold All\t/"), this, [this] { setAllFolded(true); });
   menu.addAction(tr("Unfold All\t*"), this, [this] { setAllFolded(false); });
+  Q_EMIT menuAboutToShow(&menu);
   const auto at = event->reason() == QContextMenuEvent::Mouse
                       ? event->globalPos()
                       : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0));

@@ -1,6 +1,7 @@
 #pragma once
 #include <QAbstractScrollArea>
 #include <QCache>
+#include <QMenu>
 #include <array>
 #include <memory>
 
@@ -58,6 +59,8 @@ class ListingView : public QAbstractScrollArea {
   void breakpointRequested(retrograd::BoundSymbolId op);
   void findDone(bool found, bool wrapped);
   void activated();
+  /// The context menu of the selected line, to which others may add.
+  void menuAboutToShow(QMenu* menu);
 
  protected:
   void paintEvent(QPaintEvent* event) override;

@@ -1,9 +1,11 @@
+#include "core/checking/threads.h"
 #include "core/debug/read_model.h"
 #include "core/debug/session_file.h"
 #include "core/debug/tensor_text.h"
 #include "core/formats/safetensors.h"
 #include "views/session/engine.h"
 #include "views/session/pipeline_engine.h"
+#include "views/session/versions.h"
 
 namespace retrograd::views {
 namespace {
@@ -127,6 +129,8 @@ class LiveEngine : public Engine {
 };
 
 }  // namespace
+
+std::string engineVersion() { return libTorchVersion(); }
 
 std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry> rules) { return std::make_shared<LiveEngine>(std::move(rules)); }
 
