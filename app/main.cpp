@@ -7,6 +7,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "app/cli/version.h"
 #include "app/interrupt.h"
 #include "app/window.h"
 #include "core/debug/probe.h"
@@ -51,6 +52,7 @@ int start(int argc, char** argv) {
   CLI::App app{"Retrograd: a debugger for autograd. Opens .pt2 files and .retrograd sessions in its window; the subcommands need no display."};
   app.name("retrograd");
   app.footer("Exit codes: 0 all well, 1 a check failed, 2 bad input or use.");
+  app.set_version_flag("--version", cli::versionText, "print the version and that of LibTorch");
   std::vector<std::string> files;
   app.add_option("files", files, "files to open in the window");
   app.require_subcommand(0, 1);

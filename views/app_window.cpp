@@ -119,9 +119,9 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   nameApplication();
   QTemporaryDir folder;  // the picture shows the program as it comes, not as someone left it
   QSettings settings(folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat);
-  Theme theme(*qApp);
+  Theme theme(*qApp, nullptr, [&options] { return options.dark; });
   prepare(theme, settings);
-  theme.choose(options.dark ? Theme::Choice::dark : Theme::Choice::light);
+  theme.choose(options.highContrast ? Theme::Choice::highContrast : options.dark ? Theme::Choice::dark : Theme::Choice::light);
   auto* window = new MainWindow({std::make_shared<Worker>(), liveEngine(), &theme, &settings});
   window->resize(options.width, options.height);
   window->show();

@@ -14,6 +14,7 @@ int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std
 /// What a picture of the window shows.
 struct PictureOptions {
   bool dark = false;
+  bool highContrast = false;             ///< light or dark as `dark` says
   bool graph = false;                    ///< the graph in place of the listings
   TraceKind trace = TraceKind::joint;    ///< that the graph is of
   bool whole = false;                    ///< all of the graph, not what is around the selected op

@@ -17,7 +17,7 @@ BusyPanel::BusyPanel(DocumentController* controller, QWidget* parent) : QWidget(
   cancel_->setText(tr("Cancel"));
   cancel_->setObjectName(QStringLiteral("busy-cancel"));
   cancel_->setAccessibleName(tr("Cancel what is running"));
-  cancel_->setToolTip(tr("Stops between two ops (Shift+F5)"));
+  cancel_->setToolTip(tr("Stops between two ops"));
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(text_);

@@ -96,7 +96,7 @@ QWidget* GraphPane::makeControls() {
 }
 
 QIcon GraphPane::edgeIcon(layout::EdgeKind kind) const {
-  const auto colors = graphColors(context_.theme->dark());
+  const auto colors = graphColors(context_.theme->dark(), context_.theme->highContrast());
   QPixmap pixmap(QSize(26, 12) * 2);
   pixmap.setDevicePixelRatio(2);
   pixmap.fill(Qt::transparent);

@@ -1,9 +1,7 @@
 #include "views/listings_area.h"
 
 #include <QAction>
-#include <QCheckBox>
 #include <QEvent>
-#include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QVBoxLayout>
 
@@ -44,6 +42,7 @@ ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(paren
   layout->addWidget(splitter_, 1);
   layout->addWidget(makeFindBar());
   connect(context_.controller, &DocumentController::documentChanged, this, &ListingsArea::updateTitles);
+  connect(context_.filter, &OpFilter::changed, this, &ListingsArea::updateTitles);
   connect(context_.theme, &Theme::changed, this, [this] { setActive(active_); });
   resetLayout();
   updateTitles();
@@ -123,9 +122,11 @@ QWidget* ListingsArea::makeSwitches() {
   };
   for (auto kind : kinds) add(toggleAction(kind), tr("Show the %1 listing").arg(titleText(kind)));
   add(graphAction(), tr("Show the graph"));
-  layout->addStretch(1);
+  switches_ = layout;
   return row;
 }
+
+void ListingsArea::addToSwitches(QWidget* widget) { switches_->addWidget(widget, 1); }
 
 QWidget* ListingsArea::makeFindBar() {
   findBar_ = new QWidget(this);
@@ -139,12 +140,21 @@ QWidget* ListingsArea::makeFindBar() {
   findText_->setClearButtonEnabled(true);
   findText_->installEventFilter(this);
   label->setBuddy(findText_);
+  findExpression_ = new QCheckBox(tr("&Regular expression"), findBar_);
+  findExpression_->setObjectName(QStringLiteral("find-expression"));
+  findExpression_->setToolTip(tr(". * + ? | ( ) [ ] ^ $ \\d \\w \\s; case matters"));
   findState_ = new QLabel(findBar_);
+  findState_->setObjectName(QStringLiteral("find-state"));
   findState_->setMinimumWidth(160);
   layout->addWidget(label);
   layout->addWidget(findText_, 1);
+  layout->addWidget(findExpression_);
   layout->addWidget(findState_);
-  connect(findText_, &QLineEdit::textEdited, this, [this] { findState_->clear(); });
+  connect(findText_, &QLineEdit::textEdited, this, [this] { findPattern(); });
+  connect(findExpression_, &QCheckBox::toggled, this, [this] {
+    findPattern();
+    findText_->setFocus();
+  });
   findBar_->hide();
   return findBar_;
 }
@@ -176,11 +186,22 @@ void ListingsArea::showFind() {
   findText_->selectAll();
 }
 
+std::optional<LinePattern> ListingsArea::findPattern() {
+  findState_->clear();
+  if (!findExpression_->isChecked()) return LinePattern(findText_->text());
+  QString problem;
+  auto pattern = LinePattern::expression(findText_->text(), problem);
+  if (!pattern) findState_->setText(QStringLiteral("! ") + problem);
+  return pattern;
+}
+
 void ListingsArea::findNext(bool forward) {
   if (!context_.controller->document()) return;
   if (findText_->text().isEmpty()) return showFind();
+  const auto pattern = findPattern();
+  if (!pattern) return;
   findState_->setText(tr("Searching %1 ...").arg(titleText(active_->kind())));
-  active_->find(findText_->text(), forward);
+  active_->find(*pattern, forward);
 }
 
 void ListingsArea::findDone(bool found, bool wrapped) {
@@ -222,7 +243,10 @@ void ListingsArea::updateTitles() {
   for (auto kind : kinds) {
     auto& pane = panes_[static_cast<std::size_t>(kind)];
     const auto ops = document ? static_cast<qlonglong>(document->trace(kind).lines.size()) : 0;
-    auto text = document ? tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops) : titleText(kind);
+    const auto& filtered = context_.filter->ops();
+    auto text = !document                          ? titleText(kind)
+                : filtered && filtered->document == document ? tr("%1  ·  %2 of %3 ops").arg(titleText(kind)).arg(filtered->trace(kind).count()).arg(ops)
+                                                   : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
     if (document && kind == TraceKind::forward && document->saved.count) text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
     pane.title->setText(text);
     pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count)

@@ -1,5 +1,7 @@
 #pragma once
 #include <QActionGroup>
+#include <QCheckBox>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSplitter>
@@ -36,6 +38,9 @@ class ListingsArea : public QWidget {
   /// graph has the focus it is shown there.
   void goTo(BoundSymbolId op);
 
+  /// Puts a widget at the right end of the row of switches.
+  void addToSwitches(QWidget* widget);
+
   void showFind();
   void findNext(bool forward);
 
@@ -70,6 +75,8 @@ class ListingsArea : public QWidget {
   void updateTitles();
   void setActive(ListingView* view);
   void findDone(bool found, bool wrapped);
+  /// What the find bar asks for; tells what is wrong with it.
+  std::optional<LinePattern> findPattern();
 
   ViewContext context_;
   std::array<Pane, 4> panes_;
@@ -78,7 +85,9 @@ class ListingsArea : public QWidget {
   ListingView* active_ = nullptr;
   QSplitter* splitter_ = nullptr;
   QWidget* findBar_ = nullptr;
+  QHBoxLayout* switches_ = nullptr;
   QLineEdit* findText_ = nullptr;
+  QCheckBox* findExpression_ = nullptr;
   QLabel* findState_ = nullptr;
 };
 

@@ -22,6 +22,7 @@
 #include "views/kept_marks.h"
 #include "views/models/format.h"
 #include "views/quick_open.h"
+#include "views/session/stage_plan.h"
 #include "views/window_part.h"
 
 namespace retrograd::views {
@@ -39,7 +40,8 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   setAcceptDrops(true);
   setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
   controller_ = new DocumentController(shared_.worker, shared_.engine, &execution_, this);
-  context_ = {controller_, &selection_, &execution_, &history_, shared_.theme};
+  context_ = {controller_, &selection_, &execution_, &history_, shared_.theme, new OpFilter(controller_, this), new NoteBook(controller_, this),
+              new StagePlan(controller_)};
   actions_ = new WindowActions(context_, this);
   recent_ = new RecentFiles(shared_.settings, this);
 
@@ -114,8 +116,6 @@ void MainWindow::connectCommands() {
     shared_.settings->setValue(QStringLiteral("theme"), action->data());
     shared_.theme->choose(static_cast<Theme::Choice>(action->data().toInt()));
   });
-  on(actions_->keys, [this] { showKeys(); });
-  on(actions_->about, [this] { showAbout(); });
 }
 
 void MainWindow::connectRun() {

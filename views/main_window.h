@@ -52,6 +52,9 @@ class MainWindow : public QMainWindow {
     if constexpr (requires { &Content::jumpRequested; }) connect(content, &Content::jumpRequested, this, &MainWindow::jumpTo);
     return placeDock(content, title, name, area, behind);
   }
+  /// The shared objects for a dock of this name that can be pinned: with a PinnedSelection in place of the window's. Commands in `releasing`
+  /// ask about what is selected in the window, and so end it.
+  ViewContext pinnable(const char* dock, const QList<QAction*>& releasing = {});
   /// "file", "view", "go", "run", "value" or "help"; another name makes a menu with that title before Help.
   QMenu* menu(const char* name, const QString& title = {});
   /// Brings the dock of this content to the front, opened if need be.
@@ -113,8 +116,6 @@ class MainWindow : public QMainWindow {
   void toggleBreakpoint(BoundSymbolId op);
   void saveState();
   void restoreState();
-  void showKeys();
-  void showAbout();
 
   Shared shared_;
   ExecutionState execution_;

@@ -1,14 +1,8 @@
 // The furniture of the main window: menus, tool bar, docks, status bar, layout.
-#include <QApplication>
-#include <QDialog>
 #include <QDockWidget>
-#include <QHeaderView>
 #include <QMenuBar>
-#include <QMessageBox>
 #include <QStatusBar>
-#include <QTableWidget>
 #include <QToolBar>
-#include <QVBoxLayout>
 
 #include "views/docks/breakpoints_dock.h"
 #include "views/docks/checks_dock.h"
@@ -23,6 +17,7 @@
 #include "views/docks/watches_dock.h"
 #include "views/docks/why_dock.h"
 #include "views/main_window.h"
+#include "views/session/pinned_selection.h"
 
 namespace retrograd::views {
 namespace {
@@ -53,6 +48,15 @@ QDockWidget* MainWindow::placeDock(QWidget* content, const QString& title, const
   return dock;
 }
 
+ViewContext MainWindow::pinnable(const char* dock, const QList<QAction*>& releasing) {
+  auto* selection = new PinnedSelection(&selection_, controller_, this);
+  selection->setObjectName(QLatin1String(dock));
+  for (const auto* action : releasing) connect(action, &QAction::triggered, selection, [selection] { selection->setPinned(false); });
+  auto context = context_;
+  context.selection = selection;
+  return context;
+}
+
 QMenu* MainWindow::menu(const char* name, const QString& title) {
   auto*& found = menus_[name];
   if (!found) {
@@ -68,14 +72,14 @@ void MainWindow::makeDocks() {
   constexpr auto bottom = Qt::BottomDockWidgetArea, right = Qt::RightDockWidgetArea;
   setCorner(Qt::BottomRightCorner, right);
   addDock(new ModulesDock(context_), tr("Modules"), "dock-modules", Qt::LeftDockWidgetArea);
-  addDock(new InspectorDock(context_), tr("Inspector"), "dock-inspector", right);
-  addDock(why_ = new WhyDock(context_, a.recompute, a.save), tr("Why"), "dock-why", right);
-  addDock(new ValuesDock(context_, {a.watch, a.fill, a.saveContents}), tr("Values"), "dock-values", bottom);
+  addDock(new InspectorDock(pinnable("dock-inspector")), tr("Inspector"), "dock-inspector", right);
+  addDock(why_ = new WhyDock(pinnable("dock-why", {a.recompute, a.save}), a.recompute, a.save), tr("Why"), "dock-why", right);
+  addDock(new ValuesDock(pinnable("dock-values"), {a.watch, a.fill, a.saveContents}), tr("Values"), "dock-values", bottom);
   addDock(new WatchesDock(context_), tr("Watches"), "dock-watches", bottom);
   addDock(new MemoryDock(context_), tr("Memory"), "dock-memory", bottom);
   addDock(new BreakpointsDock(context_), tr("Breakpoints"), "dock-breakpoints", bottom);
   addDock(findings_ = new FindingsDock(context_, a.walkToRoot, a.checkRun), tr("Findings"), "dock-findings", bottom);
-  addDock(references_ = new ReferencesDock(context_), tr("References"), "dock-references", bottom);
+  addDock(references_ = new ReferencesDock(pinnable("dock-references", {a.references})), tr("References"), "dock-references", bottom);
   addDock(checks_ = new ChecksDock(context_, a.checkGradient, a.terms), tr("Checks"), "dock-checks", bottom);
   addDock(compare_ = new CompareDock(context_, a.compare), tr("Compare"), "dock-compare", bottom);
   addDock(new ProblemsDock(context_), tr("Problems"), "dock-problems", bottom);
@@ -243,55 +247,6 @@ void MainWindow::restoreState() {
       break;
     }
   for (auto* action : actions_->themes->actions()) action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
-}
-
-void MainWindow::showKeys() {
-  auto* dialog = new QDialog(this);
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setWindowTitle(tr("Keys"));
-  auto* table = new QTableWidget(0, 3, dialog);
-  table->setAccessibleName(tr("Keys"));
-  table->setHorizontalHeaderLabels({tr("Key"), tr("Command"), tr("What it does")});
-  const auto add = [&](const QString& key, const QString& command, const QString& what) {
-    const int row = table->rowCount();
-    table->insertRow(row);
-    int column = 0;
-    for (const auto& text : {key, command, what}) table->setItem(row, column++, new QTableWidgetItem(text));
-  };
-  for (const auto* action : actions_->all())
-    if (!action->shortcut().isEmpty())
-      add(action->shortcut().toString(QKeySequence::NativeText),
-          QString(action->text()).remove(QLatin1Char('&')).remove(QStringLiteral("...")), action->property("what").toString());
-  for (auto kind : kinds)
-    add(listings_->toggleAction(kind)->shortcut().toString(QKeySequence::NativeText), titleText(kind), tr("Shows or hides this listing"));
-  add(QStringLiteral("Ctrl+4"), tr("Graph"), tr("Shows or hides the graph"));
-  add(tr("Space"), tr("Listing or Graph"), tr("From a listing to the selected op in the graph, and back"));
-  add(tr("In the graph: arrows, Backspace"), tr("Walk"), tr("Along edges, across the ladder; out of the group"));
-  add(tr("In the graph: F, Home, S, 1, [, ]"), tr("Look"), tr("Whole graph, whole width, the selection, full size, away, closer"));
-  add(tr("Arrows, Page Up/Down, Home, End"), tr("Move"), tr("Moves the line in a listing; with Shift: selects lines to copy"));
-  add(tr("+, -, *, /"), tr("Fold"), tr("Unfolds, folds, unfolds all, folds all; in the graph: opens and closes groups"));
-  add(tr("Enter"), tr("Origin and Back"), tr("As G; on a header: folds or unfolds"));
-  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->verticalHeader()->hide();
-  table->setShowGrid(false);
-  table->resizeColumnsToContents();
-  table->horizontalHeader()->setStretchLastSection(true);
-  auto* layout = new QVBoxLayout(dialog);
-  layout->addWidget(table);
-  dialog->resize(820, 640);
-  dialog->show();
-}
-
-void MainWindow::showAbout() {
-  auto* box = new QMessageBox(
-      QMessageBox::NoIcon, tr("About Retrograd"),
-      tr("<b>Retrograd</b><p>A desktop debugger for autograd: open a saved model trace, see its backward beside its forward, every "
-         "backward op linked to the forward op it came from, and run both op by op.</p>"),
-      QMessageBox::Close, this);
-  box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setIconPixmap(Theme::appIcon().pixmap(64, 64));
-  box->open();
 }
 
 }  // namespace retrograd::views

@@ -12,6 +12,7 @@ MessageBar::MessageBar(Theme* theme, QWidget* parent) : QFrame(parent), theme_(t
   text_ = new QLabel(this);
   text_->setTextFormat(Qt::PlainText);
   text_->setWordWrap(true);
+  text_->setAccessibleName(tr("Message"));
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   close_ = new QToolButton(this);
   close_->setText(tr("Close"));

@@ -12,6 +12,8 @@
 #include <QSvgRenderer>
 #include <memory>
 
+#include "views/theme_colors.h"
+
 namespace retrograd::views {
 namespace {
 
@@ -44,99 +46,6 @@ class Style : public QProxyStyle {
   }
 };
 
-struct Shades {
-  QColor window, base, alternate, text, faint, button, highlight, highlightedText, link, tooltip, line;
-};
-
-QPalette paletteOf(const Shades& s) {
-  QPalette p(s.text, s.button, s.button.lighter(120), s.line, s.line.lighter(110), s.text, s.text, s.base, s.window);
-  p.setColor(QPalette::AlternateBase, s.alternate);
-  p.setColor(QPalette::Highlight, s.highlight);
-  p.setColor(QPalette::HighlightedText, s.highlightedText);
-  p.setColor(QPalette::Link, s.link);
-  p.setColor(QPalette::ToolTipBase, s.tooltip);
-  p.setColor(QPalette::ToolTipText, s.text);
-  p.setColor(QPalette::PlaceholderText, s.faint);
-  p.setColor(QPalette::Shadow, s.line);
-  for (auto role : {QPalette::Text, QPalette::WindowText, QPalette::ButtonText, QPalette::HighlightedText})
-    p.setColor(QPalette::Disabled, role, s.faint);
-  p.setColor(QPalette::Disabled, QPalette::Highlight, s.line);
-  return p;
-}
-
-QPalette lightPalette() {
-  return paletteOf({0xf3f4f6, 0xffffff, 0xf7f8fa, 0x1f2328, 0x8a919b, 0xf3f4f6, 0x1f5fbf, 0xffffff, 0x1f5fbf, 0xffffff, 0xc6cbd2});
-}
-
-QPalette darkPalette() {
-  return paletteOf({0x23262b, 0x1b1d21, 0x202327, 0xdde1e6, 0x767d87, 0x2c3036, 0x2f6fd0, 0xffffff, 0x7ab0ff, 0x2c3036, 0x3c4149});
-}
-
-// Hues after Okabe and Ito: blue against orange stays apart for every kind of colour blindness.
-Colors lightColors() {
-  Colors c;
-  c.background = 0xffffff;
-  c.gutter = 0xf3f4f6;
-  c.gutterText = 0x8a919b;
-  c.text = 0x1f2328;
-  c.op = 0x0b4f9e;
-  c.value = 0x1f2328;
-  c.literal = 0x8a4b00;
-  c.comment = 0x6a737d;
-  c.header = 0x1f2328;
-  c.selected = 0xc9defa;
-  c.origin = 0xffe3b8;
-  c.derived = 0xd3efe4;
-  c.sibling = 0xf0f2f5;
-  c.valueMark = 0xf6e36b;
-  c.originMark = 0xb35c00;
-  c.derivedMark = 0x00734f;
-  c.execution = 0xb88700;
-  c.executionLine = 0xe0b000;
-  c.breakpoint = 0xc4281b;
-  c.bad = 0xa4307c;
-  c.saved = 0x2a7ab8;
-  c.plot = 0x2a6fbf;
-  c.border = 0xc6cbd2;
-  c.memory = {QColor(0x0072b2), QColor(0x56b4e9), QColor(0x009e73), QColor(0xb9c0c9), QColor(0xe69f00)};
-  c.error = 0xfbdcd8;
-  c.warning = 0xfdeccb;
-  c.note = 0xdcebfb;
-  return c;
-}
-
-Colors darkColors() {
-  Colors c;
-  c.background = 0x1b1d21;
-  c.gutter = 0x212428;
-  c.gutterText = 0x767d87;
-  c.text = 0xdde1e6;
-  c.op = 0x7ab8ff;
-  c.value = 0xdde1e6;
-  c.literal = 0xe8a75c;
-  c.comment = 0x8b949e;
-  c.header = 0xf0f3f6;
-  c.selected = 0x23456f;
-  c.origin = 0x5a3c10;
-  c.derived = 0x124a3a;
-  c.sibling = 0x272b31;
-  c.valueMark = 0x6b5f10;
-  c.originMark = 0xf0a040;
-  c.derivedMark = 0x35c598;
-  c.execution = 0xf0c53a;
-  c.executionLine = 0xc29a1c;
-  c.breakpoint = 0xf0605a;
-  c.bad = 0xe079bd;
-  c.saved = 0x5fb3f0;
-  c.plot = 0x5a9cf0;
-  c.border = 0x3c4149;
-  c.memory = {QColor(0x2f86d0), QColor(0x8fd0f8), QColor(0x2bb88a), QColor(0x6b737d), QColor(0xe0a030)};
-  c.error = 0x5c2723;
-  c.warning = 0x56401a;
-  c.note = 0x203d60;
-  return c;
-}
-
 QPixmap renderIcon(const QByteArray& source, const QColor& color, int size, qreal ratio) {
   auto tinted = source;
   tinted.replace("currentColor", color.name().toLatin1());
@@ -152,10 +61,9 @@ QPixmap renderIcon(const QByteArray& source, const QColor& color, int size, qrea
 
 }  // namespace
 
-Colors Theme::colorsFor(bool dark) { return dark ? darkColors() : lightColors(); }
-
-Theme::Theme(QApplication& application, QObject* parent) : QObject(parent), application_(application) {
-  systemDark_ = systemIsDark() || isDark(QApplication::palette());
+Theme::Theme(QApplication& application, QObject* parent, std::function<bool()> isSystemDark)
+    : QObject(parent), application_(application), isSystemDark_(isSystemDark ? isSystemDark : systemIsDark) {
+  systemDark_ = isSystemDark_() || (!isSystemDark && isDark(QApplication::palette()));
   QApplication::setStyle(new Style);
   application_.installEventFilter(this);
   apply();
@@ -168,18 +76,19 @@ void Theme::choose(Choice choice) {
 
 bool Theme::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::ThemeChange && watched->isWindowType()) {
-    if (const bool dark = systemIsDark(); dark != systemDark_) {
+    if (const bool dark = isSystemDark_(); dark != systemDark_) {
       systemDark_ = dark;
-      if (choice_ == Choice::system) apply();
+      if (choice_ == Choice::system || choice_ == Choice::highContrast) apply();
     }
   }
   return QObject::eventFilter(watched, event);
 }
 
 void Theme::apply() {
-  dark_ = choice_ == Choice::dark || (choice_ == Choice::system && systemDark_);
-  colors_ = colorsFor(dark_);
-  QApplication::setPalette(dark_ ? darkPalette() : lightPalette());
+  const bool asSystem = choice_ == Choice::system || choice_ == Choice::highContrast;
+  dark_ = asSystem ? systemDark_ : choice_ == Choice::dark;
+  colors_ = colorsOf(dark_, highContrast());
+  QApplication::setPalette(paletteOf(dark_, highContrast()));
   Q_EMIT changed();
 }
 

@@ -4,6 +4,7 @@
 #include <QObject>
 #include <QPalette>
 #include <array>
+#include <functional>
 
 #include "core/debug/memory_timeline.h"
 
@@ -18,25 +19,28 @@ struct Colors {
   QColor selected, origin, derived, sibling, valueMark;  ///< backgrounds of lines and values
   QColor originMark, derivedMark;                        ///< marks beside the lines
   QColor execution, executionLine, breakpoint, bad, saved;
+  QColor ownWords;                                       ///< notes: comments, names, bookmarks
   QColor plot, border;
   std::array<QColor, memoryUseCount> memory;             ///< of the timeline, by MemoryUse
   QColor error, warning, note;  ///< backgrounds of the message bar
 };
 
-/// Light and dark palettes of our own over the Fusion style; follows the system unless told otherwise.
+/// Light, dark and high-contrast palettes of our own over the Fusion style; follows the system unless told otherwise.
 class Theme : public QObject {
   Q_OBJECT
 
  public:
-  enum class Choice { system, light, dark };
+  /// With high contrast, light or dark is as the system is.
+  enum class Choice { system, light, dark, highContrast };
 
-  explicit Theme(QApplication& application, QObject* parent = nullptr);
+  /// `isSystemDark` answers for the system; asked again whenever that says that its looks have changed.
+  explicit Theme(QApplication& application, QObject* parent = nullptr, std::function<bool()> isSystemDark = {});
 
   Choice choice() const { return choice_; }
   void choose(Choice choice);
   bool dark() const { return dark_; }
+  bool highContrast() const { return choice_ == Choice::highContrast; }
   const Colors& colors() const { return colors_; }
-  static Colors colorsFor(bool dark);
   /// An icon of resources/icons in the palette's text colour, greyed where disabled.
   QIcon icon(const QString& name) const;
   /// The program's own, as desktops show it.
@@ -54,6 +58,7 @@ class Theme : public QObject {
   void apply();
 
   QApplication& application_;
+  std::function<bool()> isSystemDark_;
   Choice choice_ = Choice::system;
   bool systemDark_ = false;
   bool dark_ = false;

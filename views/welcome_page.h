@@ -2,14 +2,27 @@
 #include <QBoxLayout>
 #include <QLabel>
 #include <QPushButton>
-#include <QWidget>
+#include <QScrollArea>
 
+#include "views/models/samples.h"
 #include "views/recent_files.h"
 
 namespace retrograd::views {
 
-/// Stands in place of the listings while no file is open: how to open one, and those opened lately.
-class WelcomePage : public QWidget {
+/// A button that tells what it opens: a title and a line or two below it.
+class SampleCard : public QPushButton {
+  Q_OBJECT
+
+ public:
+  explicit SampleCard(const Sample& sample, QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+
+ private:
+  QVBoxLayout* column_;
+};
+
+/// Stands in place of the listings while no file is open: how to open one, those opened lately, samples to try and the tour.
+class WelcomePage : public QScrollArea {
   Q_OBJECT
 
  public:
@@ -17,14 +30,18 @@ class WelcomePage : public QWidget {
 
  Q_SIGNALS:
   void chosen(const QString& path);
+  void tourWanted();
 
  protected:
   void showEvent(QShowEvent* event) override;
 
  private:
+  void addSamples(QVBoxLayout* column);
   void fill();
 
   RecentFiles* recent_;
+  QWidget* page_;
+  QLabel* recentTitle_;
   QVBoxLayout* list_;
 };
 

@@ -75,6 +75,7 @@ void WindowActions::addViewActions() {
   addChoice(themes, "theme-system", tr("As the &System"), static_cast<int>(Theme::Choice::system), true);
   addChoice(themes, "theme-light", tr("&Light"), static_cast<int>(Theme::Choice::light), false);
   addChoice(themes, "theme-dark", tr("&Dark"), static_cast<int>(Theme::Choice::dark), false);
+  addChoice(themes, "theme-contrast", tr("&High Contrast"), static_cast<int>(Theme::Choice::highContrast), false);
 }
 
 void WindowActions::addChoice(QActionGroup* group, const char* name, const QString& text, int data, bool checked) {
@@ -166,6 +167,15 @@ void WindowActions::allow(QAction* action, const QString& reason) {
   action->setStatusTip(what);
 }
 
+void WindowActions::refreshTips() {
+  for (auto* action : all_) allow(action, action->property(reasonProperty).toString());
+}
+
+QString WindowActions::stopFirst() const {
+  const auto key = stop->shortcut().toString(QKeySequence::NativeText);
+  return key.isEmpty() ? tr("It runs: stop it first") : tr("It runs: stop it first (%1)").arg(key);
+}
+
 QString WindowActions::reasonFor(const QKeySequence& keys) const {
   for (const auto* action : all_)
     if (!action->isEnabled() && !action->shortcut().isEmpty() && action->shortcut() == keys)
@@ -219,7 +229,7 @@ void WindowActions::updateQuestions() {
   const auto selected = !closed.isEmpty() ? closed : op ? QString() : tr("No op is selected");
   const auto chosen = !closed.isEmpty() ? closed : value ? QString() : tr("No value is selected");
   auto noRun = !closed.isEmpty() ? closed : now.available ? QString() : now.unavailableReason;
-  if (noRun.isEmpty() && now.running) noRun = tr("It runs: stop it first (Shift+F5)");
+  if (noRun.isEmpty() && now.running) noRun = stopFirst();
   auto notSaved = selected, notRecomputed = selected;
   if (selected.isEmpty()) {
     if (!savedValueOf(*document, op, value)) notSaved = tr("The selected op has no value that is saved for the backward");
@@ -248,14 +258,14 @@ void WindowActions::updateRun() {
   const auto selected = context_.selection->op();
   const auto unavailable = !document ? tr("No file is open") : now.available ? QString() : now.unavailableReason;
   const auto busy = !unavailable.isEmpty()        ? unavailable
-                    : now.running && !now.walking ? tr("It runs: stop it first (Shift+F5)")
+                    : now.running && !now.walking ? stopFirst()
                                                   : QString();
   const auto ahead = busy.isEmpty() && !now.running && now.position >= now.size ? tr("At the end: step back or restart") : busy;
   const auto behind = busy.isEmpty() && !now.running && now.position == 0 ? tr("At the start: nothing has run yet") : busy;
   for (auto* action : {resume, stepOver, stepInto, stepOut}) allow(action, ahead);
   for (auto* action : {resumeBack, stepOverBack, stepIntoBack, stepOutBack, restart}) allow(action, behind);
   for (auto* action : {resume, resumeBack, restart, toCursor})
-    if (busy.isEmpty() && now.running) allow(action, tr("It steps: wait or stop it (Shift+F5)"));
+    if (busy.isEmpty() && now.running) allow(action, tr("It steps: wait or stop it"));
   const auto target = document ? document->program.executed(selected) : BoundSymbolId();
   const auto noTarget = !unavailable.isEmpty() ? unavailable
                         : !selected            ? tr("No op is selected")

@@ -32,6 +32,8 @@ class WindowActions : public QObject {
   void allowUnless(QAction* action, std::function<QString()> reason);
   /// Enables each action, or notes why it is not; asked for after each change of document, selection, execution or history.
   void update();
+  /// Has tooltips tell the keys anew.
+  void refreshTips();
   /// Why a disabled action is disabled, by the key pressed; empty where no such action is.
   QString reasonFor(const QKeySequence& keys) const;
   const QList<QAction*>& all() const { return all_; }
@@ -46,6 +48,8 @@ class WindowActions : public QObject {
   void updateRun();
   void updateQuestions();
   void updateIcons();
+  /// "It runs: stop it first (Shift+F5)", with the key that stop has now.
+  QString stopFirst() const;
   /// Enables the action where `reason` is empty; its tooltip and status tip tell what it does or why it cannot.
   static void allow(QAction* action, const QString& reason);
 

@@ -7,18 +7,16 @@
 #include "app/cli/options.h"
 #include "core/debug/compare_runs.h"
 #include "core/debug/counterpart.h"
-#include "core/debug/read_model.h"
+#include "core/debug/precision.h"
 #include "core/trace/json.h"
 
 namespace retrograd::cli {
 namespace {
 
 struct CompareArguments {
-  std::string a, b, weightsB, format = "text";
-  double tolerance = 1e-4;
-  bool doubleB = false;
-  std::optional<std::uint64_t> seedB;
-  std::optional<Device> deviceB;
+  std::string a, format = "text";
+  Counterpart b;
+  std::optional<double> tolerance;
   std::size_t rows = 20;
   InputOptions input;
 };
@@ -35,35 +33,31 @@ void printRow(const Document& document, const RunDifference& row, const char* ma
              document.opName(row.opA), row.note.empty() ? "" : "  (" + row.note + ")");
 }
 
-/// B on what A ran on, unless told otherwise, so that only what is asked about differs.
-std::shared_ptr<const Analysis> openB(const CompareArguments& arguments, const Analysis& a, const Progress& progress) {
-  const auto& path = arguments.b.empty() ? arguments.a : arguments.b;
-  requireFile(path);
-  auto reading = arguments.input.forReading();  // a file that is traced is so on the first one's inputs
-  reading.inputs = a.inputs;
-  reading.seed = arguments.seedB.value_or(a.seed);
-  auto file = readModel(path, reading, progress);
-  if (!arguments.weightsB.empty()) replaceWeights(file, arguments.weightsB);
-  auto options = arguments.input.forFile(file);
-  options.inDouble = arguments.doubleB;
-  options.seed = arguments.seedB.value_or(a.seed);
-  options.device = arguments.deviceB ? arguments.deviceB : std::optional(a.device);
-  options.inputs = a.inputs;
-  options.numbers = a.numbers;
-  options.cotangents = a.cotangents;
-  return analyse(std::move(file), options, progress);
+/// "--dtype-b float64|float32|bfloat16|float16", "--double".
+void addPrecision(CLI::App& app, std::optional<DType>& precision) {
+  std::vector<std::string> names;
+  for (auto dtype : precisions()) names.emplace_back(torchName(dtype));
+  auto* option = app.add_option_function<std::string>(
+      "--dtype-b", [&precision](const std::string& name) { precision = dtypeFromTorchName(name); },
+      "precision of the second: its floating parameters, buffers, inputs and dtype literals (default: that of the first)");
+  option->check(CLI::IsMember(names));
+  app.add_flag_function("--double", [&precision](std::int64_t) { precision = DType::f64; }, "the same as --dtype-b float64")->excludes(option);
 }
 
 int run(const CompareArguments& arguments, const Progress& progress) {
   requireToRun(arguments.input.device);
-  requireToRun(arguments.deviceB);
+  requireToRun(arguments.b.device);
+  if (!arguments.b.path.empty()) requireFile(arguments.b.path);
   const auto a = open(arguments.a, arguments.input, progress);
-  const auto b = openB(arguments, *a, progress);
+  const auto b = openCounterpart(*a, arguments.b, progress);
   if (reportProblems(a->problems) || reportProblems(b->problems)) return badInputOrUse;
-  const auto comparison = compareRuns(*a, *b, arguments.tolerance, {}, progress);
+  const auto tolerance = arguments.tolerance.value_or(usualTolerance(arguments.b.precision));
+  const auto comparison = compareRuns(*a, *b, tolerance, {}, progress);
   const auto& document = *a->document;
   if (arguments.format == "json") {
-    nlohmann::ordered_json json{{"a", arguments.a}, {"b", arguments.b.empty() ? arguments.a : arguments.b}, {"tolerance", arguments.tolerance},
+    nlohmann::ordered_json json{{"a", arguments.a}, {"b", arguments.b.path.empty() ? arguments.a : arguments.b.path}, {"tolerance", tolerance},
+                                {"dtype_a", torchName(ownPrecision(a->file))}, {"dtype_b", torchName(ownPrecision(b->file))},
+                                {"device_a", toString(a->device)}, {"device_b", toString(b->device)},
                                 {"largest", number(comparison.largest)}, {"first_divergence", nullptr}, {"rows", nlohmann::ordered_json::array()},
                                 {"only_in_a", comparison.onlyInA.size()}, {"only_in_b", comparison.onlyInB.size()}};
     if (comparison.firstDivergence) json["first_divergence"] = rowJson(document, comparison.rows[*comparison.firstDivergence]);
@@ -85,12 +79,13 @@ int run(const CompareArguments& arguments, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<CompareArguments>();
   app.add_option("a", arguments->a, "a model file or a session")->required();
-  app.add_option("b", arguments->b, "another (default: the same one)");
-  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two values part")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_flag("--double", arguments->doubleB, "run the second in double precision");
-  addDevice(app, arguments->deviceB, "--device-b", "device of the second (default: that of the first)");
-  app.add_option("--seed-b", arguments->seedB, "seed of the second's random ops");
-  app.add_option("--weights-b", arguments->weightsB, "safetensors file with other weights for the second, by their qualified names");
+  app.add_option("b", arguments->b.path, "another (default: the same one)");
+  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two values part (default: 1e-4; 1e-2 with float16, 5e-2 with bfloat16)")
+      ->check(CLI::NonNegativeNumber);
+  addPrecision(app, arguments->b.precision);
+  addDevice(app, arguments->b.device, "--device-b", "device of the second (default: that of the first)");
+  app.add_option("--seed-b", arguments->b.seed, "seed of the second's random ops");
+  app.add_option("--weights-b", arguments->b.weights, "safetensors file with other weights for the second, by their qualified names");
   app.add_option("--rows", arguments->rows, "rows of the table around the first divergence")->capture_default_str();
   addFormat(app, arguments->format);
   arguments->input.addTo(app);

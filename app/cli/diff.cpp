@@ -59,7 +59,7 @@ DiffSide sideOf(const Analysis& analysis, TraceKind kind) {
 std::shared_ptr<const Analysis> openB(const DiffArguments& arguments, const std::shared_ptr<const Analysis>& a, const Progress& progress) {
   auto b = a;
   if (!arguments.b.empty()) b = open(arguments.b, arguments.input, progress);
-  if (arguments.doubleB) b = openCounterpart(*b, {.path = {}, .weights = {}, .inDouble = true, .seed = {}}, progress);
+  if (arguments.doubleB) b = openCounterpart(*b, {.path = {}, .weights = {}, .precision = DType::f64, .device = {}, .seed = {}}, progress);
   if (arguments.partitionB && b->derived()) b = whatIf(*b, *arguments.partitionB, {}, progress).analysis;
   return b;
 }

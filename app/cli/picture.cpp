@@ -16,6 +16,7 @@ Run setup(CLI::App& app) {
   app.add_option("file", paths->first, "a .pt2 archive or a .retrograd session")->required();
   app.add_option("picture", paths->second, "PNG file to write")->required();
   app.add_flag("--dark", options->dark, "in the dark theme");
+  app.add_flag("--high-contrast", options->highContrast, "in the theme of high contrast, light or dark");
   app.add_flag("--graph", options->graph, "the graph in place of the listings, around the selected op");
   app.add_option_function<std::string>(
          "--compare",

@@ -10,9 +10,10 @@ void addCuts(CLI::App& app, CutRequest& request) {
   app.add_option("--stages", request.stages, "cut into N stages of equal load")->check(CLI::PositiveNumber);
   app.add_option_function<std::string>(
          "--balance",
-         [&request](const std::string& by) { request.balance = by == "time" ? Balance::time : by == "parameters" ? Balance::parameters : Balance::bytes; },
-         "what load is: time (measured by running; the default), parameters or bytes")
-      ->check(CLI::IsMember({"time", "parameters", "bytes"}));
+         [&request](const std::string& by) { request.balance = by == "time" ? Balance::time : by == "estimate" ? Balance::estimate : by == "parameters" ? Balance::parameters : Balance::bytes; },
+         "what load is: time (measured by running; the default), estimate (time told from the ops alone), parameters or bytes")
+      ->check(CLI::IsMember({"time", "estimate", "parameters", "bytes"}));
+  app.add_flag_callback("--ignore-markers", [&request] { request.useMarkers = false; }, "leave the file's own markers out, so that a policy can be asked for");
   app.add_option_function<std::vector<std::string>>(
          "--transmit",
          [&request](const std::vector<std::string>& names) {

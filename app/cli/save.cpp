@@ -5,6 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "core/debug/note_file.h"
 #include "core/debug/session_file.h"
 #include "core/formats/file_kind.h"
 #include "core/trace/json.h"
@@ -47,12 +48,26 @@ void print(const Analysis& analysis, const SaveArguments& arguments, const std::
              ops(analysis.backward), arguments.save.embed ? "weights inside" : "weights in " + analysis.file.path);
 }
 
+/// What the session takes along for the window: the notes as they are now, beside the model or the session.
+std::map<std::string, std::string> marksWithNotes(const Analysis& analysis, const std::string& file) {
+  auto marks = analysis.marks;
+  try {
+    const auto notes = NoteFile(file).read(analysis);
+    marks.erase(notesMark);
+    if (!notes.all().empty()) marks[notesMark] = notesText(notes);
+  } catch (const Error& error) {
+    fmt::print(stderr, "retrograd: {}; saved without these notes\n", error.what());
+  }
+  return marks;
+}
+
 int save(const SaveArguments& arguments, const Progress& progress) {
   const auto analysis = open(arguments.file, arguments.input, progress);
   const bool broken = reportProblems(analysis->problems);
   const auto out = placeFor(arguments);
   auto options = arguments.save;
   options.threads = arguments.input.threads;
+  options.marks = marksWithNotes(*analysis, arguments.file);
   saveSession(*analysis, out, options, progress);
   print(*analysis, arguments, out);
   return broken ? badInputOrUse : allWell;

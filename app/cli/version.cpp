@@ -1,14 +1,17 @@
 #include <fmt/format.h>
 
 #include "app/cli/command.h"
+#include "app/cli/version.h"
 #include "core/checking/threads.h"
 
 namespace retrograd::cli {
+std::string versionText() { return fmt::format("retrograd {} (LibTorch {})", RETROGRAD_VERSION, libTorchVersion()); }
+
 namespace {
 
 Run setup(CLI::App&) {
   return [](const Progress&) {
-    fmt::print("retrograd {} (LibTorch {})\n", RETROGRAD_VERSION, libTorchVersion());
+    fmt::print("{}\n", versionText());
     return allWell;
   };
 }

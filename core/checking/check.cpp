@@ -361,7 +361,7 @@ class Check {
     if (options_.gradInputs) options.gradInputs = options_.gradInputs;
     for (const auto& [name, number] : options_.numbers) options.numbers.insert_or_assign(name, number);
     options.shapes = options_.shapes;
-    options.inDouble = inDouble;
+    if (inDouble) options.precision = DType::f64;
     options.partition = options_.partition.value_or(PartitionOptions());
     options.rules = options_.rules;
     options.order = options_.order.value_or(1);

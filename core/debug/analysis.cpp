@@ -8,6 +8,7 @@
 #include "core/debug/higher_order.h"
 #include "core/debug/inputs.h"
 #include "core/debug/passes.h"
+#include "core/debug/precision.h"
 #include "core/debug/read_model.h"
 #include "core/debug/session_file.h"
 #include "core/debug/sizes.h"
@@ -259,7 +260,7 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOption
   analysis->rules = options.rules;
   analysis->differentiated = std::move(of);
   analysis->gradInputs = options.gradInputs;
-  analysis->inDouble = options.inDouble;
+  analysis->precision = options.precision;
   // Printed traces say what they were derived for; any other file's tensors come to the CPU.
   const auto told = analysis->file.printed ? deviceOf(*analysis->file.document, analysis->computation().trace.inputs) : Device();
   analysis->device = withIndex(options.device.value_or(told));
@@ -272,7 +273,7 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const AnalysisOption
   analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
   analysis->times.read = analysis->file.seconds - analysis->times.trace;
   if (analysis->file.isText) drawWeights(*analysis, options.seed);
-  if (options.inDouble) castToDouble(analysis->file);
+  if (options.precision) castModel(analysis->file, *options.precision);
   relocate(*analysis->file.document, analysis->device);
   const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
   try {

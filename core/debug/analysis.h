@@ -24,7 +24,7 @@ struct AnalysisOptions {
   bool exactCotangents = false;              ///< only outputs listed in `cotangents` get one (a reference's cot.*)
   std::optional<std::vector<std::string>> gradInputs;  ///< user inputs to differentiate; absent: all floating and complex
   std::uint64_t seed = 0;                    ///< for drawn inputs and cotangents and for random ops
-  bool inDouble = false;                     ///< cast parameters, inputs and `dtype=float32` literals to double
+  std::optional<DType> precision;            ///< float64, float32, bfloat16 or float16 in place of the model's own (precision.h); absent: as in the file
   std::optional<Device> device;              ///< where it is said to run: parameters, inputs and device literals are moved there; absent:
                                              ///< what printed traces say, else the CPU
   PartitionOptions partition;                ///< what is saved for backward and what is recomputed
@@ -54,7 +54,7 @@ struct Analysis {
   std::shared_ptr<const RuleRegistry> rules;
   std::shared_ptr<const Analysis> differentiated;  ///< order 2 and up: what this is the derivative of; its joint or backward is the computation
   std::optional<std::vector<std::string>> gradInputs;  ///< as AnalysisOptions has it
-  bool inDouble = false;
+  std::optional<DType> precision;            ///< as AnalysisOptions has it
   Device device;                             ///< as AnalysisOptions has it; tensors of this struct are on the CPU all the same
   std::vector<Problem> problems;
   TensorMap constants;                       ///< literals inside formulas, by value id as text

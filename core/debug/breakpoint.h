@@ -28,6 +28,14 @@ struct Breakpoint {
   double limit = 0;
   std::int64_t skip = 0;    ///< hits to let pass before it stops
   bool enabled = true;
+
+  bool operator==(const Breakpoint&) const = default;
+};
+
+/// What a run stopped at.
+struct BreakpointHit {
+  std::size_t index = 0;  ///< in the list that the run had at that moment
+  Breakpoint breakpoint;
 };
 
 /// Parsed from words, as the command line and the panel write them:

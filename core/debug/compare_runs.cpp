@@ -4,43 +4,14 @@
 
 #include <cmath>
 #include <limits>
-#include <tuple>
+#include <map>
 
+#include "core/debug/align_ops.h"
 #include "core/debug/nan_walk.h"
 #include "core/tracing/convert.h"
 
 namespace retrograd {
 namespace {
-
-using Key = std::tuple<std::string, Role, int, int, int>;  // computation op, role, operand, output, which of several
-
-/// The joint's ops by what they are, not by their ids.
-class Keys {
- public:
-  explicit Keys(const Analysis& analysis) {
-    const auto& document = *analysis.document;
-    std::map<BoundSymbolId, std::string> names;
-    std::map<std::string, int> sameName;
-    for (auto op : analysis.computation().trace.ops) {
-      const std::string name(document.text(document.boundSymbol(op).name));
-      names[op] = name + "/" + std::to_string(sameName[name]++);
-    }
-    std::map<Key, int> seen;
-    for (auto op : analysis.joint.ops) {
-      const auto& origin = document.boundSymbol(op).origin;
-      std::string base;
-      if (origin.op) {
-        const auto known = names.find(origin.op);
-        // Ops in the body of a higher-order op, and ops without a place of their own, by symbol.
-        base = known != names.end() ? known->second : std::string(document.text(document.boundSymbol(origin.op).name)) + "?" + document.opName(origin.op);
-      }
-      Key key{base, origin.role, origin.operand, origin.output, 0};
-      std::get<4>(key) = seen[key]++;
-      byPosition.push_back(key);
-    }
-  }
-  std::vector<Key> byPosition;
-};
 
 at::Tensor comparable(const TensorData& data) {
   auto tensor = borrowTensor(data);
@@ -77,9 +48,10 @@ RunDifference difference(const TensorData& a, const TensorData& b) {
 /// A run that can be advanced, holding the outputs of ops that the other has not asked for yet.
 class Lane {
  public:
-  Lane(const Analysis& analysis, RecordOptions options) : analysis_(analysis) {
+  /// `asked`: positions that will be taken.
+  Lane(const Analysis& analysis, RecordOptions options, std::vector<char> asked) : asked_(std::move(asked)) {
     options.each = [this](std::size_t position, ValueId value, const TensorData& tensor) {
-      if (started_) outputs_[position].emplace_back(value, tensor);
+      if (started_ && asked_[position]) outputs_[position].emplace_back(value, tensor);
     };
     recording_ = std::make_unique<Recording>(analysis, std::move(options));
     started_ = true;
@@ -93,7 +65,7 @@ class Lane {
   }
 
  private:
-  const Analysis& analysis_;
+  std::vector<char> asked_;
   bool started_ = false;
   std::map<std::size_t, std::vector<std::pair<ValueId, TensorData>>> outputs_;
   std::unique_ptr<Recording> recording_;
@@ -102,27 +74,26 @@ class Lane {
 }  // namespace
 
 RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB, const Progress& progress) {
-  const Keys keysA(a), keysB(b);
-  std::map<Key, std::size_t> positionB;
-  for (std::size_t i = 0; i < keysB.byPosition.size(); ++i) positionB[keysB.byPosition[i]] = i;
-  Lane laneA(a, {}), laneB(b, optionsB);
-  RunComparison result;
+  const auto answers = alignOps(a, b);
   std::vector<char> met(b.joint.ops.size(), 0);
+  for (const auto& answer : answers)
+    if (answer) met[*answer] = 1;
+  Lane laneA(a, {}, std::vector<char>(a.joint.ops.size(), 1)), laneB(b, optionsB, met);
+  RunComparison result;
   for (std::size_t i = 0; i < a.joint.ops.size(); ++i) {
     progress.at(a.document->opName(a.joint.ops[i]), static_cast<double>(i) / static_cast<double>(a.joint.ops.size()));
     const auto outputsA = laneA.take(i);
-    const auto other = positionB.find(keysA.byPosition[i]);
-    if (other == positionB.end()) {
+    const auto other = answers[i];
+    if (!other) {
       result.onlyInA.push_back(a.joint.ops[i]);
       continue;
     }
-    met[other->second] = 1;
-    const auto outputsB = laneB.take(other->second);
+    const auto outputsB = laneB.take(*other);
     if (leavesUninitialised(*a.document, a.joint.ops[i])) continue;
     for (std::size_t k = 0; k < std::min(outputsA.size(), outputsB.size()); ++k) {
       auto row = difference(outputsA[k].second, outputsB[k].second);
       row.opA = a.joint.ops[i];
-      row.opB = b.joint.ops[other->second];
+      row.opB = b.joint.ops[*other];
       row.valueA = outputsA[k].first;
       row.valueB = outputsB[k].first;
       result.largest = std::max(result.largest, row.relative);

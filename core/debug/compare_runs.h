@@ -25,8 +25,7 @@ struct RunComparison {
   std::vector<BoundSymbolId> onlyInA, onlyInB;
 };
 
-/// Ops answer to one another by computation op (its name in the file, or its place), role, operand, output, and which of several; the
-/// traces may be of different precision, partition or weights. Values are compared in double precision. The runs go in step, so that
+/// Ops answer to one another as alignOps() says. Values are compared in double precision. The runs go in step, so that
 /// tensors are let go as both have passed them. Throws as recordRun().
 RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB = {}, const Progress& progress = {});
 

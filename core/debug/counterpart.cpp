@@ -9,7 +9,8 @@ namespace retrograd {
 
 std::shared_ptr<const Analysis> openCounterpart(const Analysis& a, const Counterpart& other, const Progress& progress) {
   auto options = optionsFromModel(a);
-  options.inDouble |= other.inDouble;
+  if (other.precision) options.precision = other.precision;
+  if (other.device) options.device = other.device;
   options.seed = other.seed.value_or(a.seed);
   const auto& own = a.sessionPath.empty() ? firstOf(a).file.path : a.sessionPath;
   auto file = readModel(other.path.empty() ? own : other.path, options, progress);

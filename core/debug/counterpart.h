@@ -11,7 +11,8 @@ namespace retrograd {
 struct Counterpart {
   std::string path;                   ///< another model or session; empty: the same one
   std::string weights;                ///< safetensors file whose tensors take the place of the weights of these names; empty: its own
-  bool inDouble = false;              ///< in double precision
+  std::optional<DType> precision;     ///< as AnalysisOptions::precision; none: that of the first
+  std::optional<Device> device;       ///< none: that of the first
   std::optional<std::uint64_t> seed;  ///< of random ops; none: the same
 };
 

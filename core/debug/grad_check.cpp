@@ -179,7 +179,7 @@ ModelFile extractOps(const Analysis& analysis, const std::vector<BoundSymbolId>&
 GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) {
   AnalysisOptions options;
   options.seed = analysis.seed;
-  options.inDouble = true;
+  options.precision = DType::f64;
   options.rules = analysis.rules;
   const auto part = analyse(extractOps(analysis, ops, progress), options, progress);
   if (!part->derived()) throw Error(ErrorCode::execution, part->problems.empty() ? "it cannot be derived" : part->problems.back().message, part->problems.empty() ? "" : part->problems.back().place);

@@ -35,13 +35,13 @@ at::Tensor laidOutAs(const at::Tensor& tensor, const TensorMeta& meta) {
   return laid;
 }
 
-/// safetensors has no complex numbers: they come as pairs of reals.
-at::Tensor fitDType(at::Tensor tensor, const TensorMeta& meta, bool inDouble, const std::string& what) {
+/// safetensors has no complex numbers: they come as pairs of reals. `cast`: to a model that was moved to another precision.
+at::Tensor fitDType(at::Tensor tensor, const TensorMeta& meta, bool cast, const std::string& what) {
   const auto wanted = toScalarType(meta.dtype);
   if (isComplex(meta.dtype) && !tensor.is_complex() && tensor.dim() > 0 && tensor.size(-1) == 2) tensor = at::view_as_complex(tensor.contiguous());
   if (tensor.scalar_type() == wanted) return tensor;
-  const bool widening = inDouble && (tensor.is_floating_point() || tensor.is_complex());
-  if (!widening)
+  const bool sameKind = tensor.is_complex() ? isComplex(meta.dtype) : tensor.is_floating_point() && isFloating(meta.dtype);
+  if (!cast || !sameKind)
     throw Error(ErrorCode::badUse, fmt::format("it has dtype {}, the file wants {}", torchName(toDType(tensor.scalar_type())), torchName(meta.dtype)), what);
   return tensor.to(wanted);
 }
@@ -108,7 +108,7 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
     const auto it = options.inputs.find(input.name);
     if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == options.inputs.end()) continue;
     const auto& meta = document.meta(document.value(value).meta);
-    auto tensor = fitDType(borrowTensor(it->second), meta, options.inDouble, "input " + input.name);
+    auto tensor = fitDType(borrowTensor(it->second), meta, options.precision.has_value(), "input " + input.name);
     if (tensor.dim() != static_cast<std::int64_t>(meta.sizes.size())) checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
     given.emplace(input.name, std::move(tensor));
   }
@@ -127,7 +127,7 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
     at::Tensor tensor;
     std::string source;
     if (file.traced) {
-      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, options.inDouble, what);
+      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, options.precision.has_value(), what);
       source = file.inputSource.at(input.name);
     } else if (auto it = given.find(input.name); it != given.end()) {
       tensor = it->second;
@@ -136,10 +136,10 @@ void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
       auto asked = meta;
       asked.sizes = shape->second.sizes;
       asked.dtype = shape->second.dtype.value_or(meta.dtype);
-      tensor = fitDType(drawTensor(asked, generator), meta, options.inDouble, what);
+      tensor = fitDType(drawTensor(asked, generator), meta, options.precision.has_value(), what);
       source = fmt::format("drawn from seed {}", options.seed);
     } else if (auto sample = file.sampleInputs.find(input.name); sample != file.sampleInputs.end()) {
-      tensor = fitDType(borrowTensor(sample->second), meta, options.inDouble, what);
+      tensor = fitDType(borrowTensor(sample->second), meta, options.precision.has_value(), what);
       source = "sample input of the file";
     } else {
       tensor = drawTensor(meta, generator);
@@ -215,7 +215,7 @@ void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const 
     const auto what = "cotangent of output " + position;
     at::Tensor tensor;
     if (auto it = options.cotangents.find(position); it != options.cotangents.end()) {
-      tensor = fitDType(borrowTensor(it->second), meta, options.inDouble, what);
+      tensor = fitDType(borrowTensor(it->second), meta, options.precision.has_value(), what);
       if (sameButForUnits(tensor.sizes().vec(), meta.sizes)) tensor = tensor.reshape(meta.sizes);
       checkShape(tensor, meta, {}, what);
     } else if (metas.size() == 1 && meta.elements() == 1) {
@@ -224,44 +224,6 @@ void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const 
       tensor = drawTensor(meta, generator);
     }
     analysis.cotangents[position] = keepTensor(tensor.contiguous());
-  }
-}
-
-void castToDouble(ModelFile& file) {
-  auto& document = *file.document;
-  std::map<const std::byte*, at::Tensor> cast;  // tied weights stay tied
-  for (auto* map : {&file.weights, &file.constants})
-    for (auto& [name, data] : *map) {
-      if (!isDifferentiable(data.meta.dtype)) continue;
-      auto& tensor = cast[data.data];
-      if (!tensor.defined() || tensor.sizes() != at::IntArrayRef(data.meta.sizes))
-        tensor = borrowTensor(data).to(isComplex(data.meta.dtype) ? at::kComplexDouble : at::kDouble);
-      data = keepTensor(tensor);
-    }
-  const auto widen = [](DType d) { return d == DType::f32 ? DType::f64 : d == DType::c64 ? DType::c128 : d; };
-  for (std::size_t i = 0; i < document.valueCount(); ++i) {
-    auto& value = document.value(ValueId(static_cast<std::int64_t>(i)));
-    if (!value.meta) continue;
-    auto meta = document.meta(value.meta);
-    meta.dtype = widen(meta.dtype);
-    value.meta = document.internMeta(meta);
-  }
-  const std::function<bool(Argument&)> rewrite = [&](Argument& argument) {
-    bool changed = false;
-    if (argument.kind == Argument::Kind::dtype) {
-      const auto wide = widen(static_cast<DType>(argument.integer));
-      changed = static_cast<std::int64_t>(wide) != argument.integer;
-      argument = Argument::ofDType(wide);
-    }
-    for (auto& item : argument.items) changed |= rewrite(item);
-    return changed;
-  };
-  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {
-    auto& bound = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i)));
-    CallPattern pattern = document.pattern(bound.pattern);
-    bool changed = false;
-    for (auto& argument : pattern.arguments) changed |= rewrite(argument);
-    if (changed) bound.pattern = document.internPattern(pattern);
   }
 }
 

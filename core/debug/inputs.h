@@ -18,7 +18,4 @@ void drawWeights(Analysis& analysis, std::uint64_t seed);
 /// `metas`: by position among the user outputs, none where there is no cotangent.
 void chooseCotangents(Analysis& analysis, const AnalysisOptions& options, const std::map<std::string, TensorMeta>& metas);
 
-/// The model in double precision: weights and constants cast, `dtype=torch.float32` literals rewritten, metas with them.
-void castToDouble(ModelFile& file);
-
 }  // namespace retrograd

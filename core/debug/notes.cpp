@@ -179,6 +179,10 @@ void writeNotes(const std::string& path, const Notes& notes) {
     if (error) throw Error(ErrorCode::io, "cannot remove: " + error.message(), path);
     return;
   }
+  writeNotesFile(path, notes);
+}
+
+void writeNotesFile(const std::string& path, const Notes& notes) {
   AtomicFile file(path);
   file.write(notesText(notes));
   file.commit();

@@ -56,8 +56,10 @@ std::string notesPath(const std::string& modelPath);
 Notes readNotes(const std::string& path);
 /// Writes the file whole or not at all; without notes it is removed. Throws Error(io).
 void writeNotes(const std::string& path, const Notes& notes);
+/// The same, but for notes that are none: the file is there then, and empty of notes.
+void writeNotesFile(const std::string& path, const Notes& notes);
 
-/// A session's own notes, else those beside its model. Throws as readNotes.
+/// A session's own notes, else those beside its model. Throws as readNotes. NoteFile reads what was changed since.
 Notes notesOf(const Analysis& analysis);
 
 }  // namespace retrograd

@@ -57,11 +57,15 @@ OpKey keyOf(const Analysis& analysis, BoundSymbolId op) {
 
 std::vector<BoundSymbolId> findKeys(const Analysis& analysis, const std::vector<OpKey>& keys) {
   std::vector<BoundSymbolId> found;
+  if (keys.empty()) return found;
+  const auto& document = *analysis.document;
+  std::unordered_map<std::string_view, std::vector<BoundSymbolId>> byName;
+  for (auto op : analysis.computation().trace.ops) byName[document.text(document.boundSymbol(op).name)].push_back(op);
   for (const auto& key : keys) {
     BoundSymbolId operation;
     const bool named = key.operationOrdinal >= 0 && (!key.operation.empty() || key.role == Role::none);
     if (named) {
-      const auto operations = operationsNamed(analysis, key.operation);
+      const auto& operations = byName[key.operation];
       if (static_cast<std::size_t>(key.operationOrdinal) < operations.size())
         operation = operations[static_cast<std::size_t>(key.operationOrdinal)];
     }

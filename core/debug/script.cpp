@@ -27,7 +27,7 @@ CommandAnswer help(ScriptState&, const Words&, const Progress&) {
 const std::vector<ScriptCommand>& allCommands() {
   static const auto all = [] {
     std::vector<ScriptCommand> commands;
-    for (auto&& group : {runCommands(), questionCommands(), valueCommands(), checkCommands()}) commands.insert(commands.end(), group.begin(), group.end());
+    for (auto&& group : {runCommands(), questionCommands(), valueCommands(), checkCommands(), noteCommands()}) commands.insert(commands.end(), group.begin(), group.end());
     commands.push_back({"help", {}, "help", "this list", help});
     return commands;
   }();

@@ -11,19 +11,16 @@ namespace {
 using Json = ScriptState::Json;
 
 CommandAnswer stepBy(ScriptState& s, const Words& words, bool forward, const Progress& progress) {
-  auto reason = StopReason::step;
-  for (std::size_t i = 0; i < words.count(0) && reason == StopReason::step; ++i) {
-    progress.check();
-    reason = forward ? s.session.step() : s.session.stepBack(progress);
-  }
-  return s.where(reason);
+  const auto position = s.session.position(), count = words.count(0);
+  const auto goal = forward ? position + std::min(count, s.session.size() - position) : position - std::min(count, position);
+  return s.where(s.session.continueTo(goal, progress));
 }
 
 /// Over or out of what the position stands at or in.
 CommandAnswer stepPast(ScriptState& s, const Words& words, Step step, const Progress& progress) {
   auto position = s.session.position();
   for (std::size_t i = 0; i < words.count(0); ++i) position = s.steps.goal(step, position);
-  return s.where(s.session.runTo(position, progress));
+  return s.where(s.session.continueTo(position, progress));
 }
 
 ScriptCommand::Handler past(Step step) {
@@ -73,9 +70,9 @@ CommandAnswer deleteBreakpoint(ScriptState& s, const Words& words) {
 
 CommandAnswer history(ScriptState& s) {
   const auto kept = s.session.history();
-  return {fmt::format("{} of {} bytes kept for stepping back over {} op(s) in {} step(s); the longest runs {} op(s) again; {} thread(s)", kept.bytes, kept.budget,
-                      s.session.position(), kept.entries, kept.longest > 0 ? kept.longest - 1 : 0, s.session.threads()),
-          {{"bytes", kept.bytes}, {"budget", kept.budget}, {"entries", kept.entries}, {"longest", kept.longest}, {"threads", s.session.threads()}}};
+  return {fmt::format("{} of {} bytes kept for stepping back over {} op(s) in {} step(s), none of which runs more than {} op(s) again; {} thread(s)", kept.bytes, kept.budget,
+                      s.session.position(), kept.entries, kept.reruns, s.session.threads()),
+          {{"bytes", kept.bytes}, {"budget", kept.budget}, {"entries", kept.entries}, {"reruns", kept.reruns}, {"threads", s.session.threads()}}};
 }
 
 }  // namespace

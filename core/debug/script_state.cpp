@@ -52,8 +52,8 @@ CommandAnswer ScriptState::where(StopReason reason) const {
                  {"live_bytes", session.liveBytes()}};
   answer.text = fmt::format("{}: {} {}/{}", name(reason), backward ? "backward" : "forward", session.position(), session.size());
   if (const auto hit = session.hitBreakpoint(); hit && reason == StopReason::breakpoint) {
-    answer.json["breakpoint"] = *hit + 1;
-    answer.text += fmt::format(", breakpoint {} ({})", *hit + 1, retrograd::describe(*analysis, breakpoints[*hit]));
+    answer.json["breakpoint"] = hit->index + 1;
+    answer.text += fmt::format(", breakpoint {} ({})", hit->index + 1, retrograd::describe(*analysis, hit->breakpoint));
   }
   if (next) answer.text += fmt::format("\n=> #{} {}", next.index, opText(next));
   for (auto watch : watches) {

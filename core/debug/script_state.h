@@ -75,10 +75,11 @@ struct ScriptCommand {
   Handler run;
 };
 
-/// Moving, breakpoints; values; questions that explain; those that measure.
+/// Moving, breakpoints; values; questions that explain; those that measure; notes.
 std::vector<ScriptCommand> runCommands();
 std::vector<ScriptCommand> valueCommands();
 std::vector<ScriptCommand> questionCommands();
 std::vector<ScriptCommand> checkCommands();
+std::vector<ScriptCommand> noteCommands();
 
 }  // namespace retrograd

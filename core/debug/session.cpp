@@ -1,10 +1,12 @@
 #include "core/debug/session.h"
 
 #include <array>
+#include <atomic>
 #include <map>
 
 #include "core/debug/bindings.h"
 #include "core/debug/history.h"
+#include "core/debug/run_breakpoints.h"
 #include "core/debug/results.h"
 #include "core/debug/session_file.h"
 #include "core/execution/device.h"
@@ -33,16 +35,14 @@ struct Session::Impl {
   OpClock clock;
   std::vector<std::pair<ValueId, c10::IValue>> given;  // inputs and cotangents, uploaded once
   LiveMemory memory;
+  Remaking remaking;
   History history;
   int threads;
   std::size_t position = 0;
   std::vector<OpMeasure> measures;
-  std::set<BoundSymbolId> breakpoints;
   std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  // by position: contents that setContents() put there
-  std::vector<Breakpoint> conditions;
-  std::vector<std::int64_t> hits;       // by condition, in this run
-  std::optional<std::size_t> hit;
-  bool breakOnBadNumber = false;
+  RunBreakpoints breakpoints;
+  std::atomic<bool> breakOnBadNumber = false;
   std::vector<char> computedOnce;       // by value: told apart "not computed yet" from "released"
 
   Impl(std::shared_ptr<const Analysis> a, SessionOptions o)
@@ -54,21 +54,15 @@ struct Session::Impl {
         evaluator(document, analysis->seed),
         clock(analysis->device),
         given(inputBindings(*analysis)),
-        history(document, producedAt(), memory, options.historyBytes),
-        threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())) {
+        remaking(document, analysis->joint, lastUses),
+        history(remaking, document, memory, options.historyBytes),
+        threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())),
+        breakpoints(*analysis) {
     for (auto& binding : cotangentBindings(*analysis)) given.push_back(std::move(binding));
     evaluator.setSynchronous(options.synchronous);
     positions.assign(document.boundSymbolCount(), -1);
     for (std::size_t i = 0; i < program.size(); ++i) positions[static_cast<std::size_t>(program[i].index)] = static_cast<std::int32_t>(i);
     reset();
-  }
-
-  std::vector<std::int32_t> producedAt() const {
-    std::vector<std::int32_t> at(document.valueCount(), -1);
-    for (std::size_t i = 0; i < program.size(); ++i)
-      for (auto output : document.outputs(program[i]))
-        if (output) at[static_cast<std::size_t>(output.index)] = static_cast<std::int32_t>(i);
-    return at;
   }
 
   void reset() {
@@ -84,8 +78,6 @@ struct Session::Impl {
     position = 0;
     measures.assign(program.size(), {});
     computedOnce.assign(document.valueCount(), 0);
-    hits.assign(conditions.size(), 0);
-    hit.reset();
   }
 
   bool isExternal(ValueId id) const {
@@ -142,10 +134,9 @@ struct Session::Impl {
   /// Back over the last Undo of the history: one op, or as many as had to be joined.
   void undoLast() {
     const Undo undo = history.pop();
-    for (const auto& [id, value] : undo.released) {
-      evaluator.bind(id, value);
-      memory.add(value);
-    }
+    for (const auto& remade : undo.remade)
+      if (remade.shares) bindAgain(remade.value, viewOf(evaluator.tensor(remade.shares), remade));
+    for (const auto& [id, value] : undo.released) bindAgain(id, value);
     while (position > undo.begin) {
       --position;
       for (auto output : document.outputs(program[position])) {
@@ -158,6 +149,37 @@ struct Session::Impl {
     for (std::size_t i = undo.written.size(); i-- > 0;) undo.written[i].tensor.copy_(undo.written[i].before);
     for (std::size_t i = undo.rebound.size(); i-- > 0;) evaluator.bind(undo.rebound[i].first, undo.rebound[i].second);
     if (undo.generators) evaluator.setGenerators(*undo.generators);
+    remake(undo);
+  }
+
+  void bindAgain(ValueId id, const c10::IValue& value) {
+    evaluator.bind(id, value);
+    memory.add(value);
+  }
+
+  /// Runs the plan. Of what its ops make, only what was wanted stays; what is there already stays itself.
+  void remake(const Undo& undo) {
+    const ThreadScope scope(threads);
+    std::vector<ValueId> others;
+    for (auto at : undo.plan) {
+      const auto outputs = document.outputs(program[at]);
+      std::vector<std::pair<ValueId, c10::IValue>> there;
+      for (auto output : outputs)
+        if (output && evaluator.has(output)) there.emplace_back(output, evaluator.value(output));
+      evaluator.run(program[at]);
+      for (auto output : outputs)
+        if (output) others.push_back(output);
+      for (const auto& [id, value] : there) {
+        evaluator.bind(id, value);
+        std::erase(others, id);
+      }
+    }
+    for (const auto& remade : undo.remade) {
+      if (remade.shares) continue;
+      memory.add(evaluator.value(remade.value));
+      std::erase(others, remade.value);
+    }
+    for (auto id : others) evaluator.release(id);
   }
 
   /// To an earlier position: back to where the history has a place at or before it, from there forward. Stops between ops where that is wanted.
@@ -181,11 +203,9 @@ struct Session::Impl {
   void startAgain() {
     clock.settle();
     const auto kept = measures;
-    const auto counted = hits;
     const auto peak = memory.peak();
     reset();
     measures = kept;
-    hits = counted;
     memory.raisePeak(peak);
     applyEdits();
   }
@@ -218,19 +238,11 @@ struct Session::Impl {
     tensor.copy_(content);
   }
 
-  /// The first condition that holds before the op at `at` (conditions on outputs: after the op before it), counting hits.
-  bool stopsAt(std::size_t at, bool after) {
-    hit.reset();
-    if (at >= program.size()) return false;
-    for (std::size_t i = 0; i < conditions.size(); ++i) {
-      const auto& condition = conditions[i];
-      if (!condition.enabled || looksAtOutputs(condition) != after || !concerns(*analysis, condition, program[at])) continue;
-      if (after && !outputsMeet(condition, program[at])) continue;
-      if (hits[i]++ < condition.skip) continue;
-      hit = i;
-      return true;
-    }
-    return false;
+  /// Whether a breakpoint stops at this position: one with a condition after the op before it, else one before the op that is next.
+  bool stopsHere() {
+    const auto meets = [&](const Breakpoint& condition) { return outputsMeet(condition, program[position - 1]); };
+    if (position > 0 && breakpoints.stopAfter(program[position - 1], meets)) return true;
+    return position < program.size() && breakpoints.stopBefore(program[position]);
   }
 
   bool outputsMeet(const Breakpoint& condition, BoundSymbolId op) const {
@@ -292,49 +304,33 @@ StopReason Session::runTo(std::size_t target, const Progress& progress) {
   return impl_->position == target ? StopReason::cursor : StopReason::cancelled;
 }
 
-StopReason Session::continueForward(const Progress& progress) {
+StopReason Session::continueTo(std::size_t target, const Progress& progress) {
+  target = std::min(target, size());
   const auto begin = impl_->position;
-  while (impl_->position < size()) {
+  const auto length = double(std::max(begin, target) - std::min(begin, target));
+  impl_->breakpoints.forgetHit();
+  while (impl_->position != target) {
     if (progress.stopRequested()) return StopReason::cancelled;
-    if (impl_->position != begin && impl_->breakpoints.contains(opAt(impl_->position))) return StopReason::breakpoint;
-    if (impl_->position != begin && impl_->stopsAt(impl_->position, false)) return StopReason::breakpoint;
-    impl_->announce(progress, impl_->position, double(impl_->position) / double(size()));
-    if (step() == StopReason::badNumber) return StopReason::badNumber;
-    if (impl_->stopsAt(impl_->position - 1, true)) return StopReason::breakpoint;
-  }
-  return StopReason::end;
-}
-
-StopReason Session::continueBackward(const Progress& progress) {
-  while (impl_->position > 0) {
-    if (progress.stopRequested()) return StopReason::cancelled;
-    impl_->announce(progress, impl_->position - 1, double(impl_->position) / double(size()));
-    if (stepBack(progress) == StopReason::cancelled) return StopReason::cancelled;
-    if (impl_->breakpoints.contains(opAt(impl_->position))) return StopReason::breakpoint;
-    if (impl_->stopsAt(impl_->position, false)) return StopReason::breakpoint;
-    if (impl_->position > 0 && impl_->stopsAt(impl_->position - 1, true)) return StopReason::breakpoint;
+    const bool forward = target > begin;
+    const auto done = forward ? impl_->position - begin : begin - impl_->position;
+    impl_->announce(progress, forward ? impl_->position : impl_->position - 1, double(done) / length);
+    if (forward) impl_->runOne();
+    else if (stepBack(progress) == StopReason::cancelled) return StopReason::cancelled;
+    if (impl_->stopsHere()) return StopReason::breakpoint;
     if (impl_->breakOnBadNumber && impl_->position > 0 && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
   }
-  return StopReason::start;
+  return target == size() ? StopReason::end : target == 0 ? StopReason::start : StopReason::step;
 }
 
 void Session::restart() {
+  impl_->breakpoints.forgetHits();
   impl_->edits.clear();
   impl_->reset();
 }
 
-void Session::setBreakpoint(BoundSymbolId op, bool on) {
-  if (on) impl_->breakpoints.insert(op);
-  else impl_->breakpoints.erase(op);
-}
-const std::set<BoundSymbolId>& Session::breakpoints() const { return impl_->breakpoints; }
-void Session::setBreakpoints(std::vector<Breakpoint> breakpoints) {
-  impl_->conditions = std::move(breakpoints);
-  impl_->hits.assign(impl_->conditions.size(), 0);
-  impl_->hit.reset();
-}
-std::optional<std::size_t> Session::hitBreakpoint() const { return impl_->hit; }
-const std::vector<std::int64_t>& Session::breakpointHits() const { return impl_->hits; }
+void Session::setBreakpoints(std::vector<Breakpoint> breakpoints) { impl_->breakpoints.set(std::move(breakpoints)); }
+const std::optional<BreakpointHit>& Session::hitBreakpoint() const { return impl_->breakpoints.hit(); }
+const std::vector<std::int64_t>& Session::breakpointHits() { return impl_->breakpoints.hits(); }
 
 void Session::setContents(ValueId value, const TensorData& contents) {
   const auto tensor = impl_->present(value);
@@ -378,7 +374,11 @@ const std::vector<OpMeasure>& Session::measures() const {
 }
 
 Session::HistoryState Session::history() const {
-  return {impl_->history.bytes(), impl_->options.historyBytes, impl_->history.size(), impl_->history.longest()};
+  return {impl_->history.bytes(), impl_->options.historyBytes, impl_->history.size(), impl_->history.reruns()};
+}
+void Session::setHistoryBytes(std::int64_t bytes) {
+  impl_->options.historyBytes = bytes;
+  impl_->history.setBudget(bytes);
 }
 int Session::threads() const { return impl_->threads; }
 

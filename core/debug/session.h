@@ -1,7 +1,6 @@
 #pragma once
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -65,20 +64,20 @@ class Session {
   /// Within `historyBytes` that may take running forward again, from the nearest position from which all that is needed was kept.
   StopReason stepBack(const Progress& progress = {});
   StopReason runTo(std::size_t position, const Progress& progress = {});   ///< either direction, breakpoints ignored
-  StopReason continueForward(const Progress& progress = {});               ///< to the next breakpoint, bad number or the end
-  StopReason continueBackward(const Progress& progress = {});
+  /// Either direction, up to the first breakpoint or bad number that is met on the way, the one at the goal included.
+  StopReason continueTo(std::size_t position, const Progress& progress = {});
+  StopReason continueForward(const Progress& progress = {}) { return continueTo(size(), progress); }
+  StopReason continueBackward(const Progress& progress = {}) { return continueTo(0, progress); }
   void restart();
 
-  void setBreakpoint(BoundSymbolId op, bool on);
-  const std::set<BoundSymbolId>& breakpoints() const;
-  /// Breakpoints with conditions, beside the plain ones; replaces those set before and forgets their hits. Both directions stop at them:
-  /// an unconditional one before its op, a conditional one right after the op that meets it.
+  /// Replaces those set before; one that was there already, enabled or not, keeps its hits. Both directions stop at them: at an unconditional one before
+  /// its op, at a conditional one right after the op that meets it. May be called by any thread: a run that goes on heeds it before its next op.
   void setBreakpoints(std::vector<Breakpoint> breakpoints);
-  /// Which of these the last continue stopped at; nullopt where it stopped for another reason.
-  std::optional<std::size_t> hitBreakpoint() const;
+  /// What the last continueTo() stopped at; nullopt where it stopped for another reason.
+  const std::optional<BreakpointHit>& hitBreakpoint() const;
   /// How often each was met in this run, those let pass included.
-  const std::vector<std::int64_t>& breakpointHits() const;
-  void setBreakOnBadNumber(bool on);               ///< stop after an op that first makes NaN or Inf
+  const std::vector<std::int64_t>& breakpointHits();
+  void setBreakOnBadNumber(bool on);               ///< stop after an op that makes NaN or Inf; by any thread, as setBreakpoints()
 
   ValueState state(ValueId value) const;
   /// Throws Error(badUse) where the value is not present.
@@ -103,9 +102,11 @@ class Session {
   struct HistoryState {
     std::int64_t bytes = 0, budget = 0;
     std::size_t entries = 0;
-    std::size_t longest = 0;  ///< one step back undoes at most so many ops and runs all but one of them again
+    std::size_t reruns = 0;  ///< ops that one step back runs again at most
   };
   HistoryState history() const;
+  /// Another budget from here on; one that is smaller lets go of what is too much.
+  void setHistoryBytes(std::int64_t bytes);
   int threads() const;                             ///< that this session's ops run on
 
   /// After the end: gradients as "in.<user input>" and "p.<parameter>"; absent where there is none. A tied parameter's gradient

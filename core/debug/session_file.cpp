@@ -61,7 +61,7 @@ SessionFile sessionOf(const Analysis& analysis) {
   session.recompute = analysis.partition.recompute;
   session.regions = analysis.partition.regions;
   session.gradInputs = analysis.gradInputs;
-  session.inDouble = analysis.inDouble;
+  session.precision = analysis.precision;
   session.seconds = secondsOf(analysis.times);
   session.values = analysis.values;
   session.valueNumbers = analysis.valueNumbers;
@@ -90,7 +90,7 @@ std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<
                          session.regions};
   analysis->rules = rules;
   analysis->gradInputs = std::move(session.gradInputs);
-  analysis->inDouble = session.inDouble;
+  analysis->precision = session.precision;
   analysis->device = deviceOf(*analysis->document, analysis->computation().trace.inputs);
   analysis->values = std::move(session.values);
   analysis->valueNumbers = std::move(session.valueNumbers);
@@ -107,7 +107,7 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
   auto session = sessionOf(analysis);
   const auto threads = options.threads > 0 ? options.threads : savedThreads(analysis).value_or(threadCount());
   const ThreadScope scope(threads);
-  session.embedded = options.embed || firstOf(analysis).inDouble;  // weights in double are not the model file's
+  session.embedded = options.embed || firstOf(analysis).precision;  // weights of another precision are not the model file's
   if (options.values && analysis.derived()) {
     auto values = runValues(analysis, progress);
     session.values = std::move(values.tensors);
@@ -147,7 +147,7 @@ AnalysisOptions optionsFromModel(const Analysis& analysis) {
   options.cotangents = first.cotangents;
   options.gradInputs = first.gradInputs;
   options.seed = analysis.seed;
-  options.inDouble = first.inDouble;
+  options.precision = first.precision;
   options.device = first.device;
   options.partition = analysis.partition;
   options.order = orderOf(analysis);
@@ -167,7 +167,7 @@ AnalysisOptions overlaid(const Analysis& stored, const AnalysisOptions& given) {
   options.exactCotangents = given.exactCotangents;
   if (given.gradInputs) options.gradInputs = given.gradInputs;
   if (given.seed != 0) options.seed = given.seed;
-  options.inDouble |= given.inDouble;
+  if (given.precision) options.precision = given.precision;
   if (given.device) options.device = given.device;
   if (given.partition != PartitionOptions()) options.partition = given.partition;
   if (given.order > 1) options.order = given.order;
@@ -178,7 +178,7 @@ AnalysisOptions overlaid(const Analysis& stored, const AnalysisOptions& given) {
 
 bool asksForNothing(const AnalysisOptions& options) {
   return options.inputs.empty() && options.numbers.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
-         options.seed == 0 && !options.inDouble && !options.device && options.order == 1 && options.partition == PartitionOptions();
+         options.seed == 0 && !options.precision && !options.device && options.order == 1 && options.partition == PartitionOptions();
 }
 
 std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const AnalysisOptions& options, const Progress& progress) {

@@ -122,6 +122,8 @@ void Evaluator::run(BoundSymbolId op) {
     throw failed(op, e.what_without_backtrace());
   } catch (const Error& e) {
     throw e.at(document_.opName(op));
+  } catch (const std::exception& e) {  // kernels throw others, too
+    throw failed(op, messageOf(e));
   }
 }
 

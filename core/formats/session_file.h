@@ -35,7 +35,7 @@ struct SessionFile {
   std::vector<std::string> recompute;
   bool regions = true;
   std::optional<std::vector<std::string>> gradInputs;
-  bool inDouble = false;
+  std::optional<DType> precision;         ///< that took the place of the model's own
   std::map<std::string, double> seconds;  ///< by pass
 
   std::map<ValueId, TensorData> values;       ///< of a run, if wanted

@@ -31,6 +31,16 @@ std::uint64_t readSeed(const Json& json) {
   return seed;
 }
 
+/// A name, or null; files of earlier days say whether it is double precision.
+std::optional<DType> readPrecision(const Json& json) {
+  const Json* precision = json.find("precision");
+  if (!precision) return json.at("in_double").boolean() ? std::optional(DType::f64) : std::nullopt;
+  if (precision->isNull()) return std::nullopt;
+  const auto dtype = dtypeFromTorchName(precision->text());
+  if (!dtype || !isFloating(*dtype)) fail("'" + std::string(precision->text()) + "' is no precision", "precision");
+  return dtype;
+}
+
 void checkFormat(std::int64_t format) {
   if (format > SessionFile::format)
     fail("written by a newer Retrograd, in format " + std::to_string(format) + "; this one reads up to format " +
@@ -115,7 +125,7 @@ class LevelReader {
     session_.recompute = readTexts(json.at("recompute"));
     session_.regions = json.at("regions").boolean();
     if (const Json& inputs = json.at("grad_inputs"); !inputs.isNull()) session_.gradInputs = readTexts(inputs);
-    session_.inDouble = json.at("in_double").boolean();
+    session_.precision = readPrecision(json);
     readTensors(json.at("inputs"), session_.inputs);
     readNumbers(json.at("numbers"), session_.numbers);
     readTensors(json.at("cotangents"), session_.cotangents);

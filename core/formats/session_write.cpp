@@ -141,7 +141,7 @@ class SessionWriter {
             {"recompute", textsOut(level.recompute)},
             {"regions", level.regions},
             {"grad_inputs", level.gradInputs ? textsOut(*level.gradInputs) : Out()},
-            {"in_double", level.inDouble},
+            {"precision", level.precision ? Out(torchName(*level.precision)) : Out()},
             {"inputs", tensorsOut(level.inputs)},
             {"numbers", numbersOut(level.numbers)},
             {"cotangents", tensorsOut(level.cotangents)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "core/base/error.h"
 
@@ -186,6 +187,43 @@ Cuts cutsAt(const Document& document, const Computation& computation, const std:
   const PointFinder finder(document, computation, calls);
   for (const auto& point : points) finder.find(parsePoint(point), cuts);
   return {cuts.begin(), cuts.end()};
+}
+
+PointNames::PointNames(const Document& document, const Computation& computation) {
+  const auto& ops = computation.trace.ops;
+  std::unordered_map<std::string, std::size_t> found;  // the op that cutsAt() takes for a name
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    found.try_emplace(nameOf(document, ops[i]), i);
+    for (auto id : document.outputs(ops[i]))
+      if (id) found.try_emplace(document.displayName(id), i);
+    forEachNested(document, ops[i], [&](BoundSymbolId inner) {
+      found.try_emplace(nameOf(document, inner), ops.size());
+      for (auto id : document.outputs(inner))
+        if (id) found.try_emplace(document.displayName(id), ops.size());
+    });
+  }
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    auto name = nameOf(document, ops[i]);
+    const bool isOwn = found.at(name) == i && name != document.opName(ops[i]) && name.find_first_of(":,") == std::string::npos;
+    names_.push_back(isOwn ? std::move(name) : std::string());
+  }
+}
+
+std::string PointNames::at(std::size_t position) const {
+  const auto nameAt = [&](std::size_t op) { return op < names_.size() ? names_[op] : std::string(); };
+  if (const auto name = nameAt(position); !name.empty()) return std::string(1, '#').append(name);
+  if (const auto name = position > 0 ? nameAt(position - 1) : std::string(); !name.empty()) return std::string(1, '#').append(name).append(":after");
+  throw Error(ErrorCode::badUse, "the ops around this place have no names of their own, by which the cut could be asked for", "cut at op " + std::to_string(position));
+}
+
+BoundSymbolId refusedOp(const Document& document, const Computation& computation, const Error& error) {
+  for (const auto& text : {error.place(), error.message()})
+    for (auto at = text.find('#'); at != std::string::npos; at = text.find('#', at + 1)) {
+      const auto name = text.substr(at + 1, text.find_first_of(" ,;:", at) - at - 1);
+      for (auto op : computation.trace.ops)
+        if (nameOf(document, op) == name) return op;
+    }
+  return {};
 }
 
 }  // namespace retrograd

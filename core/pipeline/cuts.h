@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/trace/trace.h"
 
 namespace retrograd {
@@ -25,5 +26,20 @@ using ModuleCalls = std::map<std::string, std::map<std::string, int>>;
 /// Cuts at points of the user's: `MODULE[:before|after]` cuts at each call of the module of that path, `#OP[:before|after]` at one op, by its
 /// name in the file or that of its output; before where nothing is said. Throws Error(badUse) that names what is not there.
 Cuts cutsAt(const Document& document, const Computation& computation, const std::vector<std::string>& points, const ModuleCalls& calls = {});
+
+/// The points by which cutsAt() finds the places of a computation.
+class PointNames {
+ public:
+  PointNames() = default;
+  PointNames(const Document& document, const Computation& computation);
+  /// For 0 < position < ops: "#relu_4", or the op before it with ":after". Throws Error(badUse) where neither op has a name of its own.
+  std::string at(std::size_t position) const;
+
+ private:
+  std::vector<std::string> names_;  ///< by op; empty where the name is none, or another's too
+};
+
+/// The op at which a cut or a split was refused: the first that place or message of the error name as "#NAME"; none where they name none.
+BoundSymbolId refusedOp(const Document& document, const Computation& computation, const Error& error);
 
 }  // namespace retrograd

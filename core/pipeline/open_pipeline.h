@@ -5,21 +5,9 @@
 #include <vector>
 
 #include "core/debug/analysis.h"
-#include "core/pipeline/cuts.h"
-#include "core/pipeline/split.h"
+#include "core/pipeline/cut_request.h"
 
 namespace retrograd {
-
-enum class Balance : std::uint8_t { time, parameters, bytes };
-
-/// How a model is to be cut. Nothing asked for: at the file's markers.
-struct CutRequest {
-  std::vector<std::string> at;        ///< points (cuts.h); beside the file's markers
-  std::size_t stages = 0;             ///< cut by policy into this many; 0: no policy
-  Balance balance = Balance::time;
-  PipelineOptions options;
-  std::string loss;                   ///< specification or name (loss.h); empty: every output has a cotangent
-};
 
 /// A model cut, not yet derived stage by stage.
 struct CutModel {
@@ -33,8 +21,7 @@ struct CutModel {
 /// What to derive a file with that was read.
 using OptionsFor = std::function<AnalysisOptions(const ModelFile&)>;
 
-/// Reads and cuts. Throws Error(badUse) for points and a policy together, for a policy on a file with markers (P18), and as the functions of
-/// cuts.h, balance.h, loss.h and split.h; Error as readModel() and analyse().
+/// Reads and cuts. Throws Error(badUse) as the functions of cut_request.h, balance.h, loss.h and split.h; Error as readModel() and analyse().
 CutModel openCut(const std::string& path, const CutRequest& request, const AnalysisOptions& reading, const OptionsFor& optionsFor, bool derive,
                  const Progress& progress = {});
 

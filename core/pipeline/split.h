@@ -17,6 +17,8 @@ enum class MultiUse : std::uint8_t {
 struct PipelineOptions {
   MultiUse multiUse = MultiUse::replicate;
   std::map<std::string, MultiUse> multiUseOf;  ///< by name of the parameter, any of a tied one; in place of `multiUse`
+
+  bool operator==(const PipelineOptions&) const = default;
 };
 
 /// What a stage is sent: a value that another stage makes, or an input of the model.

@@ -177,23 +177,22 @@ std::vector<BoundSymbolId> FilterRun::select(const Trace& trace) {
   return found;
 }
 
-namespace {
-
-constexpr std::size_t mostCandidates = 200;
-
-/// As a filter has to write it.
-std::string asWord(std::string_view text) {
+std::string filterWord(std::string_view text) {
   if (!text.empty() && text.find_first_of(" \t\"()<>=:*?[/\\") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   return quoted + '"';
 }
 
+namespace {
+
+constexpr std::size_t mostCandidates = 200;
+
 /// What the ops of a trace have in a field, as far as it begins with `prefix`.
 std::set<std::string> valuesOf(const Document& document, const Trace& trace, Filter::Field field, std::string_view prefix) {
   std::set<std::string> found;
   const auto add = [&](std::string_view text) {
-    if (found.size() < mostCandidates && text.starts_with(prefix)) found.insert(asWord(text));
+    if (found.size() < mostCandidates && text.starts_with(prefix)) found.insert(filterWord(text));
   };
   const auto opName = [&](BoundSymbolId op) {
     const std::string_view full = document.symbol(document.boundSymbol(op).symbol).name;

@@ -63,6 +63,9 @@ class FilterRun {
   std::unique_ptr<Impl> impl_;
 };
 
+/// A name as a filter has to write it: in quotes where it would mean something else otherwise.
+std::string filterWord(std::string_view text);
+
 /// What could stand at a place of a filter's text: the bytes [begin, end) are to be replaced by one of the candidates.
 struct FilterCompletion {
   std::size_t begin = 0, end = 0;

@@ -281,6 +281,57 @@ class RunAndBench(Case):
             self.assertIn("cancelled", errors)
 
 
+class Notes(Case):
+    def setUp(self):
+        super().setUp()
+        self.model = self.path / "model.pt2"
+        shutil.copy(DATA / "mlp" / "model.pt2", self.model)
+        self.beside = self.path / "model.pt2.notes.json"
+
+    def notes(self, *options, file=None):
+        return json.loads(self.good("notes", file or self.model, "--format", "json", *options).stdout)["notes"]
+
+    def test_notes_are_made_listed_and_taken_away(self):
+        self.assertEqual(self.notes(), [])
+        self.assertIn("no notes", self.good("notes", self.model).stdout)
+        made = self.notes("--at", "linear", "--comment", "the first\nlayer", "--bookmark", "--name", "hidden")
+        self.assertEqual([(n["comment"], n["bookmark"], n["name"]) for n in made], [("the first\nlayer", True, ""), ("", False, "hidden")])
+        jsonschema.validate(json.loads(self.beside.read_text()), schema("notes"))
+        self.assertEqual(self.notes(), made)
+        text = self.good("notes", self.model).stdout
+        for part in ("; the first", "; layer", "bookmark", "name: hidden"):
+            self.assertIn(part, text)
+        self.assertEqual(self.notes("--at", f"#{made[0]['op']}", "--no-bookmark")[0]["bookmark"], False)
+        self.assertEqual(self.notes("--at", "linear", "--remove"), [])
+        self.assertFalse(self.beside.exists())
+
+    def test_the_debugger_makes_the_same(self):
+        self.good("debug", self.model, "-c", "comment linear what is this", "-c", "name linear hidden", "-c", "bookmark linear")
+        found = self.notes()
+        self.assertEqual([(n["comment"], n["bookmark"], n["name"]) for n in found], [("what is this", True, ""), ("", False, "hidden")])
+        answer = json.loads(self.good("debug", self.model, "-c", "bookmark linear", "--format", "json").stdout)
+        self.assertFalse(answer["notes"][0]["bookmark"])
+        self.assertEqual(answer["file"], str(self.beside))
+
+    def test_a_session_takes_them_along(self):
+        self.notes("--at", "linear", "--comment", "kept")
+        session = self.path / "other.retrograd"
+        self.good("save", self.model, "-o", session)
+        self.beside.unlink()
+        self.assertEqual([n["comment"] for n in self.notes(file=session)], ["kept"])
+        self.notes("--at", "linear", "--comment", "", file=session)
+        self.assertEqual(self.notes(file=session), [])
+
+    def test_bad_use_and_broken_files(self):
+        self.assertIn("there is no value 'nothing'", self.bad("notes", self.model, "--at", "nothing", "--bookmark").stderr)
+        self.assertIn("there is no op #99999", self.bad("notes", self.model, "--at", "#99999", "--bookmark").stderr)
+        self.assertIn("--at", self.bad("notes", self.model, "--bookmark").stderr)
+        self.assertIn("--comment", self.bad("notes", self.model, "--at", "linear").stderr)
+        self.beside.write_text("{")
+        self.assertIn("notes.json", self.bad("notes", self.model).stderr)
+        self.assertIn("saved without these notes", self.good("save", self.model).stderr)
+
+
 class Save(Case):
     def save(self, model, *options, out="saved.retrograd"):
         out = self.path / out

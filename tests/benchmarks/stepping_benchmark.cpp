@@ -29,12 +29,12 @@ void stepping(benchmark::State& state, const std::shared_ptr<const Analysis>& an
     options.historyBytes = session.history().bytes * percent / 100;
   }
   double forward = 0, back = 0, singles = 0, worst = 0;
-  std::size_t longest = 0;
+  std::size_t reruns = 0;
   std::mt19937 random(1);
   for (auto _ : state) {
     Session session(analysis, options);
     forward += secondsOf([&] { session.runTo(session.size()); });
-    longest = std::max(longest, session.history().longest);
+    reruns = std::max(reruns, session.history().reruns);
     const auto size = session.size();
     state.SetIterationTime(secondsOf([&] {
       while (session.position() > 0) {
@@ -53,7 +53,7 @@ void stepping(benchmark::State& state, const std::shared_ptr<const Analysis>& an
   const double step = forward / static_cast<double>(state.iterations());
   const auto ratio = [&](double seconds) { return seconds / static_cast<double>(state.iterations()) / step; };
   state.counters["budget_KB"] = static_cast<double>(options.historyBytes) / 1e3;
-  state.counters["longest_ops"] = static_cast<double>(longest);
+  state.counters["reruns"] = static_cast<double>(reruns);
   state.counters["back_over_forward"] = ratio(back);
   state.counters["single_over_forward"] = ratio(singles);
   state.counters["worst_over_forward"] = worst / (step / static_cast<double>(analysis->joint.ops.size()));

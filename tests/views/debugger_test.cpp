@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QStandardItemModel>
 #include <QStatusBar>
 #include <QTableView>
 #include <QTest>
@@ -51,6 +52,7 @@ class DebuggerTest : public QObject {
   void termsOfAGradientAreListed();
   void runsPartInATable();
   void comparingTellsWhatIsMissingAndIsCancelled();
+  void comparingAsksForAllThatTheCommandLineDoes();
   void hiddenDocksAskNothing();
 };
 
@@ -532,22 +534,55 @@ void DebuggerTest::comparingTellsWhatIsMissingAndIsCancelled() {
   WindowFixture f(engine);
   QVERIFY(f.open(QStringLiteral("synthetic30")));
   front(f, "dock-compare");
-  auto* against = f.window().findChild<QComboBox*>(QStringLiteral("compare-against"));
-  auto* what = f.window().findChild<QLineEdit*>(QStringLiteral("compare-what"));
-  QVERIFY(!what->isVisible());
-  against->setCurrentIndex(1);
-  QVERIFY(what->isVisible());
+  const auto field = [&](const char* name) { return f.window().findChild<QLineEdit*>(QLatin1String(name)); };
+  field("compare-seed")->setText(QStringLiteral("tomorrow"));
   f.window().actions().compare->trigger();
-  QVERIFY(f.window().compare().summary().contains(QStringLiteral("Give a seed")));
-  what->setText(QStringLiteral("7"));
+  QVERIFY(f.window().compare().summary().contains(QStringLiteral("'tomorrow' is no seed")));
+  field("compare-seed")->setText(QStringLiteral("7"));
+  field("compare-tolerance")->setText(QStringLiteral("small"));
+  f.window().actions().compare->trigger();
+  QVERIFY(f.window().compare().summary().contains(QStringLiteral("'small' is no tolerance")));
+  field("compare-tolerance")->clear();
   f.window().actions().compare->trigger();
   QVERIFY(QTest::qWaitFor([&] { return f.controller().asking(); }, 5000));
   f.press(Qt::Key_F5, Qt::ShiftModifier);
   QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary() == QStringLiteral("Cancelled"); }, 5000));
-  against->setCurrentIndex(3);
-  what->setText(QStringLiteral("/no/such/model.pt2"));
+  field("compare-file")->setText(QStringLiteral("/no/such/model.pt2"));
   f.window().actions().compare->trigger();
   QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("no such file")); }, 5000));
+}
+
+void DebuggerTest::comparingAsksForAllThatTheCommandLineDoes() {
+  auto engine = std::make_shared<FakeEngine>();
+  engine->deviceList = {{Device(), true, {}, {}}, {deviceFromString("cuda:0"), false, {}, "no driver"}, {deviceFromString("cuda:1"), true, "A Good One", {}}};
+  WindowFixture f(engine);
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  front(f, "dock-compare");
+  auto* devices = f.window().findChild<QComboBox*>(QStringLiteral("compare-device"));
+  QVERIFY(QTest::qWaitFor([&] { return devices->count() == 4; }, 5000));
+  QCOMPARE(devices->itemText(0), QStringLiteral("As here (cpu)"));
+  const auto* items = qobject_cast<QStandardItemModel*>(devices->model());
+  QVERIFY(!items->item(2)->isEnabled());
+  QCOMPARE(items->item(2)->toolTip(), QStringLiteral("no driver"));
+  devices->setCurrentIndex(3);
+  auto* precisions = f.window().findChild<QComboBox*>(QStringLiteral("compare-precision"));
+  QCOMPARE(precisions->itemText(0), QStringLiteral("As here (float32)"));
+  const auto* tolerance = f.window().findChild<QLineEdit*>(QStringLiteral("compare-tolerance"));
+  QCOMPARE(tolerance->placeholderText(), QStringLiteral("0.0001"));
+  precisions->setCurrentText(QStringLiteral("bfloat16"));
+  QCOMPARE(tolerance->placeholderText(), QStringLiteral("0.05"));
+  f.window().findChild<QLineEdit*>(QStringLiteral("compare-seed"))->setText(QStringLiteral("7"));
+  f.window().findChild<QLineEdit*>(QStringLiteral("compare-weights"))->setText(QStringLiteral("/somewhere/w.safetensors"));
+  f.window().actions().compare->trigger();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("part at")); }, 5000));
+  QVERIFY2(f.window().compare().summary().contains(QStringLiteral("bfloat16, cuda:1, seed 7, w.safetensors")), qPrintable(f.window().compare().summary()));
+  QCOMPARE(engine->compared.size(), std::size_t(1));
+  const auto& other = engine->compared[0];
+  QVERIFY(other.precision == DType::bf16);
+  QVERIFY(other.device == deviceFromString("cuda:1"));
+  QVERIFY(other.seed == std::uint64_t(7));
+  QCOMPARE(other.weights, std::string("/somewhere/w.safetensors"));
+  QVERIFY(other.path.empty());
 }
 
 void DebuggerTest::hiddenDocksAskNothing() {

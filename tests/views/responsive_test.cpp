@@ -89,6 +89,7 @@ class ResponsiveTest : public QObject {
   void running();
   void recordingAndCancelling();
   void breakpointsDoNotWaitForARun();
+  void filteringManyLines();
 };
 
 void ResponsiveTest::theWatchSeesABlock() {
@@ -165,6 +166,28 @@ void ResponsiveTest::breakpointsDoNotWaitForARun() {
   QVERIFY(f.settle());
   QVERIFY(f.execution().position < f.execution().size);
   QCOMPARE(f.execution().reason, StopReason::cancelled);
+}
+
+void ResponsiveTest::filteringManyLines() {
+  WindowFixture f(std::make_shared<FakeEngine>());
+  QVERIFY(f.open(QStringLiteral("synthetic12000")));  // 216,000 lines in the three listings, and as many again in other groupings
+  auto& filter = *f.window().context().filter;
+  QTest::qWait(300);
+  application().begin();
+  QElapsedTimer clock;
+  for (const char* words : {"role:gradient", "op:/^aten.(relu|mm)/ module:*1*", "not saved", "shape:8x* bytes>1", ""}) {
+    clock.start();
+    QVERIFY(filter.apply(QString::fromLatin1(words)));
+    QVERIFY(QTest::qWaitFor([&] { return !filter.busy(); }, 30000));
+    qInfo("'%s': %lld ms", words, static_cast<long long>(clock.elapsed()));
+  }
+  f.press(Qt::Key_L, Qt::ControlModifier | Qt::ShiftModifier);
+  for (const char c : {'n', 'a', 'm', 'e', ':', 't', '1', '2'}) {
+    QTest::keyClick(QApplication::focusWidget(), c);
+    QTest::qWait(30);
+  }
+  for (auto op : {f.analysis().forward.ops.back(), f.analysis().backward.ops.back(), f.analysis().forward.ops.front()}) f.selection().select(op);
+  check();
 }
 
 }  // namespace retrograd::views

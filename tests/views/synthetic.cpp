@@ -67,11 +67,12 @@ BoundSymbol derivedFrom(BoundSymbolId operation, Role role, StringId module, int
 struct Layer {
   BoundSymbolId linear, relu;
   ValueId input, weight, bias, weightT, hidden, output;
+  ValueId computed;  ///< the output in the computation
   StringId module;
 };
 
-/// The computation and the forward of one layer.
-Layer addLayer(Builder& build, Document& document, Analysis& analysis, int number, ValueId input) {
+/// The computation and the forward of one layer; `computedInput` is what flows into it in the computation.
+Layer addLayer(Builder& build, Document& document, Analysis& analysis, int number, ValueId input, ValueId computedInput) {
   const auto index = std::to_string(number);
   Layer layer;
   layer.input = input;
@@ -94,11 +95,13 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   bound.source = document.internSource(
       {{"train.py", 12, "forward", "return self.layers(x)"}, {"model.py", 31 + number, "forward", "x = relu(self.linear(x))"}});
   const auto linearOut = build.tensor(number ? "linear_" + index : "linear", {8, 10}, ValueKind::activation);
-  layer.linear = build.op("aten.linear.default", {input, layer.weight, bias}, linearOut, bound);
+  layer.linear = build.op("aten.linear.default", {computedInput, layer.weight, bias}, linearOut, bound);
   bound.module = document.intern("layers." + index);
   bound.name = document.intern(number ? "relu_" + index : "relu");
   const auto reluOut = build.tensor(number ? "relu_" + index : "relu", {8, 10}, ValueKind::activation);
   layer.relu = build.op("aten.relu.default", {linearOut}, reluOut, bound);
+  layer.computed = reluOut;
+  document.value(reluOut).requiresGrad = true;
   computation.trace.ops.insert(computation.trace.ops.end(), {layer.linear, layer.relu});
 
   layer.weightT = build.result({10, 10});
@@ -151,10 +154,11 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   spec.value = x;
   computation.inputs.push_back(spec);
   std::vector<Layer> made;
-  auto value = x;
+  auto value = x, computed = x;
   for (int i = 0; i < layers; ++i) {
-    made.push_back(addLayer(build, *document, *analysis, i, value));
+    made.push_back(addLayer(build, *document, *analysis, i, value, computed));
     value = made.back().output;
+    computed = made.back().computed;
   }
   analysis->forward.kind = TraceKind::forward;
   analysis->forward.outputs = {value};
@@ -170,7 +174,12 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   }
   analysis->backward.savedCount = analysis->backward.inputs.size();
   analysis->backward.inputs.push_back(cotangent);
-  if (!made.empty()) computation.trace.outputs = {document->outputs(made.back().relu)[0]};
+  if (!made.empty()) {
+    computation.trace.outputs = {document->outputs(made.back().relu)[0]};
+    OutputSpec output;
+    output.value = computation.trace.outputs.front();
+    computation.outputs.push_back(output);
+  }
   analysis->joint.inputs = computation.trace.inputs;
   analysis->joint.inputs.push_back(cotangent);
   analysis->joint.outputs = {value};
@@ -195,58 +204,22 @@ BoundSymbolId FakeRunner::opAt(std::size_t position) const {
   return position < forward.size() ? forward[position] : analysis_->backward.ops[position - forward.size()];
 }
 
-StopReason FakeRunner::step() {
-  if (position_ >= size()) return StopReason::end;
-  ++position_;
-  return breakOnBad_ && static_cast<std::int64_t>(position_) == badAt ? StopReason::badNumber : StopReason::step;
-}
-
-StopReason FakeRunner::stepBack() {
-  if (position_ == 0) return StopReason::start;
-  --position_;
-  return StopReason::step;
-}
-
 StopReason FakeRunner::runTo(std::size_t position, const Progress& progress) {
   progress.check();
   position_ = position;
   return StopReason::cursor;
 }
 
-StopReason FakeRunner::continueForward(const Progress& progress) {
-  while (position_ < size()) {
-    progress.at(analysis_->document->opName(opAt(position_)), static_cast<double>(position_) / static_cast<double>(size()));
-    std::this_thread::sleep_for(opTime);
-    if (step() == StopReason::badNumber) return StopReason::badNumber;
-    if (stops()) return StopReason::breakpoint;
+StopReason FakeRunner::continueTo(std::size_t position, const Progress& progress) {
+  const bool forward = position > position_;
+  while (position_ != position) {
+    progress.at(analysis_->document->opName(opAt(forward ? position_ : position_ - 1)), static_cast<double>(position_) / static_cast<double>(size()));
+    if (forward) std::this_thread::sleep_for(opTime);
+    position_ += forward ? 1 : std::size_t(-1);
+    if (position_ < size() && breakpoints_.stopBefore(opAt(position_))) return StopReason::breakpoint;
+    if (forward && breakOnBad_ && static_cast<std::int64_t>(position_) == badAt) return StopReason::badNumber;
   }
-  return StopReason::end;
-}
-
-StopReason FakeRunner::continueBackward(const Progress& progress) {
-  while (position_ > 0) {
-    progress.check();
-    --position_;
-    if (stops()) return StopReason::breakpoint;
-  }
-  return StopReason::start;
-}
-
-void FakeRunner::setBreakpoints(std::vector<Breakpoint> breakpoints) {
-  breakpoints_ = std::move(breakpoints);
-  hits_.assign(breakpoints_.size(), 0);
-  hit_.reset();
-}
-
-bool FakeRunner::stops() {
-  hit_.reset();
-  for (std::size_t i = 0; i < breakpoints_.size() && position_ < size(); ++i) {
-    const auto& b = breakpoints_[i];
-    if (!b.enabled || looksAtOutputs(b) || !concerns(*analysis_, b, opAt(position_)) || hits_[i]++ < b.skip) continue;
-    hit_ = i;
-    return true;
-  }
-  return false;
+  return position == size() ? StopReason::end : position == 0 ? StopReason::start : StopReason::step;
 }
 
 ValueState FakeRunner::state(ValueId value) const {
@@ -375,7 +348,14 @@ GradientCheck FakeEngine::checkGradients(const Analysis& analysis, const std::ve
   return check;
 }
 
+AllocatorPeak FakeEngine::measureMemory(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
+  progress.check();
+  if (analysis->joint.ops.size() < 5) throw Error(ErrorCode::execution, "too few ops");
+  return {5000, 2, 4000, 600, 4};
+}
+
 RunComparison FakeEngine::compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance, const Progress& progress) {
+  compared.push_back(counterpart);
   if (!counterpart.path.empty()) throw Error(ErrorCode::badInput, "no such file", counterpart.path);
   RunComparison comparison;
   for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
@@ -384,7 +364,7 @@ RunComparison FakeEngine::compare(const Analysis& analysis, const Counterpart& c
     RunDifference row;
     row.opA = row.opB = analysis.joint.ops[i];
     row.valueA = row.valueB = analysis.document->outputs(row.opA)[0];
-    row.relative = counterpart.inDouble && i >= 5 ? 0.25 : 0;
+    row.relative = counterpart.precision && i >= 5 ? 0.25 : 0;
     comparison.largest = std::max(comparison.largest, row.relative);
     if (!comparison.firstDivergence && row.relative > tolerance) comparison.firstDivergence = i;
     comparison.rows.push_back(row);

@@ -1,8 +1,10 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
 
+#include "core/debug/run_breakpoints.h"
 #include "views/session/engine.h"
 
 namespace retrograd::views {
@@ -14,17 +16,15 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers);
 /// Runs nothing, but keeps a position and invents contents: enough for the window.
 class FakeRunner : public Runner {
  public:
-  explicit FakeRunner(std::shared_ptr<const Analysis> analysis) : analysis_(std::move(analysis)) {}
+  explicit FakeRunner(std::shared_ptr<const Analysis> analysis)
+      : analysis_(std::move(analysis)), breakpoints_(*analysis_) {}
   std::size_t position() const override { return position_; }
-  StopReason step() override;
-  StopReason stepBack() override;
   StopReason runTo(std::size_t position, const Progress& progress) override;
-  StopReason continueForward(const Progress& progress) override;
-  StopReason continueBackward(const Progress& progress) override;
+  StopReason continueTo(std::size_t position, const Progress& progress) override;
   void restart() override { position_ = 0; }
-  void setBreakpoints(std::vector<Breakpoint> breakpoints) override;
-  std::optional<std::size_t> hitBreakpoint() const override { return hit_; }
-  std::vector<std::int64_t> breakpointHits() const override { return hits_; }
+  void setBreakpoints(std::vector<Breakpoint> breakpoints) override { breakpoints_.set(std::move(breakpoints)); }
+  std::optional<Breakpoint> hitBreakpoint() const override { return breakpoints_.hit() ? std::optional(breakpoints_.hit()->breakpoint) : std::nullopt; }
+  std::vector<std::int64_t> breakpointHits() override { return breakpoints_.hits(); }
   void setBreakOnBadNumber(bool on) override { breakOnBad_ = on; }
   ValueState state(ValueId value) const override;
   TensorStatistics statistics(ValueId value) const override;
@@ -35,10 +35,12 @@ class FakeRunner : public Runner {
   std::vector<OpMeasure> measures() const override { return {}; }
   std::int64_t liveBytes() const override { return static_cast<std::int64_t>(position_) * 400; }
   std::int64_t peakBytes() const override { return 9000; }
+  Session::HistoryState history() const override { return {static_cast<std::int64_t>(position_) * 100, historyBytes_, position_, 1}; }
+  void setHistoryBytes(std::int64_t bytes) override { historyBytes_ = bytes; }
 
   /// Position after which a NaN appears; -1: none.
   std::int64_t badAt = -1;
-  /// How long one op of continueForward() takes.
+  /// How long one op of continueTo() takes, forward.
   std::chrono::milliseconds opTime{0};
 
  private:
@@ -47,13 +49,10 @@ class FakeRunner : public Runner {
 
   std::shared_ptr<const Analysis> analysis_;
   std::size_t position_ = 0;
-  /// Whether one without a condition stops before the op that runs next.
-  bool stops();
-  std::vector<Breakpoint> breakpoints_;
-  std::vector<std::int64_t> hits_;
-  std::optional<std::size_t> hit_;
+  RunBreakpoints breakpoints_;  ///< those with a condition never stop
+  std::int64_t historyBytes_ = SessionOptions().historyBytes;
   std::map<ValueId, double> filled_;
-  bool breakOnBad_ = false;
+  std::atomic<bool> breakOnBad_ = false;
 };
 
 /// Opens "synthetic:<layers>"; other names are errors. A path that starts with "block" waits until it is cancelled.
@@ -70,13 +69,16 @@ class FakeEngine : public Engine {
 
   /// One row for the first op: right, unless the range has more than three ops.
   GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override;
-  /// A row for each op of the joint; from the sixth on they differ where the counterpart is in double precision. Another file is an error.
+  /// A peak of 5000 bytes at the third op, a workspace of 600 at the fifth; fails where there are fewer.
+  AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override;
+  /// A row for each op of the joint; from the sixth on they differ where the counterpart is in another precision. Another file is an error.
   RunComparison compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance, const Progress& progress) override;
 
   std::int64_t badAt = -1;
   std::chrono::milliseconds opTime{0};
   std::vector<DeviceStatus> deviceList{{Device(), true, {}, {}}};
   std::vector<std::optional<Device>> asked;  ///< devices of the requests to open, in order
+  std::vector<Counterpart> compared;         ///< of the comparisons, in order
 };
 
 }  // namespace retrograd::views

@@ -10,6 +10,11 @@
 
 namespace retrograd::views {
 
+QColor mixed(const QColor& a, const QColor& b, double share) {
+  const auto part = [share](int x, int y) { return static_cast<int>(std::lround(x * share + y * (1 - share))); };
+  return {part(a.red(), b.red()), part(a.green(), b.green()), part(a.blue(), b.blue())};
+}
+
 QColor faded(QColor color, double share) {
   color.setAlphaF(static_cast<float>(color.alphaF() * share));
   return color;
@@ -46,7 +51,7 @@ void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {
     for (const auto& b : scene().boxes) {
       if (b.open) continue;
       const QRectF r((b.rect.x - bounds.left()) * fx * ratio, (b.rect.y - bounds.top()) * fy * ratio, b.rect.width * fx * ratio, b.rect.height * fy * ratio);
-      fillPixels(minimap_, r, fillOf(look_.colors, paint.roleOf(b), b.lane).accent.rgb());
+      fillPixels(minimap_, r, paint.fillFor(b).accent.rgb());
     }
   }
   painter.setRenderHint(QPainter::Antialiasing, false);

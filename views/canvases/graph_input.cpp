@@ -8,6 +8,7 @@
 
 #include "core/trace/printer.h"
 #include "views/canvases/graph_view.h"
+#include "views/command_key.h"
 #include "views/models/format.h"
 
 namespace retrograd::views {
@@ -205,8 +206,8 @@ void GraphView::contextMenuEvent(QContextMenuEvent* event) {
     const bool open = box(current_).open;
     menu.addAction(open ? tr("Close\tEnter") : tr("Open\tEnter"), this, [this, open, node = currentNode_] { setOpen(node, !open); });
   }
-  menu.addAction(tr("Go to Origin or Back\tG"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
-  menu.addAction(tr("Toggle Breakpoint\tF9"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
+  menu.addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
+  menu.addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
   menu.addSeparator();
   menu.addAction(tr("Open All\t*"), this, [this] { setAllOpen(true); });
   menu.addAction(tr("Close All\t/"), this, [this] { setAllOpen(false); });

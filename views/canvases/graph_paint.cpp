@@ -107,6 +107,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     auto title = toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title);
     if (metrics.horizontalAdvance(title) > rect.width() - 9) title = toQt(scene().tree->label(box(i).node));
     if (metrics.horizontalAdvance(title) > rect.width() - 9) continue;
+    painter.setPen(isDimmed(i) ? look_.colors.faint : look_.colors.text);
     painter.drawText(rect.adjusted(5, 0, -4, 0), Qt::AlignVCenter | Qt::AlignLeft, title);
   }
   for (auto i : reach_.edges) {

@@ -12,6 +12,9 @@ constexpr double lanesHeight = 28;   ///< of the strip that names the lanes, pix
 /// The colour with `share` of its opacity.
 QColor faded(QColor color, double share);
 
+/// Between two colours: `share` of the first.
+QColor mixed(const QColor& a, const QColor& b, double share);
+
 /// Fills a rectangle of an RGB image without a painter: the fastest there is for boxes of a few pixels.
 void fillPixels(QImage& image, const QRectF& rect, QRgb color);
 

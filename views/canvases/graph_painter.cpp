@@ -8,9 +8,12 @@
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_paint.h"
 #include "views/models/format.h"
+#include "views/theme_colors.h"
 
 namespace retrograd::views {
 namespace {
+
+constexpr double dimmedShare = 0.35;  ///< of its colours that a box keeps which the filter does not let through
 
 QPainterPath pathOf(const std::vector<QPointF>& points, bool across) {
   QPainterPath path(points.front());
@@ -75,10 +78,10 @@ QString badgeText(const layout::Badge& badge) {
 
 }  // namespace
 
-GraphLook graphLook(bool dark) {
+GraphLook graphLook(bool dark, bool highContrast) {
   GraphLook look;
-  look.colors = graphColors(dark);
-  look.theme = Theme::colorsFor(dark);
+  look.colors = graphColors(dark, highContrast);
+  look.theme = colorsOf(dark, highContrast);
   look.title = look.detail = Theme::codeFont();
   look.title.setPixelSize(12);
   look.title.setWeight(QFont::DemiBold);
@@ -125,6 +128,8 @@ GraphColors::Fill GraphPainter::fillFor(const layout::SceneBox& box) const {
   auto fill = fillOf(look_.colors, roleOf(box), box.lane);
   if (look_.overlay)
     if (const auto color = look_.overlay->fill(box.node, box.lane); color.isValid()) fill.fill = color;
+  if (look_.isDimmed(box))
+    for (auto* color : {&fill.fill, &fill.line, &fill.accent}) *color = mixed(*color, look_.colors.canvas, dimmedShare);
   return fill;
 }
 
@@ -226,23 +231,25 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
   painter.fillRect(strip, fill.accent);
 
   const auto& text = textFor(i);
+  const bool dimmed = look_.isDimmed(b);
+  const auto ink = [&](const QColor& color) { return dimmed ? mixed(color, look_.colors.canvas, dimmedShare) : color; };
   painter.save();
   painter.translate(rect.topLeft());
   painter.scale(lens_.scale, lens_.scale);
   painter.setFont(look_.title);
-  painter.setPen(look_.colors.text);
+  painter.setPen(ink(look_.colors.text));
   double y = layout::box::padY - 1;
   painter.drawStaticText(QPointF(layout::box::padX, y), text.title);
   y += layout::box::titleHeight;
   painter.setFont(look_.detail);
-  painter.setPen(look_.colors.faint);
+  painter.setPen(ink(look_.colors.faint));
   painter.drawStaticText(QPointF(layout::box::padX, y), text.detail);
   y += layout::box::detailHeight;
   if (text.hasBadges) {
     painter.setPen(Qt::NoPen);
-    painter.setBrush(look_.colors.badge);
+    painter.setBrush(dimmed ? faded(look_.colors.badge, dimmedShare) : look_.colors.badge);
     painter.drawRoundedRect(QRectF(layout::box::padX - 4, y + 1, text.badges.size().width() + 8, layout::box::badgeHeight - 2), 4, 4);
-    painter.setPen(look_.colors.badgeText);
+    painter.setPen(ink(look_.colors.badgeText));
     painter.drawStaticText(QPointF(layout::box::padX, y + 2), text.badges);
   }
   painter.restore();
@@ -325,7 +332,8 @@ void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool l
   if (edge.arrowAtEnd) drawHead(painter, points.back(), direction(points[points.size() - 2], points.back()), size, pen.color());
   if (edge.arrowAtBegin && edge.kind != layout::EdgeKind::origin) drawHead(painter, points.front(), direction(points[1], points.front()), size, pen.color());
 
-  QString label;
+  auto label = look_.overlay ? look_.overlay->edgeText(scene(), static_cast<std::int32_t>(&edge - scene().edges.data())) : QString();
+  const bool crosses = !label.isEmpty();
   if (edge.kind == layout::EdgeKind::saved && edge.bytes > 0 && (lit || edge.flow < 0)) label = bytesText(edge.bytes);
   if (label.isEmpty() && lit && edge.count > 1) label = QObject::tr("%n values", nullptr, static_cast<int>(edge.count));
   const double room = across ? points.back().x() - points.front().x() : 1e9;
@@ -339,7 +347,9 @@ void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool l
   const auto middle = pathOf(points, across).pointAtPercent(0.5);
   const QRectF tag(middle.x() - width / 2 - 3, middle.y() - metrics.height() / 2, width + 6, metrics.height());
   painter.fillRect(tag, look_.colors.canvas);
-  painter.setPen(pen.color());
+  painter.setPen(crosses ? look_.colors.text : pen.color());
+  painter.setBrush(Qt::NoBrush);
+  if (crosses) painter.drawRect(tag);
   painter.drawText(tag, Qt::AlignCenter, label);
 }
 

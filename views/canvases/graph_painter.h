@@ -8,6 +8,7 @@
 #include "core/layout/labels.h"
 #include "core/layout/reach.h"
 #include "views/canvases/graph_style.h"
+#include "views/models/box_filter.h"
 #include "views/models/graph_overlay.h"
 #include "views/session/selection.h"
 #include "views/theme.h"
@@ -21,9 +22,12 @@ struct GraphLook {
   QFont title, detail, plain;
   std::array<bool, layout::edgeKindCount> shown{true, true, true, true, false};
   std::shared_ptr<const GraphOverlay> overlay;  ///< null: boxes tell their roles
+  std::shared_ptr<const BoxFilter> filter;      ///< what it does not let through is pale; null: all passes
+
+  bool isDimmed(const layout::SceneBox& box) const { return filter && !filter->passes(box.node, box.lane); }
 };
 /// In the light or the dark theme, without an overlay.
-GraphLook graphLook(bool dark);
+GraphLook graphLook(bool dark, bool highContrast = false);
 
 /// The texts of a box, measured once.
 struct GraphText {

@@ -4,7 +4,7 @@
 
 namespace retrograd::views {
 
-GraphColors graphColors(bool dark) {
+GraphColors graphColors(bool dark, bool highContrast) {
   GraphColors c;
   if (dark) {
     c.canvas = 0x191b1f;
@@ -41,6 +41,17 @@ GraphColors graphColors(bool dark) {
     c.badge = QColor(31, 60, 100, 18);
     c.badgeText = 0x47515c;
   }
+  if (!highContrast) return c;
+  const QColor paper = dark ? 0x000000 : 0xffffff, ink = dark ? 0xffffff : 0x000000;
+  c.canvas = paper;
+  c.text = c.faint = c.frameText = c.frameLine = c.badgeText = ink;
+  for (auto* fill : {&c.forward, &c.backward, &c.accumulation, &c.recompute}) {
+    fill->fill = paper;
+    fill->line = fill->accent = dark ? fill->accent.lighter(135) : fill->accent.darker(155);
+  }
+  for (auto& edge : c.edge) edge = dark ? edge.lighter(150) : edge.darker(170);
+  c.lit = dark ? 0xffe14d : 0xa30d00;
+  c.selected = dark ? 0x1aebff : 0x00328f;
   return c;
 }
 

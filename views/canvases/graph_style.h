@@ -17,7 +17,8 @@ struct GraphColors {
   std::array<QColor, layout::edgeKindCount> edge;
   QColor lit, selected, badge, badgeText;
 };
-GraphColors graphColors(bool dark);
+/// With high contrast, boxes have the canvas's colour and strong lines.
+GraphColors graphColors(bool dark, bool highContrast = false);
 
 /// How a box of this role is filled.
 const GraphColors::Fill& fillOf(const GraphColors& colors, Role role, layout::Lane lane);

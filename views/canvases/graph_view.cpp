@@ -8,6 +8,7 @@
 #include "core/layout/dot_client.h"
 #include "core/layout/labels.h"
 #include "views/models/format.h"
+#include "views/session/stage_plan.h"
 
 namespace retrograd::views {
 namespace {
@@ -44,7 +45,12 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
   connect(context_.execution, &ExecutionState::changed, this, &GraphView::executionChanged);
   connect(context_.execution, &ExecutionState::breakpointsChanged, this, qOverload<>(&QWidget::update));
   connect(context_.execution, &ExecutionState::badValuesChanged, this, &GraphView::requestOverlay);
+  connect(context_.filter, &OpFilter::changed, this, &GraphView::updateFilter);
   connect(context_.theme, &Theme::changed, this, &GraphView::updateStyle);
+  if (context_.stages)
+    connect(context_.stages, &StagePlan::changed, this, [this] {
+      if (overlayKind_ == Overlay::stage) requestOverlay();
+    });
   connect(worker_.get(), &Worker::progressed, this, [this](QObject*, const QString&, const QString& stage, double fraction) {
     stage_ = stage;
     fraction_ = fraction;
@@ -57,13 +63,22 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
 GraphView::~GraphView() { worker_->cancelAll(this); }
 
 void GraphView::updateStyle() {
-  auto look = graphLook(context_.theme->dark());
+  auto look = graphLook(context_.theme->dark(), context_.theme->highContrast());
+  look.filter = look_.filter;
   look.shown = look_.shown;
   look.plain = font();
   look_ = std::move(look);
   texts_.clear();
   minimap_ = {};
   requestOverlay();
+  update();
+}
+
+void GraphView::updateFilter() {
+  if (!isVisible()) return;
+  const auto& ops = context_.filter->ops();
+  look_.filter = picture_ && ops && ops->document == document_ ? std::make_shared<const BoxFilter>(*scene().tree, *ops) : nullptr;
+  minimap_ = {};
   update();
 }
 
@@ -97,7 +112,7 @@ GraphLook GraphView::look(bool dark) const {
   look.shown = look_.shown;
   look.plain = look_.plain;
   if (picture_ && overlayKind_ != Overlay::role)
-    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, measures_, dark);
+    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, measures_, context_.stages ? context_.stages->cut() : nullptr, dark);
   return look;
 }
 
@@ -110,6 +125,7 @@ void GraphView::documentChanged() {
   document_ = context_.controller->document();
   picture_.reset();
   look_.overlay.reset();
+  look_.filter.reset();
   wanted_.clear();
   texts_.clear();
   minimap_ = {};
@@ -141,6 +157,7 @@ void GraphView::showEdges(layout::EdgeKind kind, bool on) {
 void GraphView::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   if (stale_) requestLayout({});
+  updateFilter();
 }
 
 void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymbolId reveal) {
@@ -210,6 +227,7 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int
   if (picture_) before = corner(*picture_);
   picture_ = std::move(picture);
   if (overlayKind_ != Overlay::role && !look_.overlay) requestOverlay();
+  updateFilter();
   wanted_ = scene().open;
   texts_.clear();
   minimap_ = {};
@@ -254,6 +272,7 @@ QString GraphView::textOf(int i) const {
   const auto& tree = *scene().tree;
   const auto text = layout::boxText(tree, box(i).node, box(i).lane);
   QStringList words{toQt(text.title), toQt(text.detail)};
+  if (isDimmed(i)) words << tr("does not pass the filter");
   if (look_.overlay)
     if (const auto told = look_.overlay->text(box(i).node, box(i).lane); !told.isEmpty()) words << told;
   for (const auto& badge : text.badges) words << toQt(badge.text);

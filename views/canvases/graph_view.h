@@ -38,8 +38,10 @@ class GraphView : public QWidget {
   Overlay overlay() const { return overlayKind_; }
   void setOverlay(Overlay overlay);
   const GraphOverlay* overlayShown() const { return look_.overlay.get(); }
-  /// How the graph looks now, and how it would in the other theme.
+  /// How the graph looks in the light or the dark theme, all of it: no filter makes anything pale.
   GraphLook look(bool dark) const;
+  /// None of its ops passes the filter: it is drawn pale.
+  bool isDimmed(int box) const { return look_.isDimmed(this->box(box)); }
 
   /// Null until the first layout is there.
   const std::shared_ptr<const GraphPicture>& picture() const { return picture_; }
@@ -104,6 +106,7 @@ class GraphView : public QWidget {
   void selectionChanged();
   void executionChanged();
   void updateStyle();
+  void updateFilter();
   /// Asks the worker for what the overlay needs; the answer makes it.
   void requestOverlay();
   void makeOverlay(const std::vector<OpMeasure>& measures);

@@ -10,6 +10,7 @@
 
 #include "core/trace/printer.h"
 #include "views/canvases/listing_view.h"
+#include "views/command_key.h"
 #include "views/models/format.h"
 
 namespace retrograd::views {
@@ -72,7 +73,7 @@ void ListingView::mousePressEvent(QMouseEvent* event) {
   if (visible < 0 || (event->button() != Qt::LeftButton && event->button() != Qt::RightButton)) return;
   const auto point = event->position().toPoint();
   const int foldLeft = textLeft(visible) - rowHeight_;
-  if (event->button() == Qt::LeftButton && point.x() < gutterWidth() / 2) {
+  if (event->button() == Qt::LeftButton && point.x() < marksWidth() / 2) {
     setCursor(visible, false);
     selectCursorOp();
     Q_EMIT breakpointRequested(opForKey(visible));
@@ -112,12 +113,13 @@ void ListingView::contextMenuEvent(QContextMenuEvent* event) {
   if (!document() || cursor_ < 0) return;
   QMenu menu(this);
   const auto op = opForKey(cursor_);
-  menu.addAction(tr("Go to Origin or Back\tG"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
-  menu.addAction(tr("Toggle Breakpoint\tF9"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
+  menu.addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
+  menu.addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
   menu.addSeparator();
   menu.addAction(tr("Copy\tCtrl+C"), this, [this] { QApplication::clipboard()->setText(copyText()); });
   menu.addAction(tr("Fold All\t/"), this, [this] { setAllFolded(true); });
   menu.addAction(tr("Unfold All\t*"), this, [this] { setAllFolded(false); });
+  Q_EMIT menuAboutToShow(&menu);
   const auto at = event->reason() == QContextMenuEvent::Mouse
                       ? event->globalPos()
                       : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0));
@@ -160,13 +162,17 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     if (now.current == op) marks << tr("Runs next");
     if (now.failed == op) marks << tr("Failed: %1").arg(now.error);
     if (now.bad.contains(op)) marks << tr("Made NaN or Inf");
+    if (const auto* note = context_.notes->at(op); note && note->bookmark) marks << tr("Bookmark");
+    if (isKept(visible)) marks << tr("Does not pass the filter: it shows because it is selected, answers to what is, or runs next");
     for (auto value : document.outputs(op))
       if (this->document()->saved.contains(value))
         marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
+    if (point.x() >= marksWidth() && stageAt(visible) >= 0) marks << tr("Pipeline stage %1").arg(stageAt(visible));
     return marks.isEmpty() ? tr("Click to set a breakpoint") : marks.join(QLatin1Char('\n'));
   }
   if (const auto value = valueAt(point, visible)) {
     auto text = QString::fromStdString(document.displayName(value));
+    if (const auto own = context_.notes->nameOf(value); !own.isEmpty()) text = QStringLiteral("%1 (%2)").arg(own, text);
     const auto& entry = document.value(value);
     if (entry.meta) text += QStringLiteral(": ") + QString::fromStdString(typeComment(document.meta(entry.meta)));
     text += QStringLiteral("\n") + toQt(name(entry.kind));
@@ -176,6 +182,7 @@ QString ListingView::toolTipAt(const QPoint& point) const {
   auto text = QString::fromStdString(printCall(document, op));
   const auto comment = QString::fromStdString(printComment(document, op));
   if (!comment.isEmpty()) text += QStringLiteral("\n# ") + comment;
+  if (const auto* note = context_.notes->at(op); note && !note->comment.empty()) text += QStringLiteral("\n; ") + toQt(note->comment);
   return text;
 }
 

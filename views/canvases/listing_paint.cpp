@@ -9,6 +9,8 @@
 namespace retrograd::views {
 namespace {
 
+constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not pass the filter
+
 void drawArrow(QPainter& painter, const QRectF& box, const QColor& fill, const QColor& line) {
   const qreal x = box.left(), y = box.center().y(), w = box.width(), h = box.height();
   const QPolygonF arrow{{{x, y - h * 0.18},
@@ -40,6 +42,15 @@ void drawBreakpoint(QPainter& painter, const QRectF& box, const QColor& color, B
   const auto c = box.center();
   painter.fillRect(QRectF(c.x() - box.width() * 0.3, c.y() - 2.4, box.width() * 0.6, 1.6), color);
   painter.fillRect(QRectF(c.x() - box.width() * 0.3, c.y() + 0.8, box.width() * 0.6, 1.6), color);
+}
+
+/// A ribbon: a bookmark.
+void drawBookmark(QPainter& painter, const QRectF& box, const QColor& color) {
+  const auto c = box.center();
+  const qreal w = box.width() * 0.28, h = box.height() * 0.46;
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(color);
+  painter.drawPolygon(QPolygonF{{c + QPointF(-w, -h), c + QPointF(w, -h), c + QPointF(w, h), c + QPointF(0, h * 0.45), c + QPointF(-w, h)}});
 }
 
 /// A triangle with an exclamation mark: NaN or Inf, or an op that failed.
@@ -76,13 +87,16 @@ void ListingView::paintEvent(QPaintEvent*) {
   if (rows_.count() == 0) {
     painter.setPen(colors.gutterText);
     painter.drawText(viewport()->rect().adjusted(gutterWidth(), 0, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     document()->analysis->derived() || kind_ == TraceKind::computation ? tr("No ops") : tr("Not derived: see Problems"));
+                     rows_.isFiltered() && index().lines.size() > 0                      ? tr("No op passes the filter")
+                     : document()->analysis->derived() || kind_ == TraceKind::computation ? tr("No ops")
+                                                                                          : tr("Not derived: see Problems"));
     return;
   }
   const int before = widestText_;
   const int first = verticalScrollBar()->value();
   const int last = std::min(rows_.count(), first + viewport()->height() / rowHeight_ + 2);
   for (int visible = first; visible < last; ++visible) paintRow(painter, visible, (visible - first) * rowHeight_);
+  paintStageBorders(painter, first, last);
   painter.fillRect(QRect(gutterWidth() - 1, 0, 1, viewport()->height()), colors.border);
   // Wider lines came into view: the scroll bar learns of it after this paint.
   if (widestText_ != before) QMetaObject::invokeMethod(this, &ListingView::updateScrollBars, Qt::QueuedConnection);
@@ -98,6 +112,7 @@ void ListingView::paintRow(QPainter& painter, int visible, int top) const {
   paintText(painter, visible, rect);
   painter.restore();
   paintGutter(painter, visible, rect, relation);
+  paintStage(painter, visible, rect);
 }
 
 void ListingView::paintBackground(QPainter& painter, int visible, const QRect& rect, Relation relation) const {
@@ -138,7 +153,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto& colors = context_.theme->colors();
   const auto& now = context_.execution->now();
   const auto op = opAt(visible);
-  const qreal size = rowHeight_, step = gutterWidth() / 3.0;
+  const qreal size = rowHeight_, step = marksWidth() / 4.0;
   const auto cell = [&](int column) {
     return QRectF(rect.left() + column * step + (step - size) / 2, rect.top(), size, size).adjusted(3, 3, -3, -3);
   };
@@ -152,18 +167,23 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
       if (shows(other)) breakpoint = std::max(breakpoint, mark);
   if (breakpoint != BreakpointMark::none) drawBreakpoint(painter, cell(0), colors.breakpoint, breakpoint);
   if (now.current && shows(now.current)) drawArrow(painter, cell(0), colors.execution, colors.background);
+  const auto* note = context_.notes->at(opForKey(visible));
+  bool bookmarked = note && note->bookmark;
+  if (!op && rows_.folded(row))
+    for (const auto& other : context_.notes->notes()) bookmarked = bookmarked || (other.note.bookmark && other.op && shows(other.op));
+  if (bookmarked) drawBookmark(painter, cell(1), colors.ownWords);
   const bool failed = now.failed && shows(now.failed);
   if (failed || (op && now.bad.contains(op))) {
-    drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
+    drawWarning(painter, cell(2), failed ? colors.breakpoint : colors.bad, colors.background);
   } else if (op) {
     const auto outputs = index().document().outputs(op);
     if (kind_ != TraceKind::backward &&
         std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
-      drawSaved(painter, cell(1), colors.saved);
+      drawSaved(painter, cell(2), colors.saved);
   }
-  if (relation == Relation::origin) drawDiamond(painter, cell(2), colors.originMark, true);
-  if (relation == Relation::derived) drawDiamond(painter, cell(2), colors.derivedMark, false);
-  if (relation == Relation::selected) drawArrow(painter, cell(2).adjusted(0, 1, 0, -1), colors.op, colors.gutter);
+  if (relation == Relation::origin) drawDiamond(painter, cell(3), colors.originMark, true);
+  if (relation == Relation::derived) drawDiamond(painter, cell(3), colors.derivedMark, false);
+  if (relation == Relation::selected) drawArrow(painter, cell(3).adjusted(0, 1, 0, -1), colors.op, colors.gutter);
   painter.restore();
 }
 
@@ -188,6 +208,7 @@ void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) c
   const auto& line = lineText(visible);
   const int left = textLeft(visible);
   const auto marked = context_.selection->value();
+  if (isKept(visible)) painter.setOpacity(keptOpacity);
   for (const auto& token : line.tokens) {
     const int x = left + columnAt(token.begin);
     const int width = columnAt(token.length);
@@ -196,6 +217,7 @@ void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) c
     if (marked && token.value == marked) painter.fillRect(QRect(x - 1, rect.top() + 1, width + 2, rowHeight_ - 2), colors.valueMark);
     auto font = painter.font();
     font.setBold(token.kind == TokenKind::header);
+    font.setUnderline(token.kind == TokenKind::ownName);
     painter.setFont(font);
     painter.setPen(colorOf(colors, token.kind));
     painter.drawText(QPointF(left + token.begin * charWidth_, rect.top() + ascent_ + 1), line.text.mid(token.begin, token.length));
@@ -210,7 +232,7 @@ class ListingAccessible : public QAccessibleWidget {
   explicit ListingAccessible(ListingView* view) : QAccessibleWidget(view, QAccessible::List) {}
   QString text(QAccessible::Text what) const override {
     const auto* view = static_cast<const ListingView*>(widget());
-    return what == QAccessible::Value || what == QAccessible::Description ? view->textAt(view->cursor()) : QAccessibleWidget::text(what);
+    return what == QAccessible::Value || what == QAccessible::Description ? view->spokenAt(view->cursor()) : QAccessibleWidget::text(what);
   }
 };
 
@@ -225,7 +247,7 @@ void installListingAccessibility() { QAccessible::installFactory(makeAccessible)
 
 void ListingView::announce() {
   if (!QAccessible::isActive()) return;
-  QAccessibleValueChangeEvent event(this, textAt(cursor_));
+  QAccessibleValueChangeEvent event(this, spokenAt(cursor_));
   QAccessible::updateAccessibility(&event);
 }
 

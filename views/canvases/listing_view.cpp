@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "views/models/format.h"
+#include "views/models/line_notes.h"
+#include "views/session/stage_plan.h"
 
 namespace retrograd::views {
 namespace {
@@ -39,6 +41,13 @@ ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
   connect(context_.selection, &Selection::changed, this, &ListingView::selectionChanged);
   connect(context_.execution, &ExecutionState::changed, this, &ListingView::executionChanged);
   connect(context_.execution, &ExecutionState::breakpointsChanged, viewport(), qOverload<>(&QWidget::update));
+  connect(context_.filter, &OpFilter::changed, this, &ListingView::filterChanged);
+  connect(context_.notes, &NoteBook::changed, this, &ListingView::notesChanged);
+  if (context_.stages)
+    connect(context_.stages, &StagePlan::changed, this, [this] {
+      updateScrollBars();
+      viewport()->update();
+    });
   connect(context_.theme, &Theme::changed, this, [this] {
     updateMetrics();
     viewport()->update();
@@ -59,6 +68,8 @@ void ListingView::resetRows() {
   texts_.clear();
   widestText_ = 0;
   rows_ = document() ? FoldRows(&outline()) : FoldRows();
+  if (const auto& ops = context_.filter->ops(); ops && document()) rows_.setFilter({ops, &ops->trace(kind_)});
+  keepLines();
   horizontalScrollBar()->setValue(0);
   verticalScrollBar()->setValue(0);
   updateScrollBars();
@@ -134,15 +145,22 @@ int ListingView::rowOf(BoundSymbolId op) const {
 const LineText& ListingView::lineText(int visible) const {
   const auto row = rows_.rowAt(visible);
   if (const auto* known = texts_.object(row)) return *known;
-  auto* made = new LineText;
-  if (outline().isHeader(row))
-    *made = lineOfHeader(index().document(), outline().header(row));
-  else
-    *made = lineOf(index().document(), opAt(visible), &document()->saved, shortNames_);
+  auto* made = new LineText(makeLine(row));
   const auto width = static_cast<int>(made->text.size()) + 2 * outline().depth[static_cast<std::size_t>(row)];
   widestText_ = std::max(widestText_, width);
   texts_.insert(row, made);
   return *made;
+}
+
+LineText ListingView::makeLine(std::int32_t row) const {
+  const auto item = outline().item[static_cast<std::size_t>(row)];
+  if (item < 0) {
+    const auto& header = outline().header(row);
+    auto line = lineOfHeader(index().document(), header, rows_.isFiltered() ? rows_.passingBelow(row) : -1);
+    return header.operation ? withNotes(std::move(line), header.operation, index().document(), *context_.notes) : line;
+  }
+  const auto op = index().lines[static_cast<std::size_t>(item)];
+  return withNotes(lineOf(index().document(), op, &document()->saved, shortNames_), op, index().document(), *context_.notes);
 }
 
 QString ListingView::textAt(int visible) const { return visible >= 0 && visible < rows_.count() ? lineText(visible).text : QString(); }
@@ -209,6 +227,7 @@ void ListingView::reveal(BoundSymbolId op) {
   const auto line = index().line(op);
   if (line < 0) return;
   const auto row = outline().rowOfLine[static_cast<std::size_t>(line)];
+  changeRows([this] { return keepLines(); });
   if (rows_.reveal(row)) updateScrollBars();
   const auto visible = rows_.visibleOf(row);
   setCursor(visible, false);
@@ -232,7 +251,9 @@ Relation ListingView::relationOf(int visible) const {
 void ListingView::selectionChanged() {
   viewport()->update();
   const auto op = context_.selection->op();
-  if (!document() || !op || selecting_) return;
+  if (!document() || selecting_) return;  // lines that come and go under the pointer would make a double click meet another one
+  changeRows([this] { return keepLines(); });
+  if (!op) return;
   // The listing where the op was chosen shows it already; here its counterpart matters more: the forward origin of a backward
   // op, the first backward op of a forward op. Where this trace has none, the op itself.
   const auto own = rowOf(op);
@@ -267,7 +288,72 @@ void ListingView::executionChanged() {
   if (current == shownExecution_) return;
   const bool first = !shownExecution_;
   shownExecution_ = current;
+  changeRows([this] { return keepLines(); });
   if (!first || context_.execution->now().position > 0) ensureVisible(rowOf(current), true);
+}
+
+void ListingView::filterChanged() {
+  if (!document()) return;
+  texts_.clear();  // headers tell how many of their ops pass
+  changeRows([this] {
+    const auto& ops = context_.filter->ops();
+    const bool isMine = ops && ops->document == document_;
+    rows_.setFilter(isMine ? std::shared_ptr<const PassingLines>(ops, &ops->trace(kind_)) : nullptr);
+    keepLines();
+    return true;
+  });
+  const auto own = rowOf(context_.selection->op());
+  if (own < 0) return;
+  setCursor(own, false);
+  ensureVisible(own, true);
+}
+
+void ListingView::notesChanged() {
+  texts_.clear();
+  viewport()->update();
+}
+
+bool ListingView::keepLines() {
+  if (!rows_.isFiltered()) return false;
+  std::vector<std::int32_t> kept;
+  const auto keep = [&](BoundSymbolId op) {
+    if (const auto line = index().line(op); line >= 0) kept.push_back(line);
+  };
+  if (context_.selection->op() && context_.selection->analysis() == document()->analysis) {
+    keep(context_.selection->op());
+    keep(counterpartHere());
+  }
+  keep(context_.execution->now().current);
+  return rows_.keep(std::move(kept));
+}
+
+void ListingView::changeRows(const std::function<bool()>& change) {
+  auto* bar = verticalScrollBar();
+  const auto rowOrNone = [&](int visible) { return visible >= 0 && visible < rows_.count() ? rows_.rowAt(visible) : -1; };
+  const bool holdsCursor = cursor_ >= 0 && isRowVisible(cursor_);
+  const int held = holdsCursor ? cursor_ : bar->value(), below = held - bar->value();
+  const auto cursorRow = rowOrNone(cursor_), anchorRow = rowOrNone(anchor_), heldRow = rowOrNone(held);
+  if (!change()) return;
+  updateScrollBars();
+  cursor_ = rows_.nearest(std::max(0, cursorRow));
+  anchor_ = rows_.nearest(std::max(0, anchorRow));
+  if (heldRow >= 0) bar->setValue(rows_.nearest(heldRow) - below);
+  viewport()->update();
+}
+
+bool ListingView::isKept(int visible) const {
+  return document() && visible >= 0 && visible < rows_.count() && !rows_.passes(rows_.rowAt(visible));
+}
+
+QString ListingView::spokenAt(int visible) const {
+  if (visible < 0 || visible >= rows_.count()) return {};
+  QStringList words{textAt(visible)};
+  const auto op = opAt(visible);
+  if (const auto* note = context_.notes->at(opForKey(visible)); note && note->bookmark) words << tr("bookmark");
+  if (context_.execution->mark(op) != BreakpointMark::none) words << tr("breakpoint");
+  if (op && context_.execution->now().current == op) words << tr("runs next");
+  if (isKept(visible)) words << tr("does not pass the filter");
+  return words.join(QStringLiteral(", "));
 }
 
 void ListingView::toggleFold(int visible) {
@@ -304,12 +390,12 @@ QString ListingView::copyText() const {
   return lines.join(QLatin1Char('\n'));
 }
 
-void ListingView::find(const QString& text, bool forward) {
+void ListingView::find(const LinePattern& pattern, bool forward) {
   cancelFind();
   const int count = document() ? outline().rows() : 0;
-  if (text.isEmpty() || count == 0) return Q_EMIT findDone(text.isEmpty(), false);
+  if (pattern.isEmpty() || count == 0) return Q_EMIT findDone(pattern.isEmpty(), false);
   const int at = cursor_ >= 0 ? rows_.rowAt(cursor_) : 0;
-  search_ = {text, forward, (at + (forward ? 1 : count - 1)) % count, count, false, 0};
+  search_ = {pattern, forward, (at + (forward ? 1 : count - 1)) % count, count, false, 0};
   search_.timer = startTimer(0);
 }
 
@@ -324,10 +410,7 @@ void ListingView::timerEvent(QTimerEvent* event) {
   const auto& shape = outline();
   for (int i = 0; i < linesInOneSlice && search_.left > 0; ++i, --search_.left) {
     const auto row = search_.next;
-    const auto item = shape.item[static_cast<std::size_t>(row)];
-    const auto line = item >= 0 ? lineOf(index().document(), index().lines[static_cast<std::size_t>(item)], &document()->saved, shortNames_)
-                                : lineOfHeader(index().document(), shape.header(row));
-    if (line.text.contains(search_.text, Qt::CaseInsensitive)) {
+    if (rows_.shows(row) && search_.pattern.matches(makeLine(row).text)) {
       cancelFind();
       if (rows_.reveal(row)) updateScrollBars();
       moveCursor(rows_.visibleOf(row));

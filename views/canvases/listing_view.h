@@ -1,10 +1,12 @@
 #pragma once
 #include <QAbstractScrollArea>
 #include <QCache>
+#include <QMenu>
 #include <array>
 #include <memory>
 
 #include "views/models/fold_rows.h"
+#include "views/models/line_pattern.h"
 #include "views/models/line_text.h"
 #include "views/view_context.h"
 
@@ -34,6 +36,10 @@ class ListingView : public QAbstractScrollArea {
   bool isHeader(int visible) const;
   QRect rowRect(int visible) const;  ///< in viewport coordinates
   bool isRowVisible(int visible) const;
+  /// Shown though it does not pass the filter: it is selected, answers to what is selected, or runs next.
+  bool isKept(int visible) const;
+  /// The line as a screen reader hears it, with what its gutter shows.
+  QString spokenAt(int visible) const;
 
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
@@ -42,8 +48,9 @@ class ListingView : public QAbstractScrollArea {
   void reveal(BoundSymbolId op);
   /// The text of the selected lines in the long form, as in the printed trace.
   QString copyText() const;
-  /// Seeks text from the cursor on, in slices between events; findDone() tells the end.
-  void find(const QString& text, bool forward);
+  /// Seeks lines that pass the filter from the cursor on, in slices between events; findDone() tells the end.
+  void find(const LinePattern& pattern, bool forward);
+  void find(const QString& text, bool forward) { find(LinePattern(text), forward); }
   void cancelFind();
 
  Q_SIGNALS:
@@ -52,6 +59,8 @@ class ListingView : public QAbstractScrollArea {
   void breakpointRequested(retrograd::BoundSymbolId op);
   void findDone(bool found, bool wrapped);
   void activated();
+  /// The context menu of the selected line, to which others may add.
+  void menuAboutToShow(QMenu* menu);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -74,6 +83,12 @@ class ListingView : public QAbstractScrollArea {
   void documentChanged();
   void selectionChanged();
   void executionChanged();
+  void filterChanged();
+  void notesChanged();
+  /// The selected op, what answers to it here and the op that runs next show whether they pass the filter or not.
+  bool keepLines();
+  /// Changes which rows show; what is under the cursor, or else on top, stays where it is on the screen.
+  void changeRows(const std::function<bool()>& change);
   /// The line of this trace that answers to the selected op on the other side; invalid where there is none.
   BoundSymbolId counterpartHere() const;
   void resetRows();
@@ -89,12 +104,22 @@ class ListingView : public QAbstractScrollArea {
   void foldAtCursor(bool fold);
   BoundSymbolId opForKey(int visible) const;
   const LineText& lineText(int visible) const;
+  LineText makeLine(std::int32_t row) const;
   ValueId valueAt(const QPoint& point, int visible) const;
   Relation relationOf(int visible) const;
   QString toolTipAt(const QPoint& point) const;
   int textLeft(int visible) const;
-  /// Breakpoint and execution, health and saved, relation.
-  int gutterWidth() const { return 2 * rowHeight_ + rowHeight_ / 2; }
+  /// Breakpoint and execution, bookmark, health and saved, relation.
+  int marksWidth() const { return 3 * rowHeight_; }
+  int gutterWidth() const { return marksWidth() + stagesWidth(); }
+  /// The band of pipeline stages beside the marks; 0 while the model is in one piece.
+  int stagesWidth() const;
+  /// Stage of a visible row, of a header that of its first op; -1: none.
+  int stageAt(int visible) const;
+  /// The stage of the nearest row above that is in one; -1: none.
+  int stageAbove(int visible) const;
+  /// "0 > 1: 3.1 MiB": what crosses before this row; empty where no stage begins.
+  QString crossingText(int visible) const;
   int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
   void announce();
 
@@ -103,6 +128,8 @@ class ListingView : public QAbstractScrollArea {
   void paintGutter(QPainter& painter, int visible, const QRect& rect, Relation relation) const;
   void paintFold(QPainter& painter, int visible, const QRect& rect) const;
   void paintText(QPainter& painter, int visible, const QRect& rect) const;
+  void paintStage(QPainter& painter, int visible, const QRect& rect) const;
+  void paintStageBorders(QPainter& painter, int first, int last) const;
 
   ViewContext context_;
   TraceKind kind_;
@@ -119,7 +146,7 @@ class ListingView : public QAbstractScrollArea {
   bool selecting_ = false;  ///< the selection changes because of this view: do not scroll it
 
   struct Search {
-    QString text;
+    LinePattern pattern;
     bool forward = true;
     int next = -1, left = 0;
     bool wrapped = false;

@@ -14,6 +14,9 @@ QColor colorOf(const Colors& colors, TokenKind kind) {
       return colors.comment;
     case TokenKind::header:
       return colors.header;
+    case TokenKind::ownName:
+    case TokenKind::note:
+      return colors.ownWords;
     case TokenKind::plain:
       break;
   }

@@ -2,10 +2,14 @@
 
 #include <QAction>
 #include <QFileDialog>
+#include <QFileInfo>
+#include <QGridLayout>
 #include <QHeaderView>
 #include <QLocale>
+#include <QStandardItemModel>
 #include <QVBoxLayout>
 
+#include "core/debug/precision.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
 
@@ -40,10 +44,10 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  layout->addWidget(makeLine(compare));
+  layout->addWidget(makeFields(compare));
   layout->addLayout(line);
   layout->addWidget(table_, 1);
-  connect(context_.controller, &DocumentController::documentChanged, this, &CompareDock::clear);
+  connect(context_.controller, &DocumentController::documentChanged, this, &CompareDock::documentChanged);
   connect(first_, &QToolButton::clicked, this, [this] {
     const auto index = model_->index(model_->firstDivergence(), 0);
     table_->setCurrentIndex(index);
@@ -55,118 +59,187 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     if (const auto op = opOf(index)) context_.selection->select(op, ValueId(index.data(valueRole).toInt()));
   });
-  againstChanged();
-  clear();
+  documentChanged();
 }
 
-QWidget* CompareDock::makeLine(QAction* compare) {
-  auto* line = new QWidget(this);
-  against_ = new QComboBox(line);
-  against_->setObjectName(QStringLiteral("compare-against"));
-  against_->setAccessibleName(tr("What to compare with"));
-  against_->addItem(tr("In double precision"), static_cast<int>(Against::doublePrecision));
-  against_->addItem(tr("With another seed"), static_cast<int>(Against::seed));
-  against_->addItem(tr("With other weights"), static_cast<int>(Against::weights));
-  against_->addItem(tr("Another file"), static_cast<int>(Against::file));
-  what_ = new QLineEdit(line);
-  what_->setObjectName(QStringLiteral("compare-what"));
-  browse_ = new QToolButton(line);
-  browse_->setText(QStringLiteral("..."));
-  browse_->setAccessibleName(tr("Choose a file"));
-  tolerance_ = new QLineEdit(QStringLiteral("1e-4"), line);
-  tolerance_->setObjectName(QStringLiteral("compare-tolerance"));
-  tolerance_->setAccessibleName(tr("Tolerance"));
-  tolerance_->setToolTip(tr("Relative difference at which two values part"));
-  tolerance_->setMaximumWidth(80);
-  auto* button = new QToolButton(line);
+QWidget* CompareDock::makeFields(QAction* compare) {
+  auto* fields = new QWidget(this);
+  const auto makeCombo = [fields](const char* name, const QString& title, const QString& first) {
+    auto* combo = new QComboBox(fields);
+    combo->setObjectName(QLatin1String(name));
+    combo->setAccessibleName(title);
+    combo->addItem(first);
+    combo->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    return combo;
+  };
+  precision_ = makeCombo("compare-precision", tr("Precision of the other run"), tr("As here"));
+  precision_->setToolTip(tr("Floating parameters, buffers, inputs and dtype literals of the other run"));
+  for (auto dtype : precisions()) precision_->addItem(toQt(torchName(dtype)), static_cast<int>(dtype));
+  precision_->setCurrentIndex(1);
+  device_ = makeCombo("compare-device", tr("Device of the other run"), tr("As here"));
+  seed_ = makeField(fields, "compare-seed", tr("Seed of the other run"), tr("As here"), compare);
+  tolerance_ = makeField(fields, "compare-tolerance", tr("Tolerance"), {}, compare);
+  tolerance_->setToolTip(tr("Relative difference at which two values part; empty: what is usual for the precision"));
+  weights_ = makeField(fields, "compare-weights", tr("Safetensors file with weights of the other run"), tr("Its own"), compare);
+  file_ = makeField(fields, "compare-file", tr("Model or session of the other run"), tr("This one"), compare);
+  for (auto* edit : {seed_, tolerance_}) edit->setMaximumWidth(fontMetrics().horizontalAdvance(QStringLiteral("0000000000")));
+  auto* button = new QToolButton(fields);
   button->setDefaultAction(compare);
   button->setToolButtonStyle(Qt::ToolButtonTextOnly);
   button->setFocusPolicy(Qt::StrongFocus);
-  auto* tolerance = new QLabel(tr("&Tolerance"), line);
-  tolerance->setBuddy(tolerance_);
-  auto* row = new QHBoxLayout(line);
-  row->setContentsMargins(6, 4, 6, 4);
-  row->addWidget(against_);
-  row->addWidget(what_, 1);
-  row->addWidget(browse_);
-  row->addStretch(0);
-  row->addWidget(tolerance);
-  row->addWidget(tolerance_);
-  row->addWidget(button);
-  connect(against_, &QComboBox::currentIndexChanged, this, &CompareDock::againstChanged);
-  connect(browse_, &QToolButton::clicked, this, &CompareDock::browse);
-  for (auto* edit : {what_, tolerance_}) connect(edit, &QLineEdit::returnPressed, compare, &QAction::trigger);
-  return line;
-}
-
-CompareDock::Against CompareDock::against() const { return static_cast<Against>(against_->currentData().toInt()); }
-
-void CompareDock::againstChanged() {
-  const auto kind = against();
-  const bool isFile = kind == Against::weights || kind == Against::file;
-  what_->clear();
-  what_->setVisible(isFile || kind == Against::seed);
-  browse_->setVisible(isFile);
-  const auto name = kind == Against::seed ? tr("Seed of the other run") : kind == Against::weights ? tr("Safetensors file with weights") : tr("Model or session");
-  what_->setAccessibleName(name);
-  what_->setPlaceholderText(name);
-}
-
-void CompareDock::browse() {
-  const auto filter = against() == Against::weights ? tr("Weights (*.safetensors)") : tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)");
-  auto* dialog = new QFileDialog(this, tr("Compare With"), {}, filter);
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setFileMode(QFileDialog::ExistingFile);
-  connect(dialog, &QFileDialog::fileSelected, what_, &QLineEdit::setText);
-  dialog->open();
-}
-
-QString CompareDock::counterpart(Counterpart& other) const {
-  const auto text = what_->text().trimmed();
-  switch (against()) {
-    case Against::doublePrecision:
-      other.inDouble = true;
-      return {};
-    case Against::seed: {
-      bool isNumber = false;
-      other.seed = text.toULongLong(&isNumber);
-      return isNumber ? QString() : tr("Give a seed: a number from 0 on");
-    }
-    case Against::weights:
-      other.weights = text.toStdString();
-      return text.isEmpty() ? tr("Choose a safetensors file with weights") : QString();
-    case Against::file:
-      other.path = text.toStdString();
-      return text.isEmpty() ? tr("Choose a model or a session") : QString();
+  auto* grid = new QGridLayout(fields);
+  grid->setContentsMargins(8, 4, 6, 4);
+  grid->setHorizontalSpacing(6);
+  grid->setVerticalSpacing(4);
+  int column = 0;
+  const auto place = [&](const QString& title, QWidget* field, int row, int at) {
+    auto* label = new QLabel(title, fields);
+    label->setBuddy(field);
+    grid->addWidget(label, row, at);
+  };
+  for (const auto& [title, field] : {std::pair<QString, QWidget*>(tr("&Precision"), precision_), {tr("&Device"), device_}, {tr("&Seed"), seed_}, {tr("&Tolerance"), tolerance_}}) {
+    place(title, field, 0, column);
+    grid->addWidget(field, 0, column + 1);
+    column += 2;
   }
-  return {};
+  grid->addWidget(button, 0, column, Qt::AlignRight);
+  const auto placeFile = [&](const QString& title, QLineEdit* field, QToolButton* browser, int at, int span) {
+    place(title, field, 1, at);
+    auto* line = new QHBoxLayout;
+    line->setSpacing(4);
+    line->addWidget(field, 1);
+    line->addWidget(browser);
+    grid->addLayout(line, 1, at + 1, 1, span);
+  };
+  placeFile(tr("&Weights"), weights_, makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")), 0, 3);
+  placeFile(tr("&File"), file_, makeBrowser(fields, file_, tr("Compare With"), tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")), 4, 4);
+  for (int field : {1, 3, 5, 7}) grid->setColumnStretch(field, 1);
+  connect(precision_, &QComboBox::currentIndexChanged, this, &CompareDock::precisionChanged);
+  precisionChanged();
+  return fields;
+}
+
+QLineEdit* CompareDock::makeField(QWidget* parent, const char* name, const QString& title, const QString& empty, QAction* compare) {
+  auto* field = new QLineEdit(parent);
+  field->setObjectName(QLatin1String(name));
+  field->setAccessibleName(title);
+  field->setToolTip(title);
+  field->setPlaceholderText(empty);
+  connect(field, &QLineEdit::returnPressed, compare, &QAction::trigger);
+  return field;
+}
+
+QToolButton* CompareDock::makeBrowser(QWidget* parent, QLineEdit* field, const QString& title, const QString& filter) {
+  auto* button = new QToolButton(parent);
+  button->setText(QStringLiteral("..."));
+  button->setAccessibleName(tr("Choose a file"));
+  button->setToolTip(tr("Choose a file"));
+  connect(button, &QToolButton::clicked, this, [this, field, title, filter] {
+    auto* dialog = new QFileDialog(this, title, {}, filter);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, field, &QLineEdit::setText);
+    dialog->open();
+  });
+  return button;
+}
+
+void CompareDock::documentChanged() {
+  clear();
+  const auto& document = context_.controller->document();
+  precision_->setItemText(0, document ? tr("As here (%1)").arg(toQt(torchName(ownPrecision(document->analysis->file)))) : tr("As here"));
+  device_->setItemText(0, document ? tr("As here (%1)").arg(QString::fromStdString(toString(document->analysis->device))) : tr("As here"));
+  if (isVisible()) askForDevices();
+}
+
+void CompareDock::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  askForDevices();
+}
+
+void CompareDock::askForDevices() {
+  if (devicesAsked_ || !context_.controller->document()) return;
+  devicesAsked_ = true;
+  context_.controller->ask(
+      this, QStringLiteral("devices to compare"), {},
+      [this](const Bench& bench, const Progress&) -> Worker::Deliver {
+        return [this, devices = bench.engine.devices()] { fillDevices(devices); };
+      },
+      [this](const QString&) { devicesAsked_ = false; });
+}
+
+/// One that cannot be used stands there too and says why.
+void CompareDock::fillDevices(const std::vector<DeviceStatus>& devices) {
+  auto* items = qobject_cast<QStandardItemModel*>(device_->model());
+  for (const auto& status : devices) {
+    const auto device = QString::fromStdString(toString(status.device));
+    device_->addItem(status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(QString::fromStdString(status.name), device), device);
+    auto* item = items->item(device_->count() - 1);
+    item->setEnabled(status.available);
+    item->setToolTip(status.available ? tr("Runs the other on %1").arg(device) : QString::fromStdString(status.reason));
+  }
+}
+
+std::optional<DType> CompareDock::precision() const {
+  const auto dtype = precision_->currentData();
+  return dtype.isValid() ? std::optional(static_cast<DType>(dtype.toInt())) : std::nullopt;
+}
+
+void CompareDock::precisionChanged() { tolerance_->setPlaceholderText(QString::number(usualTolerance(precision()), 'g')); }
+
+CompareDock::Asked CompareDock::asked() const {
+  Asked asked;
+  QStringList words;
+  if ((asked.other.precision = precision())) words << precision_->currentText();
+  if (const auto device = device_->currentData().toString(); !device.isEmpty()) {
+    asked.other.device = deviceFromString(device.toStdString());
+    words << device;
+  }
+  if (const auto text = seed_->text().trimmed(); !text.isEmpty()) {
+    bool isNumber = false;
+    asked.other.seed = text.toULongLong(&isNumber);
+    if (!isNumber) asked.problem = tr("'%1' is no seed; give a number from 0 on").arg(text);
+    words << tr("seed %1").arg(text);
+  }
+  if (const auto path = weights_->text().trimmed(); !path.isEmpty()) {
+    asked.other.weights = path.toStdString();
+    words << QFileInfo(path).fileName();
+  }
+  if (const auto path = file_->text().trimmed(); !path.isEmpty()) {
+    asked.other.path = path.toStdString();
+    words << QFileInfo(path).fileName();
+  }
+  asked.words = words.isEmpty() ? tr("the same once more") : words.join(QStringLiteral(", "));
+  asked.tolerance = usualTolerance(asked.other.precision);
+  if (const auto text = tolerance_->text().trimmed(); !text.isEmpty()) {
+    bool isNumber = false;
+    asked.tolerance = QLocale::c().toDouble(text, &isNumber);
+    if (!isNumber || !(asked.tolerance >= 0)) asked.problem = tr("'%1' is no tolerance").arg(text);
+  }
+  return asked;
 }
 
 void CompareDock::compare() {
-  Counterpart other;
-  auto problem = counterpart(other);
-  bool isNumber = false;
-  const double tolerance = QLocale::c().toDouble(tolerance_->text().trimmed(), &isNumber);
-  if (problem.isEmpty() && (!isNumber || !(tolerance >= 0))) problem = tr("'%1' is no tolerance").arg(tolerance_->text());
-  if (!problem.isEmpty()) return summary_->setText(QStringLiteral("! ") + problem);
+  const auto asked = this->asked();
+  if (!asked.problem.isEmpty()) return summary_->setText(QStringLiteral("! ") + asked.problem);
   summary_->setText(tr("Running both..."));
-  const auto question = [this, other, tolerance](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    auto comparison = std::make_shared<const RunComparison>(bench.engine.compare(*bench.document.analysis, other, tolerance, progress));
-    return [this, comparison] { show(comparison); };
+  const auto question = [this, asked](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    auto comparison = std::make_shared<const RunComparison>(bench.engine.compare(*bench.document.analysis, asked.other, asked.tolerance, progress));
+    return [this, comparison, words = asked.words] { show(comparison, words); };
   };
   context_.controller->ask(this, compareTag, tr("Comparing"), question, [this](const QString& message) {
     summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
   });
 }
 
-void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison) {
+void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, const QString& words) {
   const auto& document = context_.controller->document();
   model_->show(document, comparison);
   const int first = model_->firstDivergence();
   first_->setEnabled(first >= 0);
-  auto text = first < 0 ? tr("\u2713 The runs agree in %1 values; the largest relative difference is %2").arg(comparison->rows.size()).arg(numberText(comparison->largest))
-                        : tr("\u25c6 The runs part at %1, value %2 of %3")
-                              .arg(QString::fromStdString(document->analysis->document->displayName(comparison->rows[static_cast<std::size_t>(first)].valueA)))
+  auto text = first < 0 ? tr("\u2713 Against %1: the runs agree in %2 values; the largest relative difference is %3").arg(words).arg(comparison->rows.size()).arg(numberText(comparison->largest))
+                        : tr("\u25c6 Against %1: the runs part at %2, value %3 of %4")
+                              .arg(words, QString::fromStdString(document->analysis->document->displayName(comparison->rows[static_cast<std::size_t>(first)].valueA)))
                               .arg(first + 1)
                               .arg(comparison->rows.size());
   if (!comparison->onlyInA.empty() || !comparison->onlyInB.empty())

@@ -11,13 +11,12 @@
 
 namespace retrograd::views {
 
-/// The run of what is open beside another one, op by op: in double precision, with another seed, with other weights, or of another file.
+/// The run of what is open beside another one, op by op: in another precision, on another device, with another seed, with other weights, of another
+/// file, or several of these at once; what `retrograd compare` offers.
 class CompareDock : public QWidget {
   Q_OBJECT
 
  public:
-  enum class Against { doublePrecision, seed, weights, file };
-
   /// The action is shown as a button; who owns it calls compare().
   CompareDock(ViewContext context, QAction* compare, QWidget* parent = nullptr);
 
@@ -28,25 +27,42 @@ class CompareDock : public QWidget {
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);
 
+ protected:
+  void showEvent(QShowEvent* event) override;
+
  private:
-  QWidget* makeLine(QAction* compare);
-  void againstChanged();
-  void browse();
+  /// What the fields ask for.
+  struct Asked {
+    Counterpart other;
+    double tolerance = 0;
+    QString words;    ///< "bfloat16, seed 7"
+    QString problem;  ///< of what a field holds; empty where all can be used
+  };
+
+  QWidget* makeFields(QAction* compare);
+  QLineEdit* makeField(QWidget* parent, const char* name, const QString& title, const QString& empty, QAction* compare);
+  QToolButton* makeBrowser(QWidget* parent, QLineEdit* field, const QString& title, const QString& filter);
+  void documentChanged();
+  void askForDevices();
+  void fillDevices(const std::vector<DeviceStatus>& devices);
+  void precisionChanged();
   void clear();
-  void show(const std::shared_ptr<const RunComparison>& comparison);
-  Against against() const;
-  /// What is to be compared with; a text that says what is missing where the line does not tell.
-  QString counterpart(Counterpart& other) const;
+  void show(const std::shared_ptr<const RunComparison>& comparison, const QString& words);
+  std::optional<DType> precision() const;
+  Asked asked() const;
 
   ViewContext context_;
   CompareModel* model_;
   QTreeView* table_;
-  QComboBox* against_;
-  QLineEdit* what_;
-  QToolButton* browse_;
+  QComboBox* precision_;
+  QComboBox* device_;
+  QLineEdit* seed_;
+  QLineEdit* weights_;
+  QLineEdit* file_;
   QLineEdit* tolerance_;
   QLabel* summary_;
   QToolButton* first_;
+  bool devicesAsked_ = false;
 };
 
 }  // namespace retrograd::views

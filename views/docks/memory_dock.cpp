@@ -11,6 +11,7 @@ namespace retrograd::views {
 namespace {
 
 const QString memoryTag = QStringLiteral("memory");
+const QString measureTag = QStringLiteral("measure memory");
 
 QString labelOf(MemoryUse use) {
   switch (use) {
@@ -57,6 +58,7 @@ MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : QWidget(parent), 
   layout->addWidget(caption_);
   layout->addWidget(view_, 1);
   layout->addWidget(makeLegend());
+  layout->addWidget(makeMeasured());
   connect(context_.controller, &DocumentController::documentChanged, this, &MemoryDock::documentChanged);
   connect(context_.selection, &Selection::changed, this, &MemoryDock::selectionChanged);
   connect(context_.execution, &ExecutionState::changed, this, [this] { view_->setExecution(context_.execution->now().position); });
@@ -89,6 +91,70 @@ QWidget* MemoryDock::makeLegend() {
   return legend;
 }
 
+QWidget* MemoryDock::makeMeasured() {
+  auto* line = new QWidget(this);
+  measured_ = new QLabel(line);
+  measured_->setObjectName(QStringLiteral("memory-measured"));
+  measured_->setTextFormat(Qt::PlainText);
+  measured_->setMinimumWidth(1);
+  toPeak_ = makeJump(line, tr("Peak"), tr("Jumps to the op during which the allocator had handed out most"));
+  toWorkspace_ = makeJump(line, tr("Workspace"), tr("Jumps to the op that took the largest workspace"));
+  connect(toPeak_, &QToolButton::clicked, this, [this] { Q_EMIT jumpRequested(opAt(peak_.peakPosition)); });
+  connect(toWorkspace_, &QToolButton::clicked, this, [this] { Q_EMIT jumpRequested(opAt(peak_.workspacePosition)); });
+  measuredLine_ = new QHBoxLayout(line);
+  measuredLine_->setContentsMargins(0, 2, 0, 0);
+  measuredLine_->addWidget(measured_, 1);
+  measuredLine_->addWidget(toPeak_);
+  measuredLine_->addWidget(toWorkspace_);
+  forgetMeasured();
+  return line;
+}
+
+QToolButton* MemoryDock::makeJump(QWidget* parent, const QString& text, const QString& tip) {
+  auto* button = new QToolButton(parent);
+  button->setText(text);
+  button->setToolTip(tip);
+  button->setAccessibleName(tip);
+  button->setFocusPolicy(Qt::StrongFocus);
+  return button;
+}
+
+void MemoryDock::addMeasure(QAction* action) {
+  auto* button = new QToolButton(this);
+  button->setDefaultAction(action);
+  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+  button->setFocusPolicy(Qt::StrongFocus);
+  measuredLine_->addWidget(button);
+}
+
+void MemoryDock::forgetMeasured() {
+  measured_->setText(tr("The allocator was not watched yet"));
+  measured_->setToolTip({});
+  for (auto* button : {toPeak_, toWorkspace_}) button->hide();
+}
+
+void MemoryDock::measure() {
+  forgetMeasured();
+  measured_->setText(tr("Running once on the side..."));
+  const auto question = [this](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    return [this, peak = bench.engine.measureMemory(bench.document.analysis, progress)] { showMeasured(peak); };
+  };
+  context_.controller->ask(this, measureTag, tr("Measuring memory"), question, [this](const QString& message) {
+    measured_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
+    measured_->setToolTip(measured_->text());
+  });
+}
+
+void MemoryDock::showMeasured(const AllocatorPeak& peak) {
+  peak_ = peak;
+  auto text = tr("Allocator: %1 at its peak, %2 of them in tensors").arg(bytesText(peak.peakBytes), bytesText(peak.tensorBytes));
+  text += peak.workspaceBytes > 0 ? tr("; largest workspace %1").arg(bytesText(peak.workspaceBytes)) : tr("; no op took a workspace");
+  measured_->setText(text);
+  measured_->setToolTip(text + QLatin1Char('\n') + tr("Memory that libraries take elsewhere is not seen"));
+  toPeak_->show();
+  toWorkspace_->setVisible(peak.workspaceBytes > 0);
+}
+
 void MemoryDock::recolor() {
   for (std::size_t i = 0; i < memoryUseCount; ++i) {
     QPixmap swatch(11, 11);
@@ -102,6 +168,7 @@ BoundSymbolId MemoryDock::opAt(std::size_t position) const { return document_ ? 
 void MemoryDock::documentChanged() {
   timeline_.reset();
   document_.reset();
+  forgetMeasured();
   view_->set(nullptr, 0);
   describeAt({});
   if (isVisible()) request();

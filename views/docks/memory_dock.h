@@ -1,5 +1,7 @@
 #pragma once
+#include <QHBoxLayout>
 #include <QLabel>
+#include <QToolButton>
 #include <QWidget>
 
 #include "views/canvases/memory_view.h"
@@ -8,7 +10,8 @@
 namespace retrograd::views {
 
 /// The memory timeline of the open document with its legend: bytes of each use at the op under the mouse, else at the selected one, else
-/// at the peak. Choosing a place selects its op for all views. The timeline is made on the worker when the dock first shows.
+/// at the peak. Choosing a place selects its op for all views. The timeline is made on the worker when the dock first shows. Below it stands, once
+/// measured, what LibTorch's allocator handed out, with jumps to its peak and to the largest workspace.
 class MemoryDock : public QWidget {
   Q_OBJECT
 
@@ -16,6 +19,13 @@ class MemoryDock : public QWidget {
   explicit MemoryDock(ViewContext context, QWidget* parent = nullptr);
   /// "after relu_1 = aten.relu(t3): 12 KiB".
   QString caption() const { return caption_->text(); }
+  /// What was measured, or why not.
+  QString measured() const { return measured_->text(); }
+
+  /// Shown as a button; who owns it calls measure().
+  void addMeasure(QAction* action);
+  /// Runs the model once on the side, on the worker.
+  void measure();
 
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);
@@ -26,6 +36,10 @@ class MemoryDock : public QWidget {
 
  private:
   QWidget* makeLegend();
+  QWidget* makeMeasured();
+  QToolButton* makeJump(QWidget* parent, const QString& text, const QString& tip);
+  void showMeasured(const AllocatorPeak& peak);
+  void forgetMeasured();
   void documentChanged();
   void request();
   void selectionChanged();
@@ -36,6 +50,10 @@ class MemoryDock : public QWidget {
   ViewContext context_;
   MemoryView* view_;
   QLabel* caption_;
+  QHBoxLayout* measuredLine_ = nullptr;
+  QLabel* measured_ = nullptr;
+  QToolButton *toPeak_ = nullptr, *toWorkspace_ = nullptr;
+  AllocatorPeak peak_;
   std::array<QLabel*, memoryUseCount> swatches_{};
   std::array<QLabel*, memoryUseCount> figures_{};
   std::shared_ptr<const MemoryTimeline> timeline_;

@@ -62,14 +62,17 @@ void ReferencesDock::refresh() {
 void ReferencesDock::step(bool forward) {
   const auto section = model_->index(0, 0);
   const int count = model_->rowCount(section);
-  int at = -1;
+  // Where the dock is pinned, the op that it is about stays, and the row that one went to last says where one stands.
+  const auto current = currentIndex();
+  int at = current.isValid() && current.parent() == section ? current.row() : -1;
   for (int row = 0; row < count && at < 0; ++row)
     if (const auto op = opOf(model_->index(row, 0, section)); op && op == context_.selection->op()) at = row;
+  const auto here = at < 0 ? context_.selection->op() : opOf(model_->index(at, 0, section));
   for (int tried = 0; tried < count; ++tried) {
     at = at < 0 ? (forward ? 0 : count - 1) : (at + (forward ? 1 : count - 1)) % count;
     const auto index = model_->index(at, 0, section);
     const auto op = opOf(index);
-    if (!op || op == context_.selection->op()) continue;
+    if (!op || op == here) continue;
     const auto value = ValueId(section.data(valueRole).toInt());
     setCurrentIndex(index);
     Q_EMIT jumpRequested(op);

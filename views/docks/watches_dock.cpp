@@ -79,7 +79,7 @@ void WatchesDock::paintEvent(QPaintEvent* event) {
   QPainter painter(viewport());
   painter.setPen(palette().color(QPalette::PlaceholderText));
   painter.drawText(viewport()->rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                   tr("Nothing is watched: select a value and press Ctrl+T"));
+                   tr("Nothing is watched: select a value and choose Value > Watch"));
 }
 
 void WatchesDock::showEvent(QShowEvent* event) {

@@ -16,6 +16,12 @@ QString bytesText(std::int64_t bytes) {
   return QStringLiteral("%1 %2").arg(amount, 0, 'f', amount < 10 ? 1 : 0).arg(QLatin1String(units[unit]));
 }
 
+QString secondsText(double seconds) {
+  if (seconds >= 1) return QStringLiteral("%1 s").arg(seconds, 0, 'f', 2);
+  if (seconds >= 1e-3) return QStringLiteral("%1 ms").arg(seconds * 1e3, 0, 'f', seconds >= 1e-2 ? 1 : 2);
+  return QStringLiteral("%1 \u00b5s").arg(seconds * 1e6, 0, 'f', seconds >= 1e-5 ? 0 : 1);
+}
+
 QString numberText(double number) {
   if (std::isnan(number)) return QStringLiteral("nan");
   if (std::isinf(number)) return number > 0 ? QStringLiteral("inf") : QStringLiteral("-inf");

@@ -7,6 +7,8 @@ namespace retrograd::views {
 
 /// "3.1 MiB", "512 B".
 QString bytesText(std::int64_t bytes);
+/// "0.41 ms", "12 µs".
+QString secondsText(double seconds);
 /// A number as people read it: five significant digits, "nan", "inf".
 QString numberText(double number);
 /// "[2, 3]", with the names of dynamic sizes.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "views/models/format.h"
+#include "views/models/stage_colors.h"
 
 namespace retrograd::views {
 namespace {
@@ -35,11 +36,9 @@ QColor dtypeColor(DType dtype, bool dark) {
   }
 }
 
-QString timeText(double seconds) {
-  if (seconds >= 1) return QObject::tr("%1 s").arg(seconds, 0, 'f', 2);
-  if (seconds >= 1e-3) return QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'f', seconds >= 1e-2 ? 1 : 2);
-  return QObject::tr("%1 \u00b5s").arg(seconds * 1e6, 0, 'f', seconds >= 1e-5 ? 0 : 1);
-}
+constexpr int mostStagesInLegend = 12;
+
+QColor noFill(bool dark) { return dark ? QColor(0x22252a) : QColor(0xffffff); }
 
 }  // namespace
 
@@ -57,6 +56,8 @@ QString titleText(Overlay overlay) {
       return QObject::tr("Health");
     case Overlay::dtype:
       return QObject::tr("Dtype");
+    case Overlay::stage:
+      return QObject::tr("Stage");
   }
   return {};
 }
@@ -75,14 +76,20 @@ QString toolTipText(Overlay overlay) {
       return QObject::tr("Where NaN or Inf were seen");
     case Overlay::dtype:
       return QObject::tr("Element type of each op's first result");
+    case Overlay::stage:
+      return QObject::tr("Pipeline stages, and the bytes that cross their borders");
   }
   return {};
 }
 
 GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
-                           const std::vector<OpMeasure>& measures, bool dark)
-    : kind_(overlay), tree_(std::move(tree)), document_(std::move(document)), dark_(dark) {
+                           const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark)
+    : kind_(overlay), tree_(std::move(tree)), document_(std::move(document)), dark_(dark), cut_(std::move(cut)) {
   if (kind_ == Overlay::role) return;
+  if (kind_ == Overlay::stage) {
+    if (cut_ && &cut_->document() == document_.get()) stages_ = std::make_unique<NodeStages>(*tree_, *cut_);
+    return;
+  }
   if (kind_ == Overlay::time) {
     byOp_.assign(document_->analysis->document->boundSymbolCount(), 0);
     for (std::size_t i = 0; i < measures.size(); ++i)
@@ -115,6 +122,7 @@ double GraphOverlay::amountOf(BoundSymbolId op) const {
   const auto outputs = document.outputs(op);
   switch (kind_) {
     case Overlay::role:
+    case Overlay::stage:
       return 0;
     case Overlay::time:
       return byOp_[static_cast<std::size_t>(op.index)];
@@ -154,13 +162,15 @@ int GraphOverlay::stepOf(double amount) const {
 }
 
 QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
+  if (stages_) return stages_->text(node, lane);
   if (amounts_.empty()) return {};
   const auto amount = amounts_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
   switch (kind_) {
     case Overlay::role:
+    case Overlay::stage:
       return {};
     case Overlay::time:
-      return amount > 0 ? timeText(amount) : QObject::tr("not run");
+      return amount > 0 ? secondsText(amount) : QObject::tr("not run");
     case Overlay::bytes:
       return amount > 0 ? bytesText(static_cast<std::int64_t>(amount)) : QObject::tr("no memory of its own");
     case Overlay::saved:
@@ -175,12 +185,19 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
   return {};
 }
 
+QString GraphOverlay::edgeText(const layout::Scene& scene, std::int32_t edge) const { return stages_ ? stages_->edgeText(scene, edge) : QString(); }
+
 QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
+  if (stages_) {
+    const auto stage = stages_->only(node, lane);
+    return stage >= 0 ? stageFill(stage, dark_) : noFill(dark_);
+  }
   if (amounts_.empty()) return {};
   const auto amount = amounts_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
-  const QColor none = dark_ ? QColor(0x22252a) : QColor(0xffffff);
+  const auto none = noFill(dark_);
   switch (kind_) {
     case Overlay::role:
+    case Overlay::stage:
       return {};
     case Overlay::time:
     case Overlay::bytes:
@@ -205,8 +222,19 @@ std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
   switch (kind_) {
     case Overlay::role:
       break;
+    case Overlay::stage:
+      if (!stages_) {
+        entries.push_back({noFill(dark_), QObject::tr("no stages: cut the model in Stages")});
+        break;
+      }
+      for (int s = 0; s < std::min(cut_->stages(), mostStagesInLegend); ++s) {
+        const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
+        entries.push_back({stageFill(s, dark_), QObject::tr("stage %1: %n op(s), %2 of parameters", nullptr, static_cast<int>(facts.ops)).arg(s).arg(bytesText(facts.parameterBytes))});
+      }
+      if (cut_->stages() > mostStagesInLegend) entries.push_back({noFill(dark_), QObject::tr("and %1 more").arg(cut_->stages() - mostStagesInLegend)});
+      break;
     case Overlay::time:
-      if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(timeText(amount)); });
+      if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(secondsText(amount)); });
       else entries.push_back({fill(0, layout::Lane::forward), QObject::tr("nothing has run yet")});
       break;
     case Overlay::bytes:

@@ -6,29 +6,33 @@
 #include <vector>
 
 #include "core/debug/session.h"
-#include "core/layout/graph_tree.h"
+#include "core/layout/scene.h"
+#include "views/models/node_stages.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {
 
 /// What the boxes of a graph tell beside what they are.
-enum class Overlay : std::uint8_t { role, time, bytes, saved, health, dtype };
-inline constexpr std::array overlays{Overlay::role, Overlay::time, Overlay::bytes, Overlay::saved, Overlay::health, Overlay::dtype};
+enum class Overlay : std::uint8_t { role, time, bytes, saved, health, dtype, stage };
+inline constexpr std::array overlays{Overlay::role, Overlay::time, Overlay::bytes, Overlay::saved, Overlay::health, Overlay::dtype, Overlay::stage};
 QString titleText(Overlay overlay);
 QString toolTipText(Overlay overlay);
 
 /// One overlay over one graph: a colour and words for each box, so that it is never colour alone. Sums of groups are made once.
 class GraphOverlay {
  public:
-  /// `measures` by position of the program, for Overlay::time.
+  /// `measures` by position of the program, for Overlay::time; `cut`, which may be null, for Overlay::stage.
   GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
-               const std::vector<OpMeasure>& measures, bool dark);
+               const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark);
 
   Overlay kind() const { return kind_; }
   /// In place of a box's second line; empty where there is nothing to tell.
   QString text(std::int32_t node, layout::Lane lane) const;
   /// Invalid where the box keeps its own colour.
   QColor fill(std::int32_t node, layout::Lane lane) const;
+
+  /// What an edge between two boxes of the scene takes over the border of a stage; empty for one that stays inside.
+  QString edgeText(const layout::Scene& scene, std::int32_t edge) const;
 
   struct Entry {
     QColor color;
@@ -50,6 +54,8 @@ class GraphOverlay {
   std::set<BoundSymbolId> badOps_;
   std::vector<std::array<double, layout::laneCount>> amounts_;
   double most_ = 0;            ///< of an op
+  std::shared_ptr<const StageCut> cut_;
+  std::unique_ptr<NodeStages> stages_;  ///< for Overlay::stage, where there is a cut
 };
 
 }  // namespace retrograd::views

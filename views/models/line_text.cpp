@@ -126,13 +126,14 @@ LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* s
   return line;
 }
 
-LineText lineOfHeader(const Document& document, const OutlineHeader& header) {
+LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing) {
   LineText line;
   const auto add = [&](const QString& text, TokenKind kind) {
     line.tokens.push_back({static_cast<int>(line.text.size()), static_cast<int>(text.size()), kind, {}});
     line.text += text;
   };
-  const auto ops = header.ops == 1 ? QObject::tr("1 op") : QObject::tr("%1 ops").arg(header.ops);
+  const auto all = header.ops == 1 ? QObject::tr("1 op") : QObject::tr("%1 ops").arg(header.ops);
+  const auto ops = passing < 0 || passing >= header.ops ? all : QObject::tr("%1 of %2").arg(passing).arg(all);
   if (header.operation) {
     if (header.backward) add(QObject::tr("backward of "), TokenKind::comment);
     add(operationName(document, header.operation), TokenKind::header);

@@ -6,7 +6,11 @@
 
 namespace retrograd::views {
 
-enum class TokenKind : std::uint8_t { plain, op, value, literal, comment, header };
+enum class TokenKind : std::uint8_t {
+  plain, op, value, literal, comment, header,
+  ownName,  ///< a value by the name that a person gave it
+  note      ///< a person's comment
+};
 
 /// A stretch of a line in one colour.
 struct Token {
@@ -25,8 +29,8 @@ struct LineText {
 /// The line of an op. Short: `t6 = aten.mm(t1, t5)` for `torch.ops.aten.mm.default`; long: as in the printed trace.
 /// `comments` appends shape, module and origin.
 LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* saved, bool shortNames, bool comments = true);
-/// The line of a header row: "linear  aten.linear  lin1  3 ops".
-LineText lineOfHeader(const Document& document, const OutlineHeader& header);
+/// The line of a header row: "linear  aten.linear  lin1  3 ops", or "2 of 3 ops" where fewer pass a filter.
+LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing = -1);
 /// The name of an op without "torch.ops." and ".default".
 QString shortOpName(const Document& document, BoundSymbolId op);
 /// The display name of a computation op: its name in the file, else its first output.

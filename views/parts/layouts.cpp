@@ -1,5 +1,6 @@
 #include "views/parts/layouts.h"
 
+#include <QComboBox>
 #include <QInputDialog>
 #include <QStatusBar>
 
@@ -126,6 +127,7 @@ void LayoutsMenu::askForName() {
     window_.statusBar()->showMessage(tr("The layout '%1' is in View > Layouts").arg(name), 5000);
   });
   dialog->open();
+  if (auto* names = dialog->findChild<QComboBox*>()) names->setAccessibleName(tr("Name of the layout"));
 }
 
 void LayoutsMenu::use(const QString& name) {

@@ -10,14 +10,18 @@ namespace retrograd::views {
 /// What came of a command.
 struct DocumentController::Outcome {
   std::uint64_t number = 0;
-  std::size_t position = 0;
+  std::size_t position = 0, goal = 0;
   StopReason reason = StopReason::step;
   std::int64_t live = 0, peak = 0;
   std::optional<Breakpoint> hit;
   std::vector<std::int64_t> hits;
   QString error;
 
-  bool stopped() const { return reason == StopReason::badNumber || reason == StopReason::error || reason == StopReason::cancelled; }
+  /// Elsewhere than where it was meant to lead.
+  bool stopped() const {
+    return reason == StopReason::badNumber || reason == StopReason::error || reason == StopReason::cancelled ||
+           (reason == StopReason::breakpoint && position != goal);
+  }
 };
 
 /// What an open brings back.
@@ -31,7 +35,7 @@ namespace {
 const QString openTag = QStringLiteral("open");
 const QString runTag = QStringLiteral("run");
 const QString valuesTag = QStringLiteral("values");
-const QString badTag = QStringLiteral("bad numbers");
+const QString historyTag = QStringLiteral("history");
 
 QString fileName(const std::string& path) { return QFileInfo(toQt(path)).fileName(); }
 
@@ -80,7 +84,7 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
   job.tag = openTag;
   job.title = tr("Opening %1").arg(fileName(request.path));
   job.replaceRunning = true;
-  job.work = [this, number, engine = engine_, request, keepMarks, ready = std::move(ready)](const Progress& progress) -> Worker::Deliver {
+  job.work = [this, number, engine = engine_, request, keepMarks, historyBytes = historyBytes_, ready = std::move(ready)](const Progress& progress) -> Worker::Deliver {
     auto opened = std::make_shared<Opened>();
     auto analysis = ready ? ready : engine->open(request, progress);
     progress.at("listings", 0.95);
@@ -91,6 +95,7 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
     } else {
       try {
         opened->slot->runner = engine->run(analysis);
+        opened->slot->runner->setHistoryBytes(historyBytes);
       } catch (const Error& error) {
         if (error.code() == ErrorCode::cancelled) throw;
         opened->document->noRunReason = QString::fromStdString(error.what());
@@ -193,27 +198,16 @@ void DocumentController::step(Step step) {
 
 void DocumentController::walkTo(std::size_t goal) {
   if (!document_) return;
-  command(tr("Step"), true, goal, [goal, document = document_](Runner& runner, const Progress& progress) {
-    if (goal < runner.position()) return runner.runTo(goal, progress);
-    auto reason = StopReason::step;
-    const auto from = runner.position();
-    const auto& tables = *document->analysis->document;
-    while (runner.position() < goal && reason != StopReason::badNumber) {
-      const auto op = document->program.opAt(runner.position());
-      progress.at(tables.symbol(tables.boundSymbol(op).symbol).name, static_cast<double>(runner.position() - from) / static_cast<double>(goal - from));
-      reason = runner.step();
-    }
-    return reason;
-  });
+  command(tr("Step"), true, goal, [goal](Runner& runner, const Progress& progress) { return runner.continueTo(goal, progress); });
 }
 
 void DocumentController::continueForward() {
-  command(tr("Run"), false, execution_->now().size,
-          [](Runner& runner, const Progress& progress) { return runner.continueForward(progress); });
+  const auto end = execution_->now().size;
+  command(tr("Run"), false, end, [end](Runner& runner, const Progress& progress) { return runner.continueTo(end, progress); });
 }
 
 void DocumentController::continueBackward() {
-  command(tr("Run back"), false, 0, [](Runner& runner, const Progress& progress) { return runner.continueBackward(progress); });
+  command(tr("Run back"), false, 0, [](Runner& runner, const Progress& progress) { return runner.continueTo(0, progress); });
 }
 
 void DocumentController::runTo(BoundSymbolId op) {
@@ -254,12 +248,13 @@ void DocumentController::command(const QString& title, bool walking, std::size_t
   Worker::Job job;
   job.tag = runTag;
   job.title = title;
-  job.work = [this, slot = slot_, generation = generation_, number = ++commandNumber_, stops = stops_,
+  job.work = [this, slot = slot_, generation = generation_, number = ++commandNumber_, stops = stops_, goal,
               command = std::move(command)](const Progress& progress) -> Worker::Deliver {
     // Asked for before it was known here that an earlier command stopped early: it was meant from elsewhere.
     if (slot->stops != stops) return {};
     Outcome outcome;
     outcome.number = number;
+    outcome.goal = goal;
     try {
       outcome.reason = command(*slot->runner, progress);
     } catch (const Error& e) {
@@ -271,8 +266,7 @@ void DocumentController::command(const QString& title, bool walking, std::size_t
     outcome.live = slot->runner->liveBytes();
     outcome.peak = slot->runner->peakBytes();
     outcome.hits = slot->runner->breakpointHits();
-    const auto hit = slot->runner->hitBreakpoint();
-    if (outcome.reason == StopReason::breakpoint && hit) outcome.hit = slot->breakpoints.at(*hit);
+    if (outcome.reason == StopReason::breakpoint) outcome.hit = slot->runner->hitBreakpoint();
     return [this, generation, outcome] {
       if (generation == generation_) commandDone(outcome);
     };
@@ -319,8 +313,13 @@ void DocumentController::setBreakOnBadNumber(bool on) {
   auto execution = execution_->now();
   execution.breakOnBadNumber = on;
   execution_->set(execution);
-  onRunner(badTag, [on](Runner& runner) -> Worker::Deliver {
-    runner.setBreakOnBadNumber(on);
+  if (slot_ && slot_->runner) slot_->runner->setBreakOnBadNumber(on);
+}
+
+void DocumentController::setHistoryBytes(std::int64_t bytes) {
+  historyBytes_ = bytes;
+  onRunner(historyTag, [bytes](Runner& runner) -> Worker::Deliver {
+    runner.setHistoryBytes(bytes);
     return {};
   });
 }

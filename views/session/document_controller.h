@@ -74,6 +74,7 @@ class DocumentController : public QObject {
   /// Stops what runs, questions included; takes effect between ops.
   void stop();
 
+  /// Breakpoints: a run that goes on heeds each change before its next op.
   /// Takes away the breakpoints at this op, or sets one. Returns false, and says why in `problem`, where the op never runs.
   bool toggleBreakpoint(BoundSymbolId op, QString* problem = nullptr);
   /// Sets one from words, as parseBreakpoint() reads them; `done` is told why not, or an empty text.
@@ -81,6 +82,8 @@ class DocumentController : public QObject {
   void removeBreakpoint(std::size_t index);
   void enableBreakpoint(std::size_t index, bool on);
   void setBreakOnBadNumber(bool on);
+  /// What stepping back may keep, of this document and those opened later.
+  void setHistoryBytes(std::int64_t bytes);
 
   /// Values of an op's operands and outputs at the present position, answered by valuesReady(). A newer request replaces an older.
   /// `beside`: with the gradient of `detail`, or what it is the gradient of.
@@ -118,10 +121,9 @@ class DocumentController : public QObject {
   void askingChanged();
 
  private:
-  /// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it.
+  /// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it; here it is only told what to stop at.
   struct Slot {
     std::unique_ptr<Runner> runner;
-    std::vector<Breakpoint> breakpoints;  ///< as the runner has them
     std::uint64_t stops = 0;  ///< how often a command ended early: by a bad number, an error or the user
   };
   struct Opened;
@@ -149,7 +151,8 @@ class DocumentController : public QObject {
   std::shared_ptr<const OpenDocument> document_;
   std::shared_ptr<const ValueReport> values_;
   QSet<QString> questions_;     ///< tags of questions with a title
-  std::shared_ptr<Slot> slot_;  ///< holds the runner; followed on the worker only
+  std::shared_ptr<Slot> slot_;  ///< holds the runner
+  std::int64_t historyBytes_ = SessionOptions().historyBytes;
   std::uint64_t generation_ = 0;
   std::uint64_t openNumber_ = 0;  ///< of the newest open; answers of older ones are dropped
   bool opening_ = false;

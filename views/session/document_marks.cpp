@@ -88,10 +88,9 @@ void DocumentController::setBreakpoints(std::vector<Breakpoint> breakpoints) {
   std::map<BoundSymbolId, BreakpointMark> marks;
   for (const auto& breakpoint : breakpoints)
     if (const auto op = placeOf(*document_->analysis, breakpoint)) marks[op] = std::max(marks[op], markOf(breakpoint));
-  execution_->setBreakpoints(breakpoints, std::move(marks));
-  onRunner(breakTag, [this, slot = slot_, breakpoints = std::move(breakpoints)](Runner& runner) -> Worker::Deliver {
-    slot->breakpoints = breakpoints;
-    runner.setBreakpoints(breakpoints);
+  if (slot_ && slot_->runner) slot_->runner->setBreakpoints(breakpoints);  // first: a run may be on its way there
+  execution_->setBreakpoints(std::move(breakpoints), std::move(marks));
+  onRunner(breakTag, [this](Runner& runner) -> Worker::Deliver {
     return [this, hits = runner.breakpointHits()] {
       auto execution = execution_->now();
       execution.hits = hits;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/execution/device.h"
+#include "core/debug/allocator_peak.h"
 #include "core/debug/compare_runs.h"
 #include "core/debug/counterpart.h"
 #include "core/debug/grad_check.h"
@@ -14,6 +15,8 @@
 #include "core/debug/what_if.h"
 
 namespace retrograd::views {
+
+class PipelineEngine;
 
 /// Where the user inputs of a computation come from.
 enum class InputSource { sample, drawn, file };
@@ -29,20 +32,18 @@ struct OpenRequest {
   std::optional<Device> device;           ///< where to run; absent: where the file says
 };
 
-/// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker.
+/// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker; what stops it may be set by any thread,
+/// as there.
 class Runner {
  public:
   virtual ~Runner() = default;
   virtual std::size_t position() const = 0;
-  virtual StopReason step() = 0;
-  virtual StopReason stepBack() = 0;
   virtual StopReason runTo(std::size_t position, const Progress&) = 0;
-  virtual StopReason continueForward(const Progress&) = 0;
-  virtual StopReason continueBackward(const Progress&) = 0;
+  virtual StopReason continueTo(std::size_t position, const Progress&) = 0;
   virtual void restart() = 0;
   virtual void setBreakpoints(std::vector<Breakpoint> breakpoints) = 0;
-  virtual std::optional<std::size_t> hitBreakpoint() const = 0;
-  virtual std::vector<std::int64_t> breakpointHits() const = 0;
+  virtual std::optional<Breakpoint> hitBreakpoint() const = 0;
+  virtual std::vector<std::int64_t> breakpointHits() = 0;
   virtual void setBreakOnBadNumber(bool on) = 0;
   virtual ValueState state(ValueId) const = 0;
   virtual TensorStatistics statistics(ValueId) const = 0;
@@ -55,6 +56,8 @@ class Runner {
   virtual std::vector<OpMeasure> measures() const = 0;
   virtual std::int64_t liveBytes() const = 0;
   virtual std::int64_t peakBytes() const = 0;
+  virtual Session::HistoryState history() const = 0;
+  virtual void setHistoryBytes(std::int64_t bytes) = 0;
 };
 
 /// What stands behind the window: opens files and runs them. Called on the worker only. Tests put their own in its place.
@@ -63,9 +66,9 @@ class Engine {
   virtual ~Engine() = default;
   /// Throws Error as openModel() does.
   virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) = 0;
-  /// Throws Error where the analysis cannot be run.
   /// Where models can be run, and why not elsewhere; the CPU first. May take a second: it asks the driver.
   virtual std::vector<DeviceStatus> devices() { return {{Device(), true, {}, {}}}; }
+  /// Throws Error where the analysis cannot be run.
   virtual std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) = 0;
   /// As recordRun(): a run of its own, beside the Runner's, with these values filled as soon as they are there.
   virtual RunRecord record(const Analysis&, const std::map<ValueId, double>& fills, const Progress&) = 0;
@@ -78,8 +81,12 @@ class Engine {
   /// As passesOf().
   virtual PassTraces passes(const Analysis& analysis, const Progress&) { throw Error(ErrorCode::badUse, "nothing can be derived here", analysis.file.path); }
   virtual GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>& ops, const Progress&) = 0;
+  /// As allocatorPeak().
+  virtual AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>&, const Progress&) = 0;
   /// As compareRuns(), with the counterpart opened for it.
   virtual RunComparison compare(const Analysis&, const Counterpart&, double tolerance, const Progress&) = 0;
+  /// Runs pipeline stages (pipeline_engine.h); null where nothing can.
+  virtual PipelineEngine* pipelines() { return nullptr; }
 };
 
 /// The engine over LibTorch, with registered gradient rules where there are some; in a build without LibTorch, one whose open() throws Error(badUse) saying so.

@@ -22,18 +22,14 @@ void JumpHistory::jumped(BoundSymbolId from, BoundSymbolId to) {
   Q_EMIT changed();
 }
 
-BoundSymbolId JumpHistory::back(BoundSymbolId present) {
-  if (!canGoBack()) return {};
-  if (present) places_[at_] = present;
-  --at_;
-  Q_EMIT changed();
-  return places_[at_];
-}
+BoundSymbolId JumpHistory::back(BoundSymbolId present) { return canGoBack() ? goTo(at_ - 1, present) : BoundSymbolId(); }
 
-BoundSymbolId JumpHistory::forward(BoundSymbolId present) {
-  if (!canGoForward()) return {};
+BoundSymbolId JumpHistory::forward(BoundSymbolId present) { return canGoForward() ? goTo(at_ + 1, present) : BoundSymbolId(); }
+
+BoundSymbolId JumpHistory::goTo(std::size_t place, BoundSymbolId present) {
+  if (place >= places_.size()) return {};
   if (present) places_[at_] = present;
-  ++at_;
+  at_ = place;
   Q_EMIT changed();
   return places_[at_];
 }

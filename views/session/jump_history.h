@@ -18,10 +18,15 @@ class JumpHistory : public QObject {
   void jumped(BoundSymbolId from, BoundSymbolId to);
   bool canGoBack() const { return at_ > 0; }
   bool canGoForward() const { return at_ + 1 < places_.size(); }
+  /// All places, the oldest first, and which of them one stands at (0 where there are none).
+  const std::vector<BoundSymbolId>& places() const { return places_; }
+  std::size_t at() const { return at_; }
   /// Moves and returns the place; invalid where there is none. `present` replaces the place that is left, so that a way back
   /// leads to where one really was.
   BoundSymbolId back(BoundSymbolId present);
   BoundSymbolId forward(BoundSymbolId present);
+  /// To any of places(), as if by as many steps; invalid where there is no such place.
+  BoundSymbolId goTo(std::size_t place, BoundSymbolId present);
 
   /// Notes that `to` was reached from `from` by the origin key; pressing it again at `to` leads back.
   void originJumped(BoundSymbolId from, BoundSymbolId to);

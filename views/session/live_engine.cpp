@@ -1,8 +1,11 @@
+#include "core/checking/threads.h"
 #include "core/debug/read_model.h"
 #include "core/debug/session_file.h"
 #include "core/debug/tensor_text.h"
 #include "core/formats/safetensors.h"
 #include "views/session/engine.h"
+#include "views/session/pipeline_engine.h"
+#include "views/session/versions.h"
 
 namespace retrograd::views {
 namespace {
@@ -12,20 +15,13 @@ class SessionRunner : public Runner {
  public:
   explicit SessionRunner(std::shared_ptr<const Analysis> analysis) : session_(std::move(analysis)) {}
   std::size_t position() const override { return session_.position(); }
-  StopReason step() override { return session_.step(); }
-  StopReason stepBack() override {
-    const auto reason = session_.stepBack();
-    forgetFills();
-    return reason;
-  }
   StopReason runTo(std::size_t position, const Progress& progress) override {
     const auto reason = session_.runTo(position, progress);
     forgetFills();
     return reason;
   }
-  StopReason continueForward(const Progress& progress) override { return session_.continueForward(progress); }
-  StopReason continueBackward(const Progress& progress) override {
-    const auto reason = session_.continueBackward(progress);
+  StopReason continueTo(std::size_t position, const Progress& progress) override {
+    const auto reason = session_.continueTo(position, progress);
     forgetFills();
     return reason;
   }
@@ -34,8 +30,11 @@ class SessionRunner : public Runner {
     fills_.clear();
   }
   void setBreakpoints(std::vector<Breakpoint> breakpoints) override { session_.setBreakpoints(std::move(breakpoints)); }
-  std::optional<std::size_t> hitBreakpoint() const override { return session_.hitBreakpoint(); }
-  std::vector<std::int64_t> breakpointHits() const override { return session_.breakpointHits(); }
+  std::optional<Breakpoint> hitBreakpoint() const override {
+    const auto& hit = session_.hitBreakpoint();
+    return hit ? std::optional(hit->breakpoint) : std::nullopt;
+  }
+  std::vector<std::int64_t> breakpointHits() override { return session_.breakpointHits(); }
   void setBreakOnBadNumber(bool on) override { session_.setBreakOnBadNumber(on); }
   ValueState state(ValueId value) const override { return session_.state(value); }
   TensorStatistics statistics(ValueId value) const override { return session_.statistics(value); }
@@ -53,6 +52,8 @@ class SessionRunner : public Runner {
   std::vector<OpMeasure> measures() const override { return session_.measures(); }
   std::int64_t liveBytes() const override { return session_.liveBytes(); }
   std::int64_t peakBytes() const override { return session_.peakBytes(); }
+  Session::HistoryState history() const override { return session_.history(); }
+  void setHistoryBytes(std::int64_t bytes) override { session_.setHistoryBytes(bytes); }
 
  private:
   /// A step back over the place of a fill takes it back.
@@ -116,18 +117,30 @@ class LiveEngine : public Engine {
     return retrograd::checkGradients(analysis, ops, progress);
   }
 
+  AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override { return allocatorPeak(analysis, progress); }
+
   RunComparison compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance, const Progress& progress) override {
     progress.at("opening the other", 0);
     const auto other = openCounterpart(analysis, counterpart, progress);
-    if (!other->derived()) throw Error(ErrorCode::badUse, "no backward could be derived for it", other->file.path);
+    if (!other->derived()) {
+      const auto& problems = other->problems;
+      const auto why = std::find_if(problems.rbegin(), problems.rend(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
+      if (why != problems.rend()) throw Error(ErrorCode::badUse, why->message, why->place);
+      throw Error(ErrorCode::badUse, "no backward could be derived for it", other->file.path);
+    }
     return compareRuns(analysis, *other, tolerance, {}, progress);
   }
 
+  PipelineEngine* pipelines() override { return pipelines_.get(); }
+
  private:
+  std::unique_ptr<PipelineEngine> pipelines_ = livePipelines();
   std::shared_ptr<const RuleRegistry> rules_;
 };
 
 }  // namespace
+
+std::string engineVersion() { return libTorchVersion(); }
 
 std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry> rules) { return std::make_shared<LiveEngine>(std::move(rules)); }
 

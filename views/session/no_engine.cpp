@@ -1,4 +1,5 @@
 #include "views/session/engine.h"
+#include "views/session/versions.h"
 
 namespace retrograd::views {
 namespace {
@@ -20,6 +21,8 @@ class NoEngine : public Engine {
 };
 
 }  // namespace
+
+std::string engineVersion() { return {}; }
 
 std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry>) { return std::make_shared<NoEngine>(); }
 

@@ -26,8 +26,8 @@ class Selection : public QObject {
   /// Forgets the selection; later ones are of this analysis (may be null).
   void reset(std::shared_ptr<const Analysis> analysis);
   /// Selects an op; an invalid id selects nothing. The value is dropped unless given.
-  void select(BoundSymbolId op, ValueId value = {});
-  void selectValue(ValueId value);
+  virtual void select(BoundSymbolId op, ValueId value = {});
+  virtual void selectValue(ValueId value);
 
   BoundSymbolId op() const { return op_; }
   ValueId value() const { return value_; }

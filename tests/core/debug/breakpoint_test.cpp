@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+#include <thread>
+
 #include "core/checking/compare.h"
 #include "core/debug/session.h"
 #include "tests/support/model_builder.h"
@@ -30,7 +33,8 @@ TEST(Breakpoint, StopsBeforeOpsOfAKindInBothDirections) {
   std::vector<std::size_t> forward, backward;
   while (session.continueForward() == StopReason::breakpoint) {
     EXPECT_EQ(opNext(session), "torch.ops.aten.mm.default");
-    EXPECT_EQ(session.hitBreakpoint(), 0u);
+    ASSERT_TRUE(session.hitBreakpoint());
+    EXPECT_EQ(session.hitBreakpoint()->index, 0u);
     forward.push_back(session.position());
   }
   EXPECT_FALSE(session.hitBreakpoint());
@@ -45,11 +49,89 @@ TEST(Breakpoint, StopsAfterTheOpThatMeetsACondition) {
   const auto& a = session.analysis();
   session.setBreakpoints({parseBreakpoint(a, "module l2"), parseBreakpoint(a, "any if norm > 1e-9 after 2")});
   ASSERT_EQ(session.continueForward(), StopReason::breakpoint);  // views of weights count too: their statistics are looked at
-  EXPECT_EQ(session.hitBreakpoint(), 1u);
+  EXPECT_EQ(session.hitBreakpoint()->index, 1u);
+  EXPECT_EQ(describe(a, session.hitBreakpoint()->breakpoint), "any if norm > 1e-09 after 2");
   EXPECT_EQ(session.position(), 3u);
   EXPECT_EQ(session.breakpointHits(), (std::vector<std::int64_t>{0, 3}));  // the two that were let pass are among them
   session.restart();
   EXPECT_EQ(session.breakpointHits(), (std::vector<std::int64_t>{0, 0}));
+}
+
+TEST(Breakpoint, OneThatStaysKeepsItsHits) {
+  Session session(mlp());
+  const auto& a = session.analysis();
+  auto counted = parseBreakpoint(a, "kind mm after 1");
+  session.setBreakpoints({parseBreakpoint(a, "any if nan"), counted, counted});
+  ASSERT_EQ(session.continueForward(), StopReason::breakpoint);
+  EXPECT_EQ(session.breakpointHits(), (std::vector<std::int64_t>{0, 2, 1}));  // the third was not asked at the last place
+  counted.enabled = false;
+  session.setBreakpoints({counted, parseBreakpoint(a, "kind mm")});
+  EXPECT_EQ(session.breakpointHits(), (std::vector<std::int64_t>{2, 0}));
+}
+
+TEST(Breakpoint, IsHeededByTheRunThatGoesOn) {
+  Session session(mlp());
+  const auto& a = session.analysis();
+  std::size_t reports = 0;
+  const Progress progress({}, [&](std::string_view, double) {
+    if (++reports == 4) session.setBreakpoints({parseBreakpoint(a, "kind mm")});
+  });
+  ASSERT_EQ(session.continueForward(progress), StopReason::breakpoint);
+  EXPECT_GE(session.position(), 4u);
+  EXPECT_EQ(opNext(session), "torch.ops.aten.mm.default");
+  const auto met = session.position();
+  session.runTo(session.size());
+  reports = 0;
+  const Progress removing({}, [&](std::string_view, double) {
+    if (++reports == 1) session.setBreakpoints({});
+  });
+  EXPECT_EQ(session.continueBackward(removing), StopReason::start);
+  // On the way back, too.
+  session.setBreakpoints({});
+  session.runTo(session.size());
+  reports = 0;
+  const Progress adding({}, [&](std::string_view, double) {
+    if (++reports == 2) session.setBreakpoints({parseBreakpoint(a, "kind mm")});
+  });
+  ASSERT_EQ(session.continueBackward(adding), StopReason::breakpoint);
+  EXPECT_GE(session.position(), met);
+}
+
+TEST(Breakpoint, MayBeSetByAnotherThreadWhileTheRunGoesOn) {
+  const auto analysis = openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/multi_output/model.pt2");
+  Session session(analysis);
+  std::promise<void> running, set;
+  bool waited = false;
+  const Progress progress({}, [&](std::string_view, double) {
+    if (std::exchange(waited, true)) return;
+    running.set_value();
+    set.get_future().wait();
+  });
+  std::thread other([&] {
+    running.get_future().wait();
+    session.setBreakpoints({parseBreakpoint(*analysis, "any")});
+    set.set_value();
+    for (int i = 0; i < 1000; ++i) session.setBreakpoints({parseBreakpoint(*analysis, "any")});
+  });
+  EXPECT_EQ(session.continueForward(progress), StopReason::breakpoint);
+  EXPECT_EQ(session.position(), 1u);
+  other.join();
+}
+
+TEST(Breakpoint, StepsOverManyOpsStopAtThoseOnTheWay) {
+  Session session(mlp());
+  const auto& a = session.analysis();
+  session.setBreakpoints({parseBreakpoint(a, "kind mm")});
+  ASSERT_EQ(session.continueForward(), StopReason::breakpoint);
+  const auto first = session.position();
+  ASSERT_EQ(session.continueForward(), StopReason::breakpoint);
+  const auto second = session.position();
+  session.runTo(first - 1);
+  EXPECT_EQ(session.continueTo(first), StopReason::breakpoint);  // what stands at the goal stops, too
+  EXPECT_EQ(session.continueTo(second + 1), StopReason::breakpoint);
+  EXPECT_EQ(session.position(), second);
+  EXPECT_EQ(session.continueTo(second - 1), StopReason::step);
+  EXPECT_FALSE(session.hitBreakpoint());
 }
 
 TEST(Breakpoint, OnlyTheOpThatMakesItStopsAtNan) {

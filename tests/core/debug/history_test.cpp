@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/checking/compare.h"
+#include "core/debug/remake.h"
 #include "core/debug/session.h"
 #include "core/debug/session_file.h"
 #include "core/execution/reproducible.h"
@@ -43,33 +44,59 @@ std::int64_t bytesOfWholeHistory(const std::shared_ptr<const Analysis>& analysis
   return session.history().bytes;
 }
 
+/// A run that has seen every position, and can tell whether it is in the state that it had there.
+class Witness {
+ public:
+  explicit Witness(Session& session) : session_(session) { note(); }
+
+  void runToTheEnd() {
+    while (session_.position() < session_.size()) {
+      session_.step();
+      EXPECT_LE(session_.history().bytes, session_.history().budget);
+      note();
+    }
+  }
+  void expectAsBefore() {
+    SCOPED_TRACE("at position " + std::to_string(session_.position()));
+    EXPECT_LE(session_.history().bytes, session_.history().budget);
+    EXPECT_EQ(session_.liveBytes(), liveBytes_[session_.position()]);
+    expectSame(seen_[session_.position()], snapshot(session_));
+  }
+
+ private:
+  void note() {
+    seen_.push_back(snapshot(session_));
+    liveBytes_.push_back(session_.liveBytes());
+  }
+  Session& session_;
+  std::vector<Snapshot> seen_;
+  std::vector<std::int64_t> liveBytes_;
+};
+
 class WithinBudget : public testing::TestWithParam<const char*> {};
 
 TEST_P(WithinBudget, StepsForwardAndBackBitForBit) {
   const auto analysis = openModel(root + GetParam());
   ASSERT_TRUE(analysis->derived());
-  SessionOptions options;
-  options.historyBytes = bytesOfWholeHistory(analysis) / 3;
-  Session session(analysis, options);
-  std::vector<Snapshot> seen{snapshot(session)};
-  while (session.position() < session.size()) {
-    session.step();
-    EXPECT_LE(session.history().bytes, options.historyBytes);
-    seen.push_back(snapshot(session));
-  }
-  EXPECT_TRUE(session.history().longest > 1 || session.history().entries < session.size()) << "the budget is so large that nothing has to run again";
-  while (session.position() > 0) {
-    session.stepBack();
-    EXPECT_LE(session.history().bytes, options.historyBytes);
-    SCOPED_TRACE("at position " + std::to_string(session.position()));
-    expectSame(seen[session.position()], snapshot(session));
+  const auto whole = bytesOfWholeHistory(analysis);
+  for (const auto part : {2, 3, 8}) {  // values made again; neighbours joined; long stretches
+    SCOPED_TRACE("1/" + std::to_string(part));
+    SessionOptions options;
+    options.historyBytes = whole / part;
+    Session session(analysis, options);
+    Witness witness(session);
+    witness.runToTheEnd();
+    EXPECT_TRUE(session.history().reruns > 0 || session.history().entries < session.size()) << "the budget is so large that nothing has to run again";
+    while (session.position() > 0 && !testing::Test::HasFailure()) {
+      session.stepBack();
+      witness.expectAsBefore();
+    }
+    // Jumps of all lengths, to and fro.
+    for (const std::size_t percent : {90, 40, 70, 65, 10, 100, 55}) {
+      session.runTo(session.size() * percent / 100);
+      witness.expectAsBefore();
+    }
     if (testing::Test::HasFailure()) return;
-  }
-  // Jumps of all lengths, to and fro.
-  for (const std::size_t percent : {90, 40, 70, 65, 10, 100, 55}) {
-    session.runTo(session.size() * percent / 100);
-    SCOPED_TRACE("after a jump to position " + std::to_string(session.position()));
-    expectSame(seen[session.position()], snapshot(session));
   }
 }
 
@@ -79,6 +106,65 @@ INSTANTIATE_TEST_SUITE_P(Models, WithinBudget,
                                          "tests/data/models/mlp/model.pt2", "tests/data/models/multi_output/model.pt2",
                                          "tests/data/dynamic/attention/model.pt2", "tests/data/dynamic/convolution/model.pt2",
                                          "tests/data/dynamic/loss/model.pt2", "resources/samples/tiny_gpt.pt2"));
+
+/// Of a transformer, two thirds of the memory are enough for steps back of a few ops, wherever they begin.
+TEST(History, StepsBackOverATransformerAreShort) {
+  const auto analysis = openModel(root + "resources/samples/tiny_gpt.pt2");
+  SessionOptions options;
+  options.historyBytes = bytesOfWholeHistory(analysis) * 2 / 3;
+  Session session(analysis, options);
+  while (session.position() < session.size()) {
+    session.step();
+    EXPECT_LE(session.history().reruns, 8u);
+    EXPECT_EQ(session.history().entries, session.position());  // none are joined
+  }
+  EXPECT_GT(session.history().reruns, 0u);
+}
+
+TEST(History, TakesAnotherBudgetOnTheWay) {
+  const auto analysis = openModel(root + "tests/data/models/mlp/model.pt2");
+  const auto whole = bytesOfWholeHistory(analysis);
+  Session session(analysis);
+  Witness witness(session);
+  witness.runToTheEnd();
+  session.setHistoryBytes(whole / 4);
+  EXPECT_LE(session.history().bytes, whole / 4);
+  EXPECT_EQ(session.history().budget, whole / 4);
+  EXPECT_GT(session.history().reruns, 0u);
+  for (int i = 0; i < 5; ++i) session.stepBack(), witness.expectAsBefore();
+  session.setHistoryBytes(whole * 2);
+  while (session.position() > 0) session.stepBack(), witness.expectAsBefore();
+}
+
+/// A sine with a view of it, and a product that hangs on a draw.
+TEST(Remaking, PlansTheOpsThatMakeWhatIsMissing) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4, 4}), noise = m.op("aten.dropout.default", {x, 0.5, Argument::ofBool(true)});
+  const auto y = m.op("aten.sin.default", {x}), z = m.op("aten.view.default", {y, ModelBuilder::list({16})});
+  const auto sum = m.op("aten.mul.Tensor", {m.op("aten.add.Tensor", {y, noise}), 2.0});
+  m.output(m.op("aten.exp.default", {m.op("aten.add.Tensor", {m.op("aten.sum.default", {z}), m.op("aten.sum.default", {sum})})}));
+  const auto analysis = m.analyse();
+  const auto& document = *analysis->document;
+  const auto& ops = analysis->joint.ops;
+  const Remaking remaking(document, analysis->joint, LastUses(document, analysis->joint));
+  const auto made = [&](const char* op) {
+    for (auto id : ops)
+      if (document.opName(id) == std::string("torch.ops.aten.") + op) return document.outputs(id)[0];
+    ADD_FAILURE() << "no " << op;
+    return ValueId();
+  };
+  const auto sine = made("sin.default"), view = made("view.default"), product = made("mul.Tensor");
+  EXPECT_TRUE(remaking.canBeMade(sine));
+  const auto at = [&](ValueId value) { return static_cast<std::size_t>(remaking.producedAt(value)); };
+  EXPECT_EQ(remaking.plan(ops.size(), std::vector{sine}, 8), (std::vector<std::size_t>{at(sine)}));
+  EXPECT_EQ(remaking.plan(ops.size(), std::vector{view}, 8), (std::vector<std::size_t>{at(sine), at(view)}));
+  EXPECT_EQ(remaking.plan(ops.size(), std::vector{view, sine}, 8), (std::vector<std::size_t>{at(sine), at(view)}));
+  EXPECT_FALSE(remaking.plan(ops.size(), std::vector{view}, 1));
+  // From where the sine is there, the view of it is all that is missing.
+  EXPECT_EQ(remaking.plan(at(view) + 1, std::vector{view}, 8), (std::vector<std::size_t>{at(view)}));
+  EXPECT_EQ(remaking.sharedAt(sine, at(view) + 1), view);
+  EXPECT_FALSE(remaking.plan(ops.size(), std::vector{product}, 100)) << "a draw is not drawn again";
+}
 
 /// Draws, writes through a view, writes to a buffer and a copy_, after which what was there before is needed.
 std::shared_ptr<const Analysis> writingModel() {

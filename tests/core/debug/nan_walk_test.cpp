@@ -136,7 +136,7 @@ TEST(NanWalk, PlantedModelsLeadToTheirRootInOneCommand) {
 TEST(CompareRuns, FindsTheFirstDivergenceBetweenTwoPrecisions) {
   const auto path = RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2";
   AnalysisOptions inDouble;
-  inDouble.inDouble = true;
+  inDouble.precision = DType::f64;
   const auto single = openModel(path), wide = openModel(path, inDouble);
   const auto close = compareRuns(*single, *wide, 1e-3);
   EXPECT_EQ(close.rows.size(), single->joint.ops.size());

@@ -83,8 +83,10 @@ TEST(Session, StopsAtBreakpointsInBothDirections) {
   const auto analysis = openModel(model("mlp"));
   Session session(analysis);
   const auto forward = analysis->forward.ops[2], backward = analysis->backward.ops[5];
-  session.setBreakpoint(forward, true);
-  session.setBreakpoint(backward, true);
+  std::vector<Breakpoint> breakpoints(2);
+  breakpoints[0].op = forward;
+  breakpoints[1].op = backward;
+  session.setBreakpoints(breakpoints);
   EXPECT_EQ(session.continueForward(), StopReason::breakpoint);
   EXPECT_EQ(session.opAt(session.position()), forward);
   EXPECT_EQ(session.continueForward(), StopReason::breakpoint);
@@ -92,7 +94,8 @@ TEST(Session, StopsAtBreakpointsInBothDirections) {
   EXPECT_EQ(session.continueForward(), StopReason::end);
   EXPECT_EQ(session.continueBackward(), StopReason::breakpoint);
   EXPECT_EQ(session.opAt(session.position()), backward);
-  session.setBreakpoint(forward, false);
+  breakpoints[0].enabled = false;
+  session.setBreakpoints(breakpoints);
   EXPECT_EQ(session.continueBackward(), StopReason::start);
 }
 

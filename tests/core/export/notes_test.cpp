@@ -1,4 +1,4 @@
-#include "core/debug/notes.h"
+#include "core/debug/note_file.h"
 
 #include <gtest/gtest.h>
 
@@ -92,6 +92,84 @@ TEST(Notes, StandBesideTheModelOrInTheSession) {
   EXPECT_FALSE(fs::exists(path));
   EXPECT_THROW(writeNotes((folder / "no" / "such").string(), own), Error);
   fs::remove_all(folder);
+}
+
+/// A model with its notes beside it and a folder elsewhere, all gone afterwards.
+struct NoteFiles : testing::Test {
+  fs::path folder = fs::temp_directory_path() / ("retrograd_note_files_" + std::to_string(::getpid()));
+  Analysis analysis = sampleAnalysis();
+
+  NoteFiles() {
+    fs::create_directories(folder);
+    analysis.file.path = (folder / "model.pt2").string();
+  }
+  ~NoteFiles() override { fs::remove_all(folder); }
+  NoteFile file(const std::string& opened = "model.pt2") const { return NoteFile((folder / opened).string(), (folder / "elsewhere").string()); }
+  /// Only a directory of this name keeps root from writing there.
+  void block() { fs::create_directories(folder / "model.pt2.notes.json" / "in the way"); }
+  Note note(std::size_t op, const std::string& comment) const { return opNote(analysis, analysis.joint.ops.at(op), comment); }
+};
+
+TEST_F(NoteFiles, ChangesOfTwoWindowsAreBothKept) {
+  const auto one = file(), other = file();
+  EXPECT_TRUE(one.read(analysis).all().empty());
+  EXPECT_EQ(one.change(analysis, {note(0, "a")}).path, one.beside());
+  const auto both = other.change(analysis, {note(1, "b")});
+  EXPECT_EQ(both.notes.all().size(), 2u);
+  EXPECT_EQ(both.problem, "");
+  EXPECT_EQ(one.read(analysis), both.notes);
+  one.change(analysis, {note(0, ""), note(1, "")});
+  EXPECT_FALSE(fs::exists(one.beside()));
+}
+
+TEST_F(NoteFiles, WhereNothingCanBeWrittenTheyAreKeptElsewhere) {
+  block();
+  const auto kept = file().change(analysis, {note(0, "a")});
+  EXPECT_EQ(kept.path, file().elsewhere());
+  EXPECT_NE(kept.problem.find("notes.json"), std::string::npos) << kept.problem;
+  EXPECT_EQ(file().read(analysis), kept.notes);
+  EXPECT_EQ(file().change(analysis, {note(1, "b")}).notes.all().size(), 2u);
+  // Once the place beside the model can be written again they go there, and those elsewhere are gone.
+  fs::remove_all(file().beside());
+  const auto back = file().change(analysis, {note(2, "c")});
+  EXPECT_EQ(back.path, file().beside());
+  EXPECT_EQ(back.notes.all().size(), 3u);
+  EXPECT_FALSE(fs::exists(file().elsewhere()));
+}
+
+TEST_F(NoteFiles, AFileThatCannotBeReadIsLeftAsItIs) {
+  std::ofstream(file().beside()) << "no JSON";
+  EXPECT_THROW(file().read(analysis), Error);
+  const auto kept = file().change(analysis, {note(0, "a")});
+  EXPECT_EQ(kept.path, file().elsewhere());
+  EXPECT_EQ(kept.notes.all().size(), 1u);
+  EXPECT_EQ(file().change(analysis, {note(1, "b")}).path, file().elsewhere());
+  EXPECT_EQ(file().read(analysis).all().size(), 2u);
+  std::string content;
+  std::getline(std::ifstream(file().beside()), content);
+  EXPECT_EQ(content, "no JSON");
+}
+
+TEST_F(NoteFiles, WhereNoPlaceTakesThemItSaysSo) {
+  block();
+  std::ofstream(folder / "elsewhere") << "a file, not a folder";
+  EXPECT_THROW(file().change(analysis, {note(0, "a")}), Error);
+  EXPECT_THROW(NoteFile((folder / "model.pt2").string(), "").change(analysis, {note(0, "a")}), Error);
+}
+
+TEST_F(NoteFiles, ASessionHasItsOwnBesideIt) {
+  Notes stored;
+  stored.set(note(0, "of the session"));
+  analysis.sessionPath = (folder / "a.retrograd").string();
+  analysis.marks[notesMark] = notesText(stored);
+  const auto session = file("a.retrograd");
+  EXPECT_EQ(session.read(analysis), stored);
+  session.change(analysis, {note(1, "later")});
+  EXPECT_EQ(session.read(analysis).all().size(), 2u);
+  // All removed: those in the session do not come to light again.
+  session.change(analysis, {note(0, ""), note(1, "")});
+  EXPECT_TRUE(session.read(analysis).all().empty());
+  EXPECT_FALSE(fs::exists(file().beside()));
 }
 
 TEST(Notes, BadFilesAreRefusedWithTheirPlace) {

@@ -140,6 +140,7 @@ class SessionBuilder {
     session_.problems = {{Problem::Severity::note, "a note", "place", 0}};
     session_.seed = 0xfedcba9876543210;
     session_.minCut = true;
+    session_.precision = DType::bf16;
     session_.budget = 4096;
     session_.recompute = {"layer.0", "#sine"};
     session_.gradInputs = std::vector<std::string>{"x"};

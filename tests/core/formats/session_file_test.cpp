@@ -98,7 +98,7 @@ TEST(SessionFile, keepsAllThatIsNoTable) {
   EXPECT_EQ(after.budget, 4096);
   EXPECT_EQ(after.recompute, before.recompute);
   EXPECT_EQ(after.gradInputs, before.gradInputs);
-  EXPECT_FALSE(after.inDouble);
+  EXPECT_EQ(after.precision, DType::bf16);
   EXPECT_EQ(after.seconds, before.seconds);
   EXPECT_EQ(after.numbers, before.numbers);
   EXPECT_EQ(after.model.sampleNumbers, before.model.sampleNumbers);

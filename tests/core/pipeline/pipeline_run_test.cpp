@@ -11,7 +11,10 @@
 #include "core/checking/pipeline_check.h"
 #include "core/checking/suite.h"
 #include "core/debug/read_model.h"
+#include "core/pipeline/as_read.h"
+#include "core/pipeline/balance.h"
 #include "core/pipeline/json.h"
+#include "core/pipeline/op_costs.h"
 #include "core/pipeline/stage_run.h"
 #include "tests/core/formats/cases.h"
 
@@ -128,6 +131,39 @@ TEST(PipelineRun, ModelsCutByPolicyGiveTheSame) {
         EXPECT_NE(std::string(error.what()).find("is the most"), std::string::npos) << error.what();
       }
     }
+}
+
+TEST(PipelineRun, AnOpenModelIsCutAsItsFileIs) {
+  for (const auto& one : allModels()) {
+    CutRequest request;
+    request.stages = 3;
+    request.balance = Balance::bytes;
+    std::optional<CutModel> cut;
+    try {
+      cut = openCut(one.model, request, {}, {}, false);
+    } catch (const Error&) {
+      continue;  // too small, or written all through
+    }
+    const auto whole = openModel(one.model);
+    const auto model = asRead(*whole);
+    const auto cuts = balancedCuts(*model.document, model.computation, 3, byteCosts(*model.document, model.computation));
+    EXPECT_EQ(cuts, cut->cuts) << one.model;
+    EXPECT_EQ(pipelineJson(model, splitPipeline(*model.document, model.computation, cuts), {}), pipelineJson(cut->model, cut->split, {})) << one.model;
+  }
+}
+
+TEST(PipelineRun, TimeIsEstimatedWithoutARun) {
+  const auto whole = openModel((test::data() / "mlp" / "model.pt2").string());
+  const auto costs = estimatedCosts(*whole);
+  ASSERT_EQ(costs.forward.size(), whole->computation().trace.ops.size());
+  for (std::size_t i = 0; i < costs.forward.size(); ++i) {
+    EXPECT_GT(costs.forward[i], 0) << i;
+    EXPECT_GT(costs.backward[i], 0) << i;
+  }
+  CutRequest request;
+  request.stages = 2;
+  request.balance = Balance::estimate;
+  EXPECT_EQ(opened((test::data() / "mlp" / "model.pt2").string(), request).split.stages.size(), 2u);
 }
 
 // Holds P29, P30: wherever a model is cut, the stages give the same or the cut is refused.

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "core/debug/note_file.h"
+#include "core/debug/note_words.h"
+#include "core/trace/json.h"
+
+namespace retrograd::cli {
+namespace {
+
+struct NotesArguments {
+  std::string file, place, format = "text";
+  std::optional<std::string> comment, name;
+  bool bookmark = false, noBookmark = false, remove = false;
+  InputOptions input;
+
+  bool changes() const { return comment || name || bookmark || noBookmark || remove; }
+};
+
+/// What is asked for at the place: its comment and bookmark are the op's, its name the value's.
+std::vector<Note> changed(const Analysis& analysis, const Notes& notes, const NotesArguments& arguments) {
+  const auto place = parseNotePlace(analysis, arguments.place);
+  auto own = noteAt(analysis, notes, place);
+  std::vector<Note> result;
+  if (arguments.remove) {
+    Note empty;
+    empty.op = own.op;
+    empty.value = own.value;
+    result.push_back(empty);
+    if (place.op && place.value) {
+      Note ofValue;
+      ofValue.value = keyOf(analysis, place.value);
+      result.push_back(ofValue);
+    }
+    return result;
+  }
+  if (arguments.comment) own.comment = *arguments.comment;
+  if (arguments.bookmark || arguments.noBookmark) own.bookmark = arguments.bookmark;
+  if (own.value && arguments.name) own.name = *arguments.name;
+  result.push_back(own);
+  if (!own.value && arguments.name) {
+    auto named = valueNoteAt(analysis, notes, place);
+    named.name = *arguments.name;
+    result.push_back(named);
+  }
+  return result;
+}
+
+int run(const NotesArguments& arguments, const Progress& progress) {
+  if (arguments.changes() == arguments.place.empty())
+    throw Error(ErrorCode::badUse, arguments.place.empty() ? "--at says where the note is" : "--at without --comment, --name, --bookmark, --no-bookmark or --remove");
+  const auto analysis = open(arguments.file, arguments.input, progress);
+  const NoteFile file(arguments.file);
+  auto notes = file.read(*analysis);
+  if (arguments.changes()) {
+    const auto kept = file.change(*analysis, changed(*analysis, notes, arguments));
+    notes = kept.notes;
+    if (!kept.problem.empty()) fmt::print(stderr, "retrograd: {}; the notes are kept in {}\n", kept.problem, kept.path);
+  }
+  if (arguments.format == "json") fmt::print("{}\n", dumpJson(notesJson(*analysis, notes), 1));
+  else fmt::print("{}\n", notes.all().empty() ? "no notes" : describe(*analysis, notes));
+  return allWell;
+}
+
+Run setup(CLI::App& app) {
+  auto arguments = std::make_shared<NotesArguments>();
+  app.add_option("file", arguments->file, "a model or a .retrograd session")->required();
+  app.add_option("--at", arguments->place, "the op or value to note something at: #12, or a value's name");
+  app.add_option("--comment", arguments->comment, "a comment for the op, in place of the one that is there; empty: none");
+  app.add_option("--name", arguments->name, "a name of your own for the value; empty: none");
+  auto* set = app.add_flag("--bookmark", arguments->bookmark, "a bookmark at the op");
+  app.add_flag("--no-bookmark", arguments->noBookmark, "no bookmark at the op")->excludes(set);
+  app.add_flag("--remove", arguments->remove, "takes all notes at the place away");
+  addFormat(app, arguments->format);
+  arguments->input.addTo(app);
+  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+}
+
+const Registration registration("notes", "list bookmarks, comments and names of your own, as the window shows them, or make some", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

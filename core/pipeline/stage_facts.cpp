@@ -1,0 +1,110 @@
+#include "core/pipeline/stage_facts.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/pipeline/json.h"
+
+namespace retrograd {
+namespace {
+
+/// Memory that the whole model's forward keeps for the backward, weights and inputs apart.
+std::vector<ValueId> savedValues(const Analysis& whole) {
+  std::vector<ValueId> saved;
+  for (std::size_t i = 0; i < whole.backward.savedCount; ++i)
+    if (const auto id = whole.backward.inputs[i]; id && whole.document->value(id).storage && !whole.document->storage(whole.document->value(id).storage).external) saved.push_back(id);
+  return saved;
+}
+
+std::int64_t storageBytes(const Document& document, ValueId id, std::unordered_set<StorageId>& seen) {
+  const auto storage = document.value(id).storage;
+  return storage && seen.insert(storage).second ? document.storage(storage).bytes : 0;
+}
+
+void addWeights(StageFacts& facts, const ModelFile& model, const PipelineStage& stage) {
+  const auto& document = *model.document;
+  for (auto i : stage.held) {
+    const auto& input = model.computation.inputs[i];
+    if (!input.value || !document.isTensor(input.value)) continue;
+    const auto& meta = document.meta(document.value(input.value).meta);
+    if (input.kind == InputKind::parameter) {
+      ++facts.parameters;
+      facts.parameterElements += meta.elements();
+      facts.parameterBytes += meta.bytes();
+    } else {
+      facts.bufferBytes += meta.bytes();
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<int> stageOfOps(const Computation& computation, const PipelineSplit& split) {
+  std::unordered_map<BoundSymbolId, int> stageOf;
+  for (std::size_t s = 0; s < split.stages.size(); ++s)
+    for (auto op : split.stages[s].ops) stageOf.emplace(op, static_cast<int>(s));
+  std::vector<int> stages;
+  for (auto op : computation.trace.ops) {
+    const auto it = stageOf.find(op);
+    stages.push_back(it == stageOf.end() ? -1 : it->second);
+  }
+  return stages;
+}
+
+std::vector<StageFacts> stageFacts(const Analysis& whole, const ModelFile& model, const PipelineSplit& split, const OpCosts& costs) {
+  const auto& document = *model.document;
+  const auto& ops = model.computation.trace.ops;
+  std::vector<StageFacts> all(split.stages.size());
+  std::unordered_map<BoundSymbolId, std::size_t> stageOf;
+  for (std::size_t s = 0; s < split.stages.size(); ++s) {
+    auto& facts = all[s];
+    const auto& stage = split.stages[s];
+    facts.ops = stage.ops.size();
+    addWeights(facts, model, stage);
+    std::unordered_set<StorageId> seen;
+    for (const auto& input : stage.inputs) storageBytes(document, input.value, seen);
+    for (auto i : stage.held)
+      if (const auto id = model.computation.inputs[i].value) storageBytes(document, id, seen);
+    for (auto op : stage.ops) {
+      stageOf.emplace(op, s);
+      for (auto output : document.outputs(op))
+        if (output) facts.activationBytes += storageBytes(document, output, seen);
+    }
+  }
+  const auto positions = stageOfOps(model.computation, split);
+  for (std::size_t i = 0; i < ops.size() && !costs.empty(); ++i) {
+    if (positions[i] < 0) continue;
+    all[static_cast<std::size_t>(positions[i])].forward += costs.forward[i];
+    all[static_cast<std::size_t>(positions[i])].backward += costs.backward[i];
+  }
+  std::unordered_set<StorageId> kept;
+  for (auto id : savedValues(whole)) {
+    auto maker = whole.document->value(id).producer;
+    if (maker && whole.document->boundSymbol(maker).origin.op) maker = whole.document->boundSymbol(maker).origin.op;
+    while (maker && !stageOf.contains(maker)) maker = whole.document->boundSymbol(maker).parent;
+    if (maker) all[stageOf.at(maker)].savedBytes += storageBytes(*whole.document, id, kept);
+  }
+  return all;
+}
+
+std::vector<StageBorder> stageBorders(const Analysis& whole, const ModelFile& model, const PipelineSplit& split) {
+  std::vector<StageBorder> borders(split.stages.empty() ? 0 : split.stages.size() - 1);
+  // A value is sent once to each stage that uses it; those on their way further on pass the borders between.
+  for (const auto& edge : split.edges) {
+    if (edge.source < 0) continue;
+    const auto bytes = describeEdge(model, edge).bytes;
+    const bool hasGradient = whole.document->isTensor(edge.value) && whole.document->value(edge.value).requiresGrad;
+    for (int b = edge.source; b < edge.destination; ++b) {
+      auto& border = borders[static_cast<std::size_t>(b)];
+      ++border.values;
+      border.valueBytes += bytes;
+      if (!hasGradient) continue;
+      ++border.gradients;
+      border.gradientBytes += bytes;
+    }
+  }
+  return borders;
+}
+
+}  // namespace retrograd

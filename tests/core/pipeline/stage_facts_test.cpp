@@ -1,0 +1,125 @@
+#include "core/pipeline/stage_facts.h"
+
+#include "core/pipeline/as_read.h"
+#include "tests/core/pipeline/text_models.h"
+
+namespace retrograd {
+namespace {
+
+using namespace test;
+
+constexpr const char* skipping = R"(
+def computation(w, b, x):
+    # w: "f32[4, 4]", parameter p.w
+    # b: "f32[4]", buffer p.b
+    # x: "f32[2, 4]"
+    h = aten.mm(x, w)  # h: "f32[2, 4]"
+    v = aten.view(h, [8])  # v: "f32[8]"
+    i = aten.relu(v)  # i: "f32[8]"
+    j = aten.view(i, [2, 4])  # j: "f32[2, 4]"
+    k = aten.add.Tensor(j, b)  # k: "f32[2, 4]"
+    m = aten.add.Tensor(k, h)  # m: "f32[2, 4]"
+    return m
+)";
+
+/// As if the model had been derived: nothing but the computation.
+Analysis wholeOf(const ModelFile& model) {
+  Analysis whole;
+  whole.file = model;
+  whole.document = model.document;
+  return whole;
+}
+
+TEST(StageFacts, WeighWhatAStageHoldsAndMakes) {
+  const auto model = modelOf(skipping);
+  const auto split = splitOf(model, {2, 4});
+  OpCosts costs(6);
+  costs.forward = {10, 0, 3, 0, 2, 1};
+  costs.backward = {20, 0, 3, 0, 0, 1};
+  const auto facts = stageFacts(wholeOf(model), model, split, costs);
+  ASSERT_EQ(facts.size(), 3u);
+  EXPECT_EQ(facts[0].ops, 2u);
+  EXPECT_EQ(facts[0].parameters, 1u);
+  EXPECT_EQ(facts[0].parameterElements, 16);
+  EXPECT_EQ(facts[0].parameterBytes, 64);
+  EXPECT_EQ(facts[0].activationBytes, 32) << "a view takes no memory of its own";
+  EXPECT_EQ(facts[0].time(), 30);
+  EXPECT_EQ(facts[1].activationBytes, 32);
+  EXPECT_EQ(facts[2].parameters, 0u);
+  EXPECT_EQ(facts[2].bufferBytes, 16);
+  EXPECT_EQ(facts[2].activationBytes, 64);
+  EXPECT_EQ(facts[2].forward, 3);
+  EXPECT_EQ(facts[2].backward, 1);
+}
+
+TEST(StageFacts, SavedBytesBelongToTheStageThatMakesThem) {
+  auto model = modelOf(skipping);
+  auto whole = wholeOf(model);
+  const auto value = [&](const char* name) {
+    for (auto op : model.computation.trace.ops)
+      if (model.document->displayName(model.document->outputs(op)[0]) == name) return model.document->outputs(op)[0];
+    return ValueId();
+  };
+  whole.backward.inputs = {value("i"), value("h"), value("j"), model.computation.trace.inputs[0]};
+  whole.backward.savedCount = 4;
+  const auto facts = stageFacts(whole, model, splitOf(model, {2, 4}), OpCosts());
+  EXPECT_EQ(facts[0].savedBytes, 32) << "h; w is a parameter";
+  EXPECT_EQ(facts[1].savedBytes, 32) << "i and j are one storage";
+  EXPECT_EQ(facts[2].savedBytes, 0);
+  EXPECT_EQ(facts[0].time(), 0);
+}
+
+// Holds P23: a value goes straight to its user; on the way it passes the borders between.
+TEST(StageFacts, ABorderIsPassedByWhatGoesFurther) {
+  const auto model = modelOf(skipping);
+  auto whole = wholeOf(model);
+  for (std::size_t i = 0; i < model.document->valueCount(); ++i) {
+    const ValueId id(static_cast<std::int64_t>(i));
+    model.document->value(id).requiresGrad = model.document->displayName(id) == "h";
+  }
+  const auto split = splitOf(model, {2, 4});
+  EXPECT_EQ(edgesOf(model, split), (Names{"in>0 x", "0>1 v[0]", "1>2 j[0]", "0>2 h[1]"}));
+  const auto borders = stageBorders(whole, model, split);
+  ASSERT_EQ(borders.size(), 2u);
+  EXPECT_EQ(borders[0].values, 2u) << "v, and h on its way to stage 2";
+  EXPECT_EQ(borders[0].valueBytes, 64);
+  EXPECT_EQ(borders[0].gradients, 1u);
+  EXPECT_EQ(borders[0].gradientBytes, 32);
+  EXPECT_EQ(borders[1].values, 2u);
+  EXPECT_EQ(borders[1].gradientBytes, 32);
+}
+
+TEST(StageFacts, MarkersAreInNoStage) {
+  const auto model = modelOf(R"(
+def computation(x):
+    # x: "f32[4]"
+    a = aten.sin(x)  # a: "f32[4]"
+    pippy._pipe_split.default()
+    b = aten.cos(a)  # b: "f32[4]"
+    return b
+)");
+  EXPECT_EQ(stageOfOps(model.computation, splitAtMarkers(model)), (std::vector<int>{0, -1, 1}));
+}
+
+TEST(AsRead, IsADocumentOfItsOwnUnderTheSameIds) {
+  const auto model = modelOf(skipping);
+  const auto whole = wholeOf(model);
+  const auto copy = asRead(whole);
+  EXPECT_NE(copy.document, model.document);
+  const auto ops = model.computation.trace.ops;
+  for (auto op : ops) EXPECT_EQ(copy.document->value(copy.document->outputs(op)[0]).storage, model.document->value(model.document->outputs(op)[0]).storage);
+  EXPECT_EQ(edgesOf(copy, splitOf(copy, {2, 4})), edgesOf(model, splitOf(model, {2, 4})));
+}
+
+TEST(AsRead, MemoryThatDerivingMovedIsPutBack) {
+  const auto model = modelOf(skipping);
+  auto& document = *model.document;
+  const auto view = document.outputs(model.computation.trace.ops[1])[0];
+  const auto base = document.value(document.outputs(model.computation.trace.ops[0])[0]).storage;
+  document.value(view).storage = document.addStorage(32, view);
+  const auto copy = asRead(wholeOf(model));
+  EXPECT_EQ(copy.document->value(view).storage, base);
+}
+
+}  // namespace
+}  // namespace retrograd

@@ -1,0 +1,147 @@
+#include <QFileInfo>
+#include <QLabel>
+#include <QTest>
+#include <QTreeView>
+
+#include "tests/views/window_fixture.h"
+#include "views/docks/stages_dock.h"
+#include "views/session/stage_plan.h"
+
+namespace retrograd::views {
+
+/// Stages of real models in the real window, through LibTorch.
+class PipelineRealTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void markersOfAFileShowAtOnce();
+  void tiedParametersAreListed();
+  void opsAreMeasured();
+  void aWriteAcrossABorderIsRefused();
+  void largeModelStaysResponsive();
+};
+
+namespace {
+
+QString data(const char* name) { return QStringLiteral(RETROGRAD_SOURCE_DIR "/tests/data/") + QLatin1String(name); }
+StagePlan& plan(WindowFixture& f) { return *f.window().context().stages; }
+bool settled(WindowFixture& f) {
+  return QTest::qWaitFor([&] { return !plan(f).busy() && !plan(f).measuring() && (plan(f).cut() || !plan(f).problem().isEmpty()); }, 60000);
+}
+
+void showStages(WindowFixture& f) {
+  auto* dock = f.window().findChild<QDockWidget*>(QStringLiteral("dock-stages"));
+  dock->show();
+  dock->raise();
+  QTest::qWait(20);
+}
+
+}  // namespace
+
+void PipelineRealTest::markersOfAFileShowAtOnce() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(data("pipeline/mlp_3st/model.pt2")));
+  QVERIFY(settled(f));
+  QCOMPARE(plan(f).cut()->stages(), 3);
+  // Every op of the joint is in a stage, forwards rising and backwards falling.
+  const auto& ops = f.analysis().joint.ops;
+  int last = 0;
+  for (std::size_t i = 0; i < f.analysis().joint.forwardCount; ++i) {
+    QVERIFY(plan(f).mark(ops[i]) >= last);
+    last = plan(f).mark(ops[i]);
+  }
+  QCOMPARE(last, 2);
+  QCOMPARE(plan(f).mark(ops.back()), 0);
+  showStages(f);
+  f.picture(QStringLiteral("stages-mlp"));
+  f.theme().choose(Theme::Choice::dark);
+  f.picture(QStringLiteral("stages-mlp-dark"));
+  f.window().listings().graphAction()->setChecked(true);
+  for (auto kind : {TraceKind::joint, TraceKind::backward}) f.window().listings().toggleAction(kind)->setChecked(false);
+  auto& graph = f.window().listings().graph();
+  QVERIFY(QTest::qWaitFor([&] { return graph.picture() && !graph.busy(); }, 20000));
+  graph.setOverlay(Overlay::stage);
+  graph.zoomToWidth();
+  f.theme().choose(Theme::Choice::light);
+  f.picture(QStringLiteral("stages-graph"));
+}
+
+void PipelineRealTest::tiedParametersAreListed() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(data("pipeline/shared_2st/model.pt2")));
+  QVERIFY(settled(f));
+  QCOMPARE(plan(f).cut()->stages(), 3);
+  QCOMPARE(plan(f).cut()->split.shared.size(), 3u);
+  showStages(f);
+  f.window().findChild<QTabWidget*>(QStringLiteral("stages-tabs"))->setCurrentIndex(2);
+  f.picture(QStringLiteral("stages-shared"));
+}
+
+void PipelineRealTest::opsAreMeasured() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(data("models/mlp/model.pt2")));
+  CutRequest request;
+  request.stages = 2;
+  request.balance = Balance::time;
+  plan(f).change(request, QStringLiteral("time"));
+  QVERIFY(settled(f));
+  QVERIFY2(plan(f).problem().isEmpty(), qPrintable(plan(f).problem()));
+  QVERIFY(plan(f).measured());
+  QCOMPARE(plan(f).cut()->stages(), 2);
+  for (const auto& facts : plan(f).cut()->facts) QVERIFY(facts.forward > 0 && facts.backward > 0);
+}
+
+void PipelineRealTest::aWriteAcrossABorderIsRefused() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(data("models/inplace_views/model.pt2")));
+  plan(f).begin();
+  QVERIFY(settled(f));
+  bool refused = false;
+  const auto ops = plan(f).cut()->ops();
+  for (auto op : ops) {
+    if (!plan(f).noCutReason(op, true).isEmpty()) continue;
+    plan(f).cutAfter(op);
+    QVERIFY(settled(f));
+    if (plan(f).problem().isEmpty()) {
+      plan(f).undo();
+      QVERIFY(settled(f));
+      continue;
+    }
+    refused = true;
+    QVERIFY2(plan(f).problem().contains(QStringLiteral("move the cut")) || plan(f).problem().contains(QStringLiteral("Move the cut")), qPrintable(plan(f).problem()));
+    QVERIFY(plan(f).problemOp());
+    QCOMPARE(plan(f).cut()->stages(), 1);
+    QVERIFY(!plan(f).history().canUndo());
+    break;
+  }
+  QVERIFY(refused);
+  showStages(f);
+  f.picture(QStringLiteral("stages-refused"));
+}
+
+void PipelineRealTest::largeModelStaysResponsive() {
+  const auto path = QFileInfo(QStringLiteral(RETROGRAD_SOURCE_DIR)).absolutePath() + QStringLiteral("/shared/cases/large/gpt12/model.pt2");
+  if (!QFileInfo::exists(path)) QSKIP("the collection of large models is not here");
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(path));
+  showStages(f);
+  CutRequest request;
+  request.stages = 4;
+  request.balance = Balance::estimate;
+  plan(f).change(request, QStringLiteral("estimate"));
+  QVERIFY(settled(f));
+  QCOMPARE(plan(f).cut()->stages(), 4);
+  f.picture(QStringLiteral("stages-gpt12"));
+  f.listing(TraceKind::forward).reveal(plan(f).cut()->firstOp(2));
+  f.window().listings().graphAction()->setChecked(true);
+  f.window().listings().graph().setOverlay(Overlay::stage);
+  QVERIFY(QTest::qWaitFor([&] { return f.window().listings().graph().picture() != nullptr; }, 20000));
+  f.picture(QStringLiteral("stages-gpt12-graph"));
+  f.theme().choose(Theme::Choice::dark);
+  f.picture(QStringLiteral("stages-gpt12-dark"));
+}
+
+}  // namespace retrograd::views
+
+QTEST_MAIN(retrograd::views::PipelineRealTest)
+#include "pipeline_real_test.moc"

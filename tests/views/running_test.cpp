@@ -1,0 +1,214 @@
+#include <QComboBox>
+#include <QDockWidget>
+#include <QLabel>
+#include <QLineEdit>
+#include <QTest>
+#include <QToolButton>
+
+#include "tests/views/window_fixture.h"
+#include "views/docks/memory_dock.h"
+#include "views/parts/history_memory.h"
+
+namespace retrograd::views {
+
+/// What is changed while a run goes on, and what running takes: breakpoints on the way, memory for the way back, memory measured.
+class RunningTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void aBreakpointSetOnTheWayStopsTheRun();
+  void aBreakpointTakenAwayOnTheWayDoesNot();
+  void oneThatIsDisabledOnTheWayDoesNot();
+  void badNumbersCanBeAskedForOnTheWay();
+  void stepsOverManyOpsStopAtThoseSetOnTheWay();
+  void theRealRunHeedsThemToo();
+  void memoryForTheWayBackIsAskedForAndKept();
+  void amountsOfMemoryAreRead();
+  void theAllocatorIsMeasured();
+};
+
+namespace {
+
+std::shared_ptr<FakeEngine> slowEngine() {
+  auto engine = std::make_shared<FakeEngine>();
+  engine->opTime = std::chrono::milliseconds(20);
+  return engine;
+}
+
+/// Starts a run and waits until it is on its way.
+bool startRun(WindowFixture& f) {
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F5);
+  return QTest::qWaitFor([&] { return f.execution().running && f.window().busy().isVisible(); }, 5000);
+}
+
+QDockWidget* front(WindowFixture& f, const char* name) {
+  auto* dock = f.window().findChild<QDockWidget*>(QLatin1String(name));
+  dock->show();
+  dock->raise();
+  QTest::qWait(20);
+  return dock;
+}
+
+}  // namespace
+
+void RunningTest::aBreakpointSetOnTheWayStopsTheRun() {
+  WindowFixture f(slowEngine());
+  QVERIFY(f.open(QStringLiteral("synthetic100")));
+  QVERIFY(startRun(f));
+  const auto op = f.analysis().forward.ops[60];
+  f.click(TraceKind::forward, op);
+  f.press(Qt::Key_F9);
+  QCOMPARE(f.window().context().execution->breakpoints().size(), std::size_t(1));
+  QVERIFY(f.execution().running);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().reason, StopReason::breakpoint);
+  QCOMPARE(f.execution().current, op);
+  QVERIFY(f.execution().hit && f.execution().hit->op == op);
+  QCOMPARE(f.execution().hits, std::vector<std::int64_t>{1});
+  // It goes on from there.
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, std::size_t(61));
+}
+
+void RunningTest::aBreakpointTakenAwayOnTheWayDoesNot() {
+  WindowFixture f(slowEngine());
+  QVERIFY(f.open(QStringLiteral("synthetic30")));
+  f.controller().toggleBreakpoint(f.analysis().forward.ops[40]);
+  f.controller().toggleBreakpoint(f.analysis().forward.ops[70]);
+  QVERIFY(startRun(f));
+  f.controller().removeBreakpoint(0);
+  QVERIFY(f.execution().running);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().current, f.analysis().forward.ops[70]);
+}
+
+void RunningTest::oneThatIsDisabledOnTheWayDoesNot() {
+  WindowFixture f(slowEngine());
+  QVERIFY(f.open(QStringLiteral("synthetic30")));
+  f.controller().toggleBreakpoint(f.analysis().forward.ops[40]);
+  f.controller().toggleBreakpoint(f.analysis().forward.ops[70]);
+  f.controller().enableBreakpoint(1, false);
+  QVERIFY(startRun(f));
+  f.controller().enableBreakpoint(0, false);
+  f.controller().enableBreakpoint(1, true);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().current, f.analysis().forward.ops[70]);
+}
+
+void RunningTest::badNumbersCanBeAskedForOnTheWay() {
+  auto engine = slowEngine();
+  engine->badAt = 50;
+  WindowFixture f(engine);
+  QVERIFY(f.open(QStringLiteral("synthetic30")));
+  QVERIFY(startRun(f));
+  f.window().actions().breakOnBad->trigger();
+  QVERIFY(f.execution().running);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().reason, StopReason::badNumber);
+  QCOMPARE(f.execution().position, std::size_t(50));
+}
+
+void RunningTest::stepsOverManyOpsStopAtThoseSetOnTheWay() {
+  WindowFixture f(slowEngine());
+  QVERIFY(f.open(QStringLiteral("synthetic30")));
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F11, Qt::ShiftModifier);  // out: to the border
+  QVERIFY(QTest::qWaitFor([&] { return f.execution().running; }, 5000));
+  f.controller().toggleBreakpoint(f.analysis().forward.ops[50]);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().reason, StopReason::breakpoint);
+  QCOMPARE(f.execution().position, std::size_t(50));
+}
+
+/// The run is over in some 30 ms, which this thread may sleep away: one of a hundred attempts has to come in time.
+void RunningTest::theRealRunHeedsThemToo() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(QStringLiteral(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2")));
+  const auto last = f.analysis().backward.ops.back();
+  for (int attempt = 0; attempt < 100 && f.execution().reason != StopReason::breakpoint; ++attempt) {
+    f.controller().restart();
+    QVERIFY(f.settle());
+    f.controller().continueForward();
+    f.controller().toggleBreakpoint(last);
+    QVERIFY(f.settle());
+    f.controller().removeBreakpoint(0);
+  }
+  QCOMPARE(f.execution().reason, StopReason::breakpoint);
+  QCOMPARE(f.execution().current, last);
+}
+
+void RunningTest::memoryForTheWayBackIsAskedForAndKept() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  auto* action = f.window().findChild<QAction*>(QStringLiteral("action-history-memory"));
+  QVERIFY(action && f.window().menu("run")->actions().contains(action));
+  action->trigger();
+  auto* dialog = f.window().findChild<HistoryMemoryDialog*>();
+  QVERIFY(dialog && dialog->isVisible());
+  auto* amount = dialog->findChild<QComboBox*>(QStringLiteral("history-amount"));
+  auto* used = dialog->findChild<QLabel*>(QStringLiteral("history-used"));
+  QCOMPARE(amount->currentText(), QStringLiteral("1.0 GiB"));
+  QVERIFY2(QTest::qWaitFor([&] { return used->text().contains(QStringLiteral("100 B for 1 op(s)")); }, 5000), qPrintable(used->text()));
+  amount->setEditText(QStringLiteral("much"));
+  dialog->accept();
+  QVERIFY(dialog->isVisible());
+  QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("history-problem"))->text().contains(QStringLiteral("'much' is no amount")));
+  amount->setEditText(QStringLiteral("512 KiB"));
+  dialog->accept();
+  QCOMPARE(HistoryMemoryDialog::kept(*f.window().shared().settings), std::int64_t(512) << 10);
+  // It holds for what is open, and for what is opened next.
+  const auto budget = [&] {
+    std::int64_t found = -1;
+    f.controller().ask(&f.window(), QStringLiteral("test"), {}, [&](const Bench& bench, const Progress&) -> Worker::Deliver {
+      return [&found, bytes = bench.runner->history().budget] { found = bytes; };
+    });
+    (void)QTest::qWaitFor([&] { return found >= 0; }, 5000);
+    return found;
+  };
+  QCOMPARE(budget(), std::int64_t(512) << 10);
+  QVERIFY(f.open(QStringLiteral("synthetic5")));
+  QCOMPARE(budget(), std::int64_t(512) << 10);
+}
+
+void RunningTest::amountsOfMemoryAreRead() {
+  QCOMPARE(bytesFromText(QStringLiteral("4096")), std::optional<std::int64_t>(4096));
+  QCOMPARE(bytesFromText(QStringLiteral(" 1.5 GiB ")), std::optional<std::int64_t>(1610612736));
+  QCOMPARE(bytesFromText(QStringLiteral("64mb")), std::optional<std::int64_t>(std::int64_t(64) << 20));
+  QCOMPARE(bytesFromText(QStringLiteral("0")), std::optional<std::int64_t>(0));
+  for (const auto* text : {"", "-1", "GiB", "1 EiB", "99999999999 TiB", "1e9", "0x10"}) QVERIFY2(!bytesFromText(QLatin1String(text)), text);
+}
+
+void RunningTest::theAllocatorIsMeasured() {
+  WindowFixture f;
+  auto* action = f.window().findChild<QAction*>(QStringLiteral("action-measure-memory"));
+  QVERIFY(!action->isEnabled());
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  front(f, "dock-memory");
+  auto* dock = f.window().findChild<MemoryDock*>();
+  const auto button = [&](const QString& text) {
+    for (auto* candidate : dock->findChildren<QToolButton*>())
+      if (candidate->text() == text) return candidate;
+    return static_cast<QToolButton*>(nullptr);
+  };
+  QVERIFY(!button(QStringLiteral("Peak"))->isVisible());
+  QVERIFY(action->isEnabled());
+  action->trigger();
+  QVERIFY2(QTest::qWaitFor([&] { return dock->measured().contains(QStringLiteral("at its peak")); }, 5000), qPrintable(dock->measured()));
+  QVERIFY2(dock->measured().contains(QStringLiteral("4.9 KiB at its peak, 3.9 KiB of them in tensors; largest workspace 600 B")), qPrintable(dock->measured()));
+  QTest::mouseClick(button(QStringLiteral("Workspace")), Qt::LeftButton);
+  QCOMPARE(f.selection().op(), f.analysis().forward.ops[4]);
+  QTest::mouseClick(button(QStringLiteral("Peak")), Qt::LeftButton);
+  QCOMPARE(f.selection().op(), f.analysis().forward.ops[2]);
+  QVERIFY(f.open(QStringLiteral("synthetic1")));
+  QVERIFY(dock->measured().contains(QStringLiteral("not watched yet")));
+}
+
+}  // namespace retrograd::views
+
+QTEST_MAIN(retrograd::views::RunningTest)
+#include "running_test.moc"

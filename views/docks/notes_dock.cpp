@@ -1,0 +1,89 @@
+#include "views/docks/notes_dock.h"
+
+#include <QAction>
+#include <QHeaderView>
+
+#include "views/docks/dock_tree.h"
+
+namespace retrograd::views {
+
+NotesDock::NotesDock(ViewContext context, QWidget* parent)
+    : QStackedWidget(parent), context_(context), model_(new NotesModel(this)), table_(new QTreeView(this)), empty_(new QLabel(this)) {
+  table_->setObjectName(QStringLiteral("notes"));
+  table_->setModel(model_);
+  prepareTree(*table_, tr("Notes"), true);
+  table_->setRootIsDecorated(false);
+  auto* header = table_->header();
+  header->setStretchLastSection(true);
+  header->resizeSection(NotesModel::bookmark, 44);
+  header->resizeSection(NotesModel::where, 96);
+  header->resizeSection(NotesModel::name, 96);
+  header->resizeSection(NotesModel::comment, 210);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  empty_->setMargin(12);
+  addWidget(empty_);
+  addWidget(table_);
+  const auto add = [this](const QString& text, const QKeySequence& key, auto run) {
+    auto* action = new QAction(text, table_);
+    action->setShortcut(key);
+    action->setShortcutContext(Qt::WidgetShortcut);
+    connect(action, &QAction::triggered, this, run);
+    table_->addAction(action);
+  };
+  add(tr("Edit Comment..."), {}, [this] { edit(NotesModel::comment); });
+  add(tr("Edit Name..."), {}, [this] { edit(NotesModel::name); });
+  add(tr("Bookmark"), QKeySequence(Qt::Key_Space), [this] { toggleBookmark(); });
+  add(tr("Remove"), QKeySequence::Delete, [this] { remove(); });
+  table_->setContextMenuPolicy(Qt::ActionsContextMenu);
+  connect(context_.notes, &NoteBook::changed, this, &NotesDock::refresh);
+  connect(context_.controller, &DocumentController::documentChanged, this, &NotesDock::refresh);
+  connect(table_, &QTreeView::activated, this, &NotesDock::activate);
+  connect(model_, &NotesModel::bookmarkRequested, this,
+          [this](std::size_t note, bool on) { context_.notes->edit(note, [on](Note& n) { n.bookmark = on; }); });
+  refresh();
+}
+
+void NotesDock::refresh() {
+  const auto& document = context_.controller->document();
+  empty_->setText(document ? tr("No notes yet.\n;  comments the selected op,  N  names its value,  Ctrl+B  bookmarks it.") : tr("No file is open"));
+  setCurrentWidget(document && !context_.notes->notes().empty() ? static_cast<QWidget*>(table_) : empty_);
+  if (isVisible()) model_->set(document, document ? context_.notes->notes() : std::vector<PlacedNote>());
+}
+
+void NotesDock::activate(const QModelIndex& index) {
+  if (index.column() == NotesModel::name || index.column() == NotesModel::comment) return edit(index.column());
+  const auto op = opOf(index);
+  const auto value = ValueId(index.data(valueRole).toInt());
+  if (op) Q_EMIT jumpRequested(op);
+  if (value) context_.selection->selectValue(value);
+}
+
+void NotesDock::edit(int column) {
+  const auto index = table_->currentIndex();
+  if (index.isValid()) Q_EMIT editRequested(model_->noteAt(index.row()), column == NotesModel::name);
+}
+
+void NotesDock::toggleBookmark() {
+  const auto index = table_->currentIndex();
+  if (index.isValid()) context_.notes->edit(model_->noteAt(index.row()), [](Note& note) { note.bookmark = !note.bookmark; });
+}
+
+void NotesDock::remove() {
+  const auto index = table_->currentIndex();
+  if (!index.isValid()) return;
+  const int row = index.row();
+  context_.notes->edit(model_->noteAt(row), [](Note& note) {
+    note.bookmark = false;
+    note.name.clear();
+    note.comment.clear();
+  });
+  table_->setCurrentIndex(model_->index(std::min(row, model_->rowCount() - 1), index.column()));
+}
+
+void NotesDock::showEvent(QShowEvent* event) {
+  QStackedWidget::showEvent(event);
+  refresh();
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,64 @@
+#include "views/docks/pin_button.h"
+
+#include <QEvent>
+#include <QStyle>
+
+namespace retrograd::views {
+
+PinButton::PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin, Theme* theme)
+    : QToolButton(dock), dock_(dock), selection_(selection), theme_(theme), title_(dock->windowTitle()) {
+  setObjectName(QStringLiteral("pin"));
+  setDefaultAction(pin);
+  setToolButtonStyle(Qt::ToolButtonIconOnly);
+  setAutoRaise(true);
+  setFocusPolicy(Qt::NoFocus);  // as Qt's own beside it; the command is in the menu and has a key
+  setAccessibleName(tr("Pin %1").arg(title_));
+  const auto showIcon = [this, pin] { pin->setIcon(theme_->icon(QStringLiteral("pin"))); };
+  connect(theme_, &Theme::changed, this, showIcon);
+  connect(selection_, &PinnedSelection::pinnedChanged, this, &PinButton::showState);
+  connect(selection_, &Selection::changed, this, &PinButton::showState);
+  dock_->installEventFilter(this);
+  showIcon();
+  place();
+}
+
+bool PinButton::eventFilter(QObject* watched, QEvent* event) {
+  switch (event->type()) {
+    case QEvent::Resize:
+    case QEvent::Show:
+    case QEvent::LayoutRequest:
+    case QEvent::StyleChange:
+      place();
+      break;
+    default:
+      break;
+  }
+  return QToolButton::eventFilter(watched, event);
+}
+
+void PinButton::place() {
+  const auto* neighbour = dock_->findChild<QWidget*>(QStringLiteral("qt_dockwidget_floatbutton"), Qt::FindDirectChildrenOnly);
+  if (!neighbour) return;
+  const int icon = style()->pixelMetric(QStyle::PM_SmallIconSize, nullptr, this);
+  const int side = std::max(neighbour->height(), icon + 2);
+  setIconSize({icon - 2, icon - 2});
+  setGeometry(neighbour->x() - side - 2, neighbour->geometry().center().y() - side / 2 + 1, side, side);
+  raise();
+}
+
+QString PinButton::pinnedText() const {
+  if (!selection_->analysis()) return {};
+  const auto& document = *selection_->analysis()->document;
+  if (!selection_->op()) return selection_->value() ? QString::fromStdString(document.displayName(selection_->value())) : QString();
+  for (auto output : document.outputs(selection_->op()))
+    if (output) return QString::fromStdString(document.displayName(output));
+  return QString::fromStdString(document.opName(selection_->op()));
+}
+
+void PinButton::showState() {
+  const bool on = selection_->isPinned();
+  defaultAction()->setChecked(on);
+  dock_->setWindowTitle(on ? tr("%1 (pinned: %2)").arg(title_, pinnedText()) : title_);
+}
+
+}  // namespace retrograd::views

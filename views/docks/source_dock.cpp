@@ -1,0 +1,234 @@
+#include "views/docks/source_dock.h"
+
+#include <QAction>
+#include <QFileInfo>
+#include <QHeaderView>
+#include <QSplitter>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "views/docks/dock_tree.h"
+#include "views/models/format.h"
+#include "views/session/editor.h"
+
+namespace retrograd::views {
+namespace {
+
+/// Paints the line of the selected op on the colour that it has in the listings.
+class LineDelegate : public RowDelegate {
+ public:
+  LineDelegate(QTreeView* tree, const Theme* theme) : RowDelegate(tree), theme_(theme) {}
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    RowDelegate::initStyleOption(option, index);
+    const auto& colors = theme_->colors();
+    if (index.data(SourceLinesModel::currentRole).toBool()) option->backgroundBrush = colors.selected;
+    option->palette.setColor(QPalette::Text, index.column() == SourceLinesModel::code ? colors.text : colors.gutterText);
+  }
+
+ private:
+  const Theme* theme_;
+};
+
+QString trimmedFirstLine(const QString& text) { return text.section(QLatin1Char('\n'), 0, 0).trimmed(); }
+
+}  // namespace
+
+SourceDock::SourceDock(ViewContext context, QSettings* settings, const QList<QAction*>& actions, QWidget* parent)
+    : QWidget(parent), context_(context), settings_(settings), frames_(new FramesModel(this)), lines_(new SourceLinesModel(this)) {
+  stack_ = new QTreeView(this);
+  stack_->setObjectName(QStringLiteral("source-stack"));
+  stack_->setModel(frames_);
+  prepareTree(*stack_, tr("Source stack of the selected op, innermost first"), true);
+  stack_->setRootIsDecorated(false);
+  stack_->header()->setStretchLastSection(true);
+  auto* splitter = new QSplitter(Qt::Horizontal, this);
+  splitter->addWidget(stack_);
+  splitter->addWidget(makeText());
+  splitter->setStretchFactor(0, 1);
+  splitter->setStretchFactor(1, 3);
+  splitter->setSizes({240, 720});
+  splitter->setChildrenCollapsible(false);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(splitter, 1);
+  layout->addWidget(makeButtons(actions));
+  for (auto* view : {stack_, text_}) {
+    view->addActions(actions);
+    view->setContextMenuPolicy(Qt::ActionsContextMenu);
+  }
+  connect(context_.selection, &Selection::changed, this, &SourceDock::refresh);
+  connect(context_.controller, &DocumentController::documentChanged, this, &SourceDock::refresh);
+  connect(stack_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &SourceDock::read);
+  connect(text_, &QTreeView::activated, this, [this](const QModelIndex& index) { goToOpOf(index.row()); });
+}
+
+QWidget* SourceDock::makeText() {
+  auto* side = new QWidget(this);
+  path_ = new QLabel(side);
+  path_->setObjectName(QStringLiteral("source-path"));
+  path_->setAccessibleName(tr("File"));
+  path_->setTextFormat(Qt::PlainText);
+  path_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  path_->setContentsMargins(8, 3, 8, 3);
+  path_->setMinimumWidth(1);
+  notice_ = new QLabel(side);
+  notice_->setObjectName(QStringLiteral("source-notice"));
+  notice_->setAccessibleName(tr("What is to be known of the source"));
+  notice_->setTextFormat(Qt::PlainText);
+  notice_->setWordWrap(true);
+  notice_->setMargin(8);
+  text_ = new QTreeView(side);
+  text_->setObjectName(QStringLiteral("source-text"));
+  text_->setModel(lines_);
+  prepareTree(*text_, tr("Source"), true);
+  text_->setItemDelegate(new LineDelegate(text_, context_.theme));
+  text_->setRootIsDecorated(false);
+  text_->setFont(Theme::codeFont());
+  text_->header()->setStretchLastSection(false);
+  text_->header()->setFont(font());
+  text_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  auto* layout = new QVBoxLayout(side);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(path_);
+  layout->addWidget(notice_);
+  layout->addWidget(text_, 1);
+  layout->addItem(new QSpacerItem(0, 0, QSizePolicy::Minimum, QSizePolicy::Expanding));  // where no text shows, the words stand on top
+  return side;
+}
+
+QWidget* SourceDock::makeButtons(const QList<QAction*>& actions) {
+  auto* row = new QWidget(this);
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(6, 4, 6, 4);
+  for (auto* action : actions) {
+    auto* button = new QToolButton(row);
+    button->setDefaultAction(action);
+    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    button->setFocusPolicy(Qt::StrongFocus);
+    layout->addWidget(button);
+  }
+  layout->addStretch(1);
+  return row;
+}
+
+QString SourceDock::file() const {
+  const auto row = stack_->currentIndex();
+  return row.isValid() ? toQt(frames_->frame(row.row()).file) : QString();
+}
+
+void SourceDock::refresh() {
+  if (!isVisible()) return;
+  const auto& document = context_.controller->document();
+  const auto& selection = *context_.selection;
+  const bool live = document && selection.analysis() == document->analysis;
+  const auto stack = live ? sourceOf(*document->analysis->document, selection.op()) : SourceStack();
+  if (!stack.empty() && stack == stackShown_) return read();
+  stackShown_ = stack;
+  frames_->set(stack);
+  stack_->resizeColumnToContents(FramesModel::function);
+  if (frames_->shownRow() >= 0) return stack_->setCurrentIndex(frames_->index(frames_->shownRow(), 0));
+  job_.cancel();
+  launches_ = false;
+  found_.clear();
+  path_->clear();
+  showProblem(!document                        ? tr("No file is open")
+              : !live || !selection.op()       ? tr("Select an op to see the Python source that it comes from")
+              : document->analysis->document->sourceCount() ? tr("This op has no source: none is known of what it comes from")
+                                               : tr("The model says of no op where it comes from"));
+}
+
+void SourceDock::read() {
+  const auto document = context_.controller->document();
+  const auto row = stack_->currentIndex();
+  if (!isVisible() || !document || !row.isValid()) return;
+  const auto name = frames_->frame(row.row()).file;
+  const auto tried = SourcePaths::load(*settings_).candidates(toQt(name), QFileInfo(toQt(document->request.path)).absolutePath());
+  job_.start([this, document, name, tried](const Progress& progress) -> PoolJob::Deliver {
+    auto answer = std::make_shared<Answer>();
+    answer->tried = tried;
+    answer->source = readSource(tried);
+    if (answer->source.problem.isEmpty()) answer->ops = opsByLine(document->trace(TraceKind::computation), name, progress);
+    return [this, answer] { show(*answer); };
+  });
+}
+
+void SourceDock::show(const Answer& answer) {
+  const auto row = stack_->currentIndex();
+  if (!row.isValid()) return;
+  const auto& frame = frames_->frame(row.row());
+  const auto& source = answer.source;
+  found_ = source.path;
+  path_->setText(found_.isEmpty() ? toQt(frame.file) : found_);
+  path_->setToolTip(tr("The model names it %1").arg(toQt(frame.file)));
+  if (std::exchange(launches_, false)) launch();
+  if (found_.isEmpty()) {
+    const auto places = answer.tried.isEmpty() ? QString() : tr("\n\nLooked for:\n%1").arg(answer.tried.join(QLatin1Char('\n')));
+    return showProblem(tr("%1 is not there. Find File leads to it, and to all that lie beside it.").arg(QFileInfo(toQt(frame.file)).fileName()) + places);
+  }
+  if (!source.problem.isEmpty()) return showProblem(source.problem);
+  lines_->set(source.lines, answer.ops);
+  lines_->setCurrent(frame.line);
+  const auto expected = trimmedFirstLine(toQt(frame.code));
+  const bool same = expected.isEmpty() || (lines_->currentRow() >= 0 && source.lines[lines_->currentRow()].trimmed() == expected);
+  notice_->setText(tr("Line %1 is not what it was when the model was saved: %2").arg(frame.line).arg(expected));
+  notice_->setVisible(!same);
+  text_->show();
+  const int character = text_->fontMetrics().horizontalAdvance(QLatin1Char('m'));
+  constexpr int widest = 1000;  // characters that one can scroll to
+  text_->header()->resizeSection(SourceLinesModel::number, character * (3 + static_cast<int>(QString::number(lines_->rowCount()).size())) + 10);
+  text_->header()->resizeSection(SourceLinesModel::ops, character * 5);
+  text_->header()->resizeSection(SourceLinesModel::code, std::max(character * std::min(lines_->width() + 2, widest), text_->viewport()->width()));
+  if (lines_->currentRow() < 0) return;
+  text_->setCurrentIndex(lines_->index(lines_->currentRow(), SourceLinesModel::code));
+  text_->scrollTo(lines_->index(lines_->currentRow(), SourceLinesModel::number), QAbstractItemView::PositionAtCenter);
+}
+
+void SourceDock::showProblem(const QString& problem) {
+  lines_->set({}, {});
+  text_->hide();
+  notice_->setText(problem);
+  notice_->show();
+}
+
+void SourceDock::useFile(const QString& chosen) {
+  auto paths = SourcePaths::load(*settings_);
+  paths.add(mappingFor(file(), chosen));
+  paths.save(*settings_);
+  read();
+}
+
+void SourceDock::openInEditor() {
+  launches_ = true;
+  if (!job_.busy()) launch();
+}
+
+void SourceDock::launch() {
+  launches_ = false;
+  const auto row = stack_->currentIndex();
+  if (!row.isValid() || found_.isEmpty()) return Q_EMIT failed(notice_->text().section(QLatin1Char('\n'), 0, 0));
+  // The line that one stands at, where that is in view; else the frame's.
+  const int line = text_->isVisible() && text_->currentIndex().isValid() ? text_->currentIndex().row() + 1 : frames_->frame(row.row()).line;
+  if (const auto problem = retrograd::views::openInEditor(editorCommand(*settings_), found_, line); !problem.isEmpty()) Q_EMIT failed(problem);
+}
+
+void SourceDock::goToOpOf(int row) {
+  const auto& document = context_.controller->document();
+  const auto& ops = lines_->opsAt(row);
+  if (!document || ops.empty()) return;
+  const auto selected = context_.selection->op();
+  const auto origin = selected ? OriginLinks::origin(*document->analysis->document, selected) : BoundSymbolId();
+  const auto at = std::find(ops.begin(), ops.end(), origin);
+  Q_EMIT placeChosen(at == ops.end() || at + 1 == ops.end() ? ops.front() : at[1]);
+  text_->setFocus();  // the next Enter goes on along the ops of this line
+}
+
+void SourceDock::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  refresh();
+}
+
+}  // namespace retrograd::views

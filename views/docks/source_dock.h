@@ -1,0 +1,69 @@
+#pragma once
+#include <QLabel>
+#include <QTreeView>
+#include <QWidget>
+
+#include "views/models/source_model.h"
+#include "views/session/pool_job.h"
+#include "views/session/source_paths.h"
+#include "views/view_context.h"
+
+namespace retrograd::views {
+
+/// The Python source that the selected op comes from: its stack, and the file of the chosen frame around its line. Enter or a double click on
+/// a line leads to the next op that comes from it. Files are read on the pool, and only while the dock is visible.
+class SourceDock : public QWidget {
+  Q_OBJECT
+
+ public:
+  /// `actions` are shown as buttons, and in context menus.
+  SourceDock(ViewContext context, QSettings* settings, const QList<QAction*>& actions, QWidget* parent = nullptr);
+
+  /// Shows the file again, as after a change of the settings.
+  void readAgain() { read(); }
+  /// The name that the model gives to the file of the chosen frame; empty where there is none.
+  QString file() const;
+  /// Sources are found from now on as the file of the chosen frame is here.
+  void useFile(const QString& chosen);
+  /// Opens what is shown in the editor of the settings, as soon as it is read.
+  void openInEditor();
+
+ Q_SIGNALS:
+  /// An op of the computation.
+  void placeChosen(retrograd::BoundSymbolId op);
+  void failed(const QString& message);
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  struct Answer {
+    SourceFile source;
+    OpsByLine ops;
+    QStringList tried;
+  };
+
+  QWidget* makeText();
+  QWidget* makeButtons(const QList<QAction*>& actions);
+  void refresh();
+  void read();
+  void show(const Answer& answer);
+  void showProblem(const QString& problem);
+  void launch();
+  void goToOpOf(int row);
+
+  ViewContext context_;
+  QSettings* settings_;
+  FramesModel* frames_;
+  SourceLinesModel* lines_;
+  QTreeView* stack_;
+  QTreeView* text_;
+  QLabel* path_;
+  QLabel* notice_;
+  PoolJob job_;
+  SourceStack stackShown_;
+  QString found_;          ///< path of the file that is shown, or that could not be
+  bool launches_ = false;  ///< the editor is to be started when the file was found
+};
+
+}  // namespace retrograd::views

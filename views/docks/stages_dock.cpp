@@ -1,0 +1,303 @@
+#include "views/docks/stages_dock.h"
+
+#include <QAction>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QVBoxLayout>
+#include <array>
+
+#include "views/docks/stage_cells.h"
+#include "views/models/format.h"
+
+namespace retrograd::views {
+namespace {
+
+QString pointsText(const CutRequest& request) {
+  QStringList points;
+  for (const auto& point : request.at) points << QString::fromStdString(point);
+  return points.join(QStringLiteral(", "));
+}
+
+QToolButton* buttonOf(QAction* action, QWidget* parent) {
+  auto* button = new QToolButton(parent);
+  button->setDefaultAction(action);
+  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+  button->setFocusPolicy(Qt::StrongFocus);
+  return button;
+}
+
+}  // namespace
+
+StagesDock::StagesDock(ViewContext context, Commands commands, QWidget* parent) : QWidget(parent), context_(context), plan_(context.stages) {
+  setObjectName(QStringLiteral("stages"));
+  bar_ = new StageBar(context_.theme, this);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(makeControls(commands));
+  layout->addWidget(makeMessage());
+  layout->addWidget(bar_);
+  layout->addWidget(makeTables(), 1);
+  connect(plan_, &StagePlan::changed, this, &StagesDock::refresh);
+  connect(context_.selection, &Selection::changed, this, &StagesDock::selectionChanged);
+  connect(bar_, &StageBar::picked, this, [this](int stage) {
+    showStage(stage);
+    context_.selection->select(plan_->cut()->firstOp(stage));
+  });
+  connect(bar_, &StageBar::activated, this, [this](int stage) { Q_EMIT jumpRequested(plan_->cut()->firstOp(stage)); });
+  connect(bar_, &StageBar::cutMoved, plan_, &StagePlan::moveCut);
+  refresh();
+}
+
+QWidget* StagesDock::makeControls(const Commands& commands) {
+  auto* line = new QWidget(this);
+  how_ = new QComboBox(line);
+  how_->setObjectName(QStringLiteral("stages-how"));
+  how_->setAccessibleName(tr("How to cut"));
+  how_->addItem(tr("Cut at points"), static_cast<int>(How::points));
+  how_->addItem(tr("Cut into equal stages"), static_cast<int>(How::equalStages));
+  points_ = new QLineEdit(line);
+  points_->setObjectName(QStringLiteral("stages-points"));
+  points_->setAccessibleName(tr("Points to cut at"));
+  points_->setToolTip(tr("A module (h.3) or an op (#relu_4), with :after to cut behind it; several with commas between them"));
+  stages_ = new QSpinBox(line);
+  stages_->setObjectName(QStringLiteral("stages-count"));
+  stages_->setAccessibleName(tr("Number of stages"));
+  stages_->setRange(1, 999);
+  stages_->setValue(4);
+  of_ = new QLabel(tr("of equal"), line);
+  balance_ = new QComboBox(line);
+  balance_->setObjectName(QStringLiteral("stages-balance"));
+  balance_->setAccessibleName(tr("What equal stages have equal"));
+  balance_->addItem(tr("time, measured"), static_cast<int>(Balance::time));
+  balance_->addItem(tr("time, estimated"), static_cast<int>(Balance::estimate));
+  balance_->addItem(tr("parameters"), static_cast<int>(Balance::parameters));
+  balance_->addItem(tr("bytes"), static_cast<int>(Balance::bytes));
+  balance_->setCurrentIndex(1);
+  balance_->setToolTip(tr("Measured: forward and backward are run twice first. Estimated: told from the ops alone"));
+  markers_ = new QCheckBox(line);
+  markers_->setObjectName(QStringLiteral("stages-markers"));
+  markers_->setToolTip(tr("Cut where the file has markers of torch.distributed.pipelining"));
+  auto* row = new QHBoxLayout(line);
+  row->setContentsMargins(6, 4, 6, 4);
+  row->addWidget(how_);
+  row->addWidget(points_, 1);
+  row->addWidget(stages_);
+  row->addWidget(of_);
+  row->addWidget(balance_);
+  row->addWidget(markers_);
+  row->addStretch(0);
+  for (auto* action : {commands.measure, commands.undo, commands.redo}) row->addWidget(buttonOf(action, line));
+  connect(how_, &QComboBox::activated, this, [this] {
+    refreshControls();
+    // Points are asked for when there are some.
+    if (static_cast<How>(how_->currentData().toInt()) == How::equalStages) ask(tr("Cut into equal stages"));
+    else points_->setFocus();
+  });
+  connect(points_, &QLineEdit::returnPressed, this, [this] { ask(tr("Cut at points")); });
+  connect(stages_, &QSpinBox::valueChanged, this, [this] { ask(tr("Number of stages")); });
+  connect(balance_, &QComboBox::activated, this, [this] { ask(tr("What stages have equal")); });
+  connect(markers_, &QCheckBox::clicked, this, [this](bool on) { ask(on ? tr("Cut at the file's markers") : tr("Leave out the file's markers")); });
+  return line;
+}
+
+QWidget* StagesDock::makeMessage() {
+  auto* line = new QWidget(this);
+  message_ = new QLabel(line);
+  message_->setObjectName(QStringLiteral("stages-message"));
+  message_->setTextFormat(Qt::PlainText);
+  message_->setWordWrap(true);
+  toOp_ = new QToolButton(line);
+  toOp_->setObjectName(QStringLiteral("stages-to-op"));
+  toOp_->setText(tr("Show"));
+  toOp_->setToolTip(tr("Jumps to the op at which it was refused"));
+  auto* row = new QHBoxLayout(line);
+  row->setContentsMargins(8, 0, 8, 4);
+  row->addWidget(message_, 1);
+  row->addWidget(toOp_);
+  connect(toOp_, &QToolButton::clicked, this, [this] { Q_EMIT jumpRequested(plan_->problemOp()); });
+  return line;
+}
+
+QTreeView* StagesDock::makeTable(QAbstractItemModel* model, const QString& name, const char* object) {
+  auto* table = new QTreeView(this);
+  table->setObjectName(QLatin1String(object));
+  table->setModel(model);
+  prepareTree(*table, name, true);
+  table->setItemDelegate(new StageCells(context_.theme, table));
+  table->setRootIsDecorated(false);
+  table->header()->setStretchLastSection(true);
+  connect(table, &QTreeView::activated, this, [this](const QModelIndex& index) {
+    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
+  });
+  connect(table, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+    const auto value = index.data(valueRole);
+    if (const auto op = opOf(index)) context_.selection->select(op, value.isValid() ? ValueId(value.toInt()) : ValueId());
+  });
+  return table;
+}
+
+QWidget* StagesDock::makeTables() {
+  stagesModel_ = new StagesModel(this);
+  edgesModel_ = new StageEdgesModel(this);
+  sharedModel_ = new SharedParametersModel(this);
+  stagesTable_ = makeTable(stagesModel_, tr("Stages"), "stages-table");
+  edgesTable_ = makeTable(edgesModel_, tr("What crosses"), "stages-edges");
+  sharedTable_ = makeTable(sharedModel_, tr("Shared parameters"), "stages-shared");
+  for (const auto& [column, width] : {std::pair<int, int>(StagesModel::stage, 84), {StagesModel::ops, 60}, {StagesModel::time, 110}, {StagesModel::parameters, 120}, {StagesModel::activations, 84}, {StagesModel::saved, 76}})
+    stagesTable_->header()->resizeSection(column, width);
+  for (const auto& [column, width] : {std::pair<int, int>(StageEdgesModel::source, 68), {StageEdgesModel::destination, 96}, {StageEdgesModel::value, 120}, {StageEdgesModel::type, 120}, {StageEdgesModel::bytes, 76}, {StageEdgesModel::allBytes, 106}})
+    edgesTable_->header()->resizeSection(column, width);
+  for (const auto& [column, width] : {std::pair<int, int>(SharedParametersModel::names, 170), {SharedParametersModel::stages, 150}, {SharedParametersModel::use, 200}})
+    sharedTable_->header()->resizeSection(column, width);
+  connect(stagesTable_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
+    if (index.isValid()) bar_->setCurrent(index.row());
+  });
+
+  microbatches_ = new QSpinBox(this);
+  microbatches_->setObjectName(QStringLiteral("stages-microbatches"));
+  microbatches_->setAccessibleName(tr("Microbatches"));
+  microbatches_->setRange(1, 100000);
+  microbatches_->setPrefix(tr("x "));
+  microbatches_->setSuffix(tr(" microbatches"));
+  microbatches_->setToolTip(tr("How often each value is sent in a step of training"));
+  connect(microbatches_, &QSpinBox::valueChanged, edgesModel_, &StageEdgesModel::setMicrobatches);
+  microbatches_->setValue(4);
+  shared_ = new QComboBox(this);
+  shared_->setObjectName(QStringLiteral("stages-sharing"));
+  shared_->setAccessibleName(tr("How parameters that several stages use reach them"));
+  shared_->addItem(tr("Each stage has a copy"), static_cast<int>(MultiUse::replicate));
+  shared_->addItem(tr("The first stage sends it"), static_cast<int>(MultiUse::transmit));
+  connect(shared_, &QComboBox::activated, this, [this] { ask(tr("How parameters are shared")); });
+  notes_ = new QLabel(this);
+  notes_->setObjectName(QStringLiteral("stages-notes"));
+  notes_->setAccessibleName(tr("Notes"));
+  notes_->setTextFormat(Qt::PlainText);
+  notes_->setWordWrap(true);
+  notes_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+  notes_->setMargin(8);
+  notes_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+
+  auto* sharing = new QWidget(this);
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(6, 3, 6, 3);
+  line->addWidget(shared_);
+  line->addStretch(1);
+  auto* layout = new QVBoxLayout(sharing);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(line);
+  layout->addWidget(sharedTable_, 1);
+  tabs_ = new QTabWidget(this);
+  tabs_->setObjectName(QStringLiteral("stages-tabs"));
+  tabs_->setDocumentMode(true);
+  for (auto* page : {static_cast<QWidget*>(stagesTable_), static_cast<QWidget*>(edgesTable_), sharing, static_cast<QWidget*>(notes_)}) tabs_->addTab(page, {});
+  tabs_->setCornerWidget(microbatches_);
+  return tabs_;
+}
+
+CutRequest StagesDock::asked() const {
+  auto request = plan_->request();
+  request.at.clear();
+  request.stages = 0;
+  request.useMarkers = markers_->isChecked();
+  if (static_cast<How>(how_->currentData().toInt()) == How::equalStages) {
+    request.stages = static_cast<std::size_t>(stages_->value());
+    request.balance = static_cast<Balance>(balance_->currentData().toInt());
+  } else {
+    for (const auto& point : points_->text().split(QLatin1Char(','), Qt::SkipEmptyParts))
+      if (const auto trimmed = point.trimmed(); !trimmed.isEmpty()) request.at.push_back(trimmed.toStdString());
+  }
+  request.options.multiUse = static_cast<MultiUse>(shared_->currentData().toInt());
+  return request;
+}
+
+void StagesDock::ask(const QString& what) {
+  if (refreshing_) return;
+  plan_->change(asked(), what);
+}
+
+void StagesDock::setInSight(bool on) {
+  inSight_ = on;
+  refresh();
+}
+
+void StagesDock::refresh() {
+  if (!inSight_) return;
+  plan_->begin();
+  refreshing_ = true;
+  const auto& request = plan_->request();
+  how_->setCurrentIndex(how_->findData(static_cast<int>(request.stages > 0 ? How::equalStages : How::points)));
+  points_->setText(pointsText(request));
+  if (request.stages > 0) {
+    stages_->setValue(static_cast<int>(request.stages));
+    balance_->setCurrentIndex(balance_->findData(static_cast<int>(request.balance)));
+  }
+  markers_->setChecked(request.useMarkers);
+  shared_->setCurrentIndex(shared_->findData(static_cast<int>(request.options.multiUse)));
+  refreshControls();
+  refreshing_ = false;
+  refreshMessage();
+  refreshTables();
+}
+
+void StagesDock::refreshControls() {
+  const bool open = context_.controller->document() != nullptr;
+  const bool equal = static_cast<How>(how_->currentData().toInt()) == How::equalStages;
+  points_->setVisible(!equal);
+  for (QWidget* widget : {static_cast<QWidget*>(stages_), static_cast<QWidget*>(of_), static_cast<QWidget*>(balance_)}) widget->setVisible(equal);
+  for (QWidget* widget : {static_cast<QWidget*>(how_), static_cast<QWidget*>(points_), static_cast<QWidget*>(stages_), static_cast<QWidget*>(balance_), static_cast<QWidget*>(markers_), static_cast<QWidget*>(shared_)})
+    widget->setEnabled(open);
+  const auto count = plan_->markers();
+  markers_->setVisible(count > 0);
+  markers_->setText(tr("The file's %n marker(s)", nullptr, static_cast<int>(count)));
+  points_->setPlaceholderText(tr("h.2, #relu_4:after"));
+}
+
+void StagesDock::refreshMessage() {
+  QString text;
+  if (!context_.controller->document())
+    text = tr("Open a model to cut it into stages.");
+  else if (!plan_->problem().isEmpty())
+    text = QStringLiteral("! ") + plan_->problem();
+  else if (plan_->measuring() && plan_->busy())
+    text = tr("Measuring what the ops take...");
+  else if (plan_->busy())
+    text = tr("Cutting...");
+  else if (!plan_->hasMarks())
+    text = tr("The model is in one piece. Cut it into equal stages, at points, or before an op that you choose in a listing (K).");
+  message_->setText(text);
+  message_->parentWidget()->setVisible(!text.isEmpty());
+  toOp_->setVisible(!plan_->problem().isEmpty() && plan_->problemOp().valid());
+}
+
+void StagesDock::refreshTables() {
+  const auto& cut = plan_->cut();
+  if (cut == stagesModel_->cut()) return;
+  stagesModel_->show(cut);
+  edgesModel_->show(cut);
+  sharedModel_->show(cut);
+  bar_->show(cut);
+  bar_->setVisible(cut != nullptr && cut->stages() > 1);
+  QStringList notes;
+  if (cut)
+    for (const auto& note : cut->notes) notes << QString::fromStdString(note);
+  notes_->setText(notes.isEmpty() ? tr("Nothing to note.") : notes.join(QStringLiteral("\n\n")));
+  const std::array titles{tr("Stages"), tr("What crosses"), tr("Shared parameters"), tr("Notes")};
+  const std::array counts{stagesModel_->rowCount(), edgesModel_->rowCount(), sharedModel_->rowCount(), static_cast<int>(notes.size())};
+  for (int i = 0; i < tabs_->count(); ++i)
+    tabs_->setTabText(i, tr("%1 (%2)").arg(titles[static_cast<std::size_t>(i)]).arg(counts[static_cast<std::size_t>(i)]));
+  if (!bar_->hasFocus()) selectionChanged();  // there the chosen stage stays chosen while its border moves
+}
+
+void StagesDock::selectionChanged() {
+  if (!inSight_ || !plan_->cut()) return;
+  if (const int stage = plan_->cut()->stageOf(context_.selection->op()); stage >= 0) showStage(stage);
+}
+
+void StagesDock::showStage(int stage) {
+  bar_->setCurrent(stage);
+  if (stagesTable_->currentIndex().row() != stage) stagesTable_->setCurrentIndex(stagesModel_->index(stage, 0));
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,74 @@
+#pragma once
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSpinBox>
+#include <QTabWidget>
+#include <QToolButton>
+#include <QTreeView>
+#include <QWidget>
+
+#include "views/canvases/stage_bar.h"
+#include "views/models/stages_model.h"
+#include "views/session/stage_plan.h"
+#include "views/view_context.h"
+
+namespace retrograd::views {
+
+/// The open model in pipeline stages: how it is cut, what each stage weighs, what crosses, which parameters several stages use. Shows the window's
+/// StagePlan and changes it; a row leads to its op.
+class StagesDock : public QWidget {
+  Q_OBJECT
+
+ public:
+  /// The actions are shown as buttons; who owns them runs them.
+  struct Commands {
+    QAction *undo, *redo, *measure;
+  };
+  StagesDock(ViewContext context, Commands commands, QWidget* parent = nullptr);
+
+  /// What the line below the controls says: the reason of a refusal, or what to do.
+  QString message() const { return message_->text(); }
+  /// Whether it can be seen: a dock behind another counts as visible for Qt. Nothing is done while it cannot.
+  void setInSight(bool on);
+  bool inSight() const { return inSight_; }
+
+ Q_SIGNALS:
+  void jumpRequested(retrograd::BoundSymbolId op);
+
+ private:
+  enum class How { points, equalStages };
+
+  QWidget* makeControls(const Commands& commands);
+  QWidget* makeMessage();
+  QWidget* makeTables();
+  QTreeView* makeTable(QAbstractItemModel* model, const QString& name, const char* object);
+  /// What the controls ask for.
+  CutRequest asked() const;
+  void ask(const QString& what);
+  void refresh();
+  void refreshControls();
+  void refreshMessage();
+  void refreshTables();
+  void selectionChanged();
+  void showStage(int stage);
+
+  ViewContext context_;
+  StagePlan* plan_;
+  QComboBox *how_, *balance_, *shared_;
+  QLineEdit* points_;
+  QSpinBox *stages_, *microbatches_;
+  QLabel *of_, *message_, *notes_;
+  QCheckBox* markers_;
+  QToolButton* toOp_;
+  StageBar* bar_;
+  StagesModel* stagesModel_;
+  StageEdgesModel* edgesModel_;
+  SharedParametersModel* sharedModel_;
+  QTreeView *stagesTable_, *edgesTable_, *sharedTable_;
+  QTabWidget* tabs_;
+  bool refreshing_ = false, inSight_ = false;
+};
+
+}  // namespace retrograd::views

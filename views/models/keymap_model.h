@@ -1,0 +1,55 @@
+#pragma once
+#include <QAbstractTableModel>
+#include <QSortFilterProxyModel>
+
+#include "views/models/keymap.h"
+
+namespace retrograd::views {
+
+/// The commands with their keys, one a row, up to date with the keymap.
+class KeymapModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { commandColumn, keyColumn, sourceColumn, whatColumn, columnCount_ };
+
+  KeymapModel(Keymap& keymap, QList<KeyCommand> commands, QObject* parent = nullptr);
+
+  const KeyCommand& command(int row) const { return commands_[row]; }
+  Keymap::Binding binding(int row) const { return bindings_.value(commands_[row].name); }
+  QString textOf(const QString& name) const;
+  /// The command that now has the key, other than this one; null where none has.
+  const KeyCommand* holder(const QKeySequence& key, const QString& besides = {}) const;
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  void follow();
+
+  Keymap& keymap_;
+  QList<KeyCommand> commands_;
+  QMap<QString, Keymap::Binding> bindings_;
+};
+
+/// Rows of a KeymapModel with all of the words in what is shown of them, and with the key where one is asked for.
+class KeymapFilter : public QSortFilterProxyModel {
+  Q_OBJECT
+
+ public:
+  using QSortFilterProxyModel::QSortFilterProxyModel;
+
+  void setWords(const QString& words);
+  void setKey(const QKeySequence& key);
+
+ protected:
+  bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+ private:
+  QStringList words_;
+  QKeySequence key_;
+};
+
+}  // namespace retrograd::views

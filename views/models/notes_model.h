@@ -1,0 +1,48 @@
+#pragma once
+#include <QAbstractTableModel>
+
+#include "views/session/note_book.h"
+
+namespace retrograd::views {
+
+/// Where a note stands in the order of execution; nothing where its place is gone.
+std::optional<std::int64_t> positionOf(const OpenDocument& document, const PlacedNote& note);
+/// The op to go to for a note: its own, or that which makes its value; may be invalid.
+BoundSymbolId opOf(const OpenDocument& document, const PlacedNote& note);
+
+/// Notes as a table, in the order of execution, those whose place is gone at the end.
+class NotesModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { bookmark, where, name, comment, what, columns };
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  /// A null document shows nothing.
+  void set(std::shared_ptr<const OpenDocument> document, std::vector<PlacedNote> notes);
+  /// Of a row: its number in the NoteBook.
+  std::size_t noteAt(int row) const { return rows_[static_cast<std::size_t>(row)]; }
+  const PlacedNote& note(int row) const { return notes_[noteAt(row)]; }
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+  Qt::ItemFlags flags(const QModelIndex& index) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ Q_SIGNALS:
+  /// The box of a note's bookmark was switched.
+  void bookmarkRequested(std::size_t note, bool on);
+
+ private:
+  QString whereText(const PlacedNote& note) const;
+  QString whatText(const PlacedNote& note) const;
+
+  std::shared_ptr<const OpenDocument> document_;
+  std::vector<PlacedNote> notes_;
+  std::vector<std::size_t> rows_;  ///< into notes_
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,64 @@
+#pragma once
+#include <QAbstractTableModel>
+
+#include "views/session/source_file.h"
+
+namespace retrograd::views {
+
+/// The source stack of an op, innermost frame first. Frames of PyTorch's own code are in italics.
+class FramesModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { function, place, columns };
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  void set(const SourceStack& stack);
+  const SourceFrame& frame(int row) const { return frames_[static_cast<std::size_t>(row)]; }
+  /// Of the frame that the op is known by: the innermost that is not PyTorch's; -1 where there is none.
+  int shownRow() const { return shown_; }
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  std::vector<SourceFrame> frames_;
+  int shown_ = -1;
+};
+
+/// Lines of a source file, each with how many ops of the computation come from it, and the current one marked.
+class SourceLinesModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { number, ops, code, columns };
+  enum Role { currentRole = Qt::UserRole + 100 };  ///< bool: the line of the chosen frame
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  void set(const QStringList& lines, OpsByLine ops);
+  /// From 1; one that is not there marks none.
+  void setCurrent(int line);
+  /// The row of the current line; -1 where none is marked.
+  int currentRow() const { return current_ >= 1 && current_ <= lines_.size() ? current_ - 1 : -1; }
+  /// Ops that come from the line of a row, in their order.
+  const std::vector<BoundSymbolId>& opsAt(int row) const;
+  /// Characters of the longest line.
+  int width() const { return width_; }
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  QStringList lines_;
+  OpsByLine ops_;
+  int current_ = 0;
+  int width_ = 0;
+};
+
+}  // namespace retrograd::views

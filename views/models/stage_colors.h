@@ -1,0 +1,14 @@
+#pragma once
+#include <QColor>
+
+namespace retrograd::views {
+
+/// The colour of a pipeline stage: neighbours differ in hue and in lightness. Beside each stands the stage's number, so it never tells alone.
+/// Eight colours, then from the first again.
+QColor stageColor(int stage, bool dark);
+/// The same, faint enough to write on.
+QColor stageFill(int stage, bool dark);
+/// What is read on stageColor().
+QColor stageInk(int stage, bool dark);
+
+}  // namespace retrograd::views

@@ -1,0 +1,251 @@
+#include "views/models/stages_model.h"
+
+#include <algorithm>
+#include <array>
+
+#include "views/models/format.h"
+#include "views/models/line_text.h"
+#include "views/models/tree_model.h"
+
+namespace retrograd::views {
+namespace {
+
+int rowsOf(const QModelIndex& parent, std::size_t count) { return parent.isValid() ? 0 : static_cast<int>(count); }
+
+/// Titles and tips of a header.
+template <std::size_t n>
+QVariant header(const std::array<QString, n>& titles, const std::array<QString, n>& tips, int section, Qt::Orientation orientation, int role) {
+  if (orientation != Qt::Horizontal || section < 0 || section >= static_cast<int>(n)) return {};
+  if (role == Qt::DisplayRole) return titles[static_cast<std::size_t>(section)];
+  if (role == Qt::ToolTipRole) return tips[static_cast<std::size_t>(section)];
+  return {};
+}
+
+QVariant aligned(bool right) { return QVariant(Qt::AlignVCenter | (right ? Qt::AlignRight : Qt::AlignLeft)); }
+
+QString countText(std::int64_t count) {
+  if (count < 10000) return QString::number(count);
+  if (count < 10000000) return QStringLiteral("%1 k").arg(static_cast<double>(count) / 1e3, 0, 'f', count < 100000 ? 1 : 0);
+  return QStringLiteral("%1 M").arg(static_cast<double>(count) / 1e6, 0, 'f', count < 100000000 ? 1 : 0);
+}
+
+}  // namespace
+
+// --- stages ---
+
+void StagesModel::show(std::shared_ptr<const StageCut> cut) {
+  beginResetModel();
+  cut_ = std::move(cut);
+  endResetModel();
+}
+
+int StagesModel::rowCount(const QModelIndex& parent) const { return rowsOf(parent, cut_ ? cut_->split.stages.size() : 0); }
+int StagesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
+
+double StagesModel::amount(const StageFacts& facts, int column) {
+  switch (column) {
+    case ops:
+      return static_cast<double>(facts.ops);
+    case time:
+      return facts.time();
+    case parameters:
+      return static_cast<double>(facts.parameterElements);
+    case activations:
+      return static_cast<double>(facts.activationBytes);
+    case saved:
+      return static_cast<double>(facts.savedBytes);
+    default:
+      return 0;
+  }
+}
+
+QString StagesModel::timeText(const StageCut& cut, double time) {
+  if (cut.measured) return secondsText(time);
+  double all = 0;
+  for (const auto& facts : cut.facts) all += facts.time();
+  return all > 0 ? tr("%1 %").arg(100 * time / all, 0, 'f', 1) : tr("not known");
+}
+
+QVariant StagesModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  const auto s = index.row();
+  const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
+  const auto op = cut_->firstOp(s);
+  switch (role) {
+    case stageRole:
+      return s;
+    case swatchRole:
+      return index.column() == stage ? QVariant(s) : QVariant();
+    case opRole:
+      return op.index;
+    case Qt::TextAlignmentRole:
+      return aligned(index.column() != stage && index.column() != from);
+    case shareRole: {
+      double most = 0;
+      for (const auto& other : cut_->facts) most = std::max(most, amount(other, index.column()));
+      return most > 0 ? QVariant(amount(facts, index.column()) / most) : QVariant();
+    }
+    case Qt::ToolTipRole:
+      switch (index.column()) {
+        case time:
+          return tr("Forward %1, backward %2").arg(timeText(*cut_, facts.forward), timeText(*cut_, facts.backward));
+        case parameters:
+          return tr("%1 elements in %2 tensors, %3; buffers %4").arg(facts.parameterElements).arg(facts.parameters).arg(bytesText(facts.parameterBytes), bytesText(facts.bufferBytes));
+        default:
+          return op ? lineOf(cut_->tables(), op, nullptr, true, false).text : QString();
+      }
+    case Qt::DisplayRole:
+      break;
+    default:
+      return {};
+  }
+  switch (index.column()) {
+    case stage:
+      return tr("Stage %1").arg(s);
+    case ops:
+      return QString::number(facts.ops);
+    case time:
+      return timeText(*cut_, facts.time());
+    case parameters:
+      return facts.parameters == 0 ? QStringLiteral("\u2013") : tr("%1 · %2").arg(countText(facts.parameterElements), bytesText(facts.parameterBytes));
+    case activations:
+      return bytesText(facts.activationBytes);
+    case saved:
+      return bytesText(facts.savedBytes);
+    default:
+      return op ? operationName(cut_->tables(), op) : tr("no op");
+  }
+}
+
+QVariant StagesModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  const bool measured = cut_ && cut_->measured;
+  return header<columns>({tr("Stage"), tr("Ops"), measured ? tr("Time, measured") : tr("Time, estimated"), tr("Parameters"), tr("Activations"), tr("Saved"), tr("Begins at")},
+                         {tr("Number, counted along the model"), tr("Ops of the computation"),
+                          measured ? tr("Forward and backward, as a run took") : tr("Share of forward and backward, told from the ops alone: Measure runs them"),
+                          tr("Elements and bytes of the parameters that it holds"), tr("Memory that its ops' results take, each storage once"),
+                          tr("Of that, what the whole model's forward keeps for the backward"), tr("Its first op")},
+                         section, orientation, role);
+}
+
+// --- edges ---
+
+void StageEdgesModel::show(std::shared_ptr<const StageCut> cut) {
+  beginResetModel();
+  cut_ = std::move(cut);
+  endResetModel();
+}
+
+void StageEdgesModel::setMicrobatches(int count) {
+  if (count == microbatches_) return;
+  microbatches_ = count;
+  if (rowCount() > 0) Q_EMIT dataChanged(index(0, allBytes), index(rowCount() - 1, allBytes));
+}
+
+int StageEdgesModel::rowCount(const QModelIndex& parent) const { return rowsOf(parent, cut_ ? cut_->edges.size() : 0); }
+int StageEdgesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
+
+QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  const auto& edge = cut_->split.edges[static_cast<std::size_t>(index.row())];
+  const auto& described = cut_->edges[static_cast<std::size_t>(index.row())];
+  const auto& tables = cut_->tables();
+  const int skipped = edge.source < 0 ? 0 : edge.destination - edge.source - 1;
+  const bool hasGradient = edge.source >= 0 && tables.isTensor(edge.value) && tables.value(edge.value).requiresGrad;
+  switch (role) {
+    case stageRole:
+      return edge.destination;
+    case swatchRole:
+      if (index.column() == source && edge.source >= 0) return edge.source;
+      return index.column() == destination ? QVariant(edge.destination) : QVariant();
+    case valueRole:
+      return edge.value.index;
+    case opRole: {
+      const auto maker = tables.value(edge.value).producer;
+      return maker ? maker.index : cut_->firstOp(edge.destination).index;
+    }
+    case Qt::TextAlignmentRole:
+      return aligned(index.column() == bytes || index.column() == allBytes);
+    case Qt::ToolTipRole:
+      return skipped > 0 ? tr("Goes straight past %n stage(s)", nullptr, skipped) : edge.source < 0 ? tr("An input of the model") : tr("To the next stage");
+    case Qt::DisplayRole:
+      break;
+    default:
+      return {};
+  }
+  switch (index.column()) {
+    case source:
+      return edge.source < 0 ? tr("input") : QString::number(edge.source);
+    case destination:
+      return skipped > 0 ? tr("%1  \u21e5 skips %2").arg(edge.destination).arg(skipped) : QString::number(edge.destination);
+    case value:
+      return QString::fromStdString(described.name);
+    case type:
+      return tables.isTensor(edge.value) ? typeText(tables.meta(tables.value(edge.value).meta)) : tr("number");
+    case bytes:
+      return bytesText(described.bytes);
+    case allBytes:
+      return bytesText(described.bytes * microbatches_);
+    default:
+      return edge.source < 0 ? QString() : hasGradient ? tr("\u2190 sent back") : tr("none");
+  }
+}
+
+QVariant StageEdgesModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  return header<columns>({tr("From"), tr("To"), tr("Value"), tr("Type"), tr("Bytes"), tr("x Microbatches"), tr("Gradient")},
+                         {tr("The stage that makes it"), tr("The stage that uses it; \u21e5 marks one that is not the next"), tr("Its name in the file"), tr("Element type and shape"),
+                          tr("For one microbatch"), tr("For all microbatches"), tr("Whether its gradient goes the way back")},
+                         section, orientation, role);
+}
+
+// --- shared parameters ---
+
+void SharedParametersModel::show(std::shared_ptr<const StageCut> cut) {
+  beginResetModel();
+  cut_ = std::move(cut);
+  endResetModel();
+}
+
+int SharedParametersModel::rowCount(const QModelIndex& parent) const { return rowsOf(parent, cut_ ? cut_->split.shared.size() : 0); }
+int SharedParametersModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
+
+QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  const auto& shared = cut_->split.shared[static_cast<std::size_t>(index.row())];
+  const bool sent = shared.use == MultiUse::transmit;
+  if (role == stageRole) return shared.nameIn.empty() ? -1 : shared.nameIn.begin()->first;
+  if (role == Qt::TextAlignmentRole) return aligned(index.column() == bytes);
+  if (role == opRole) {
+    for (const auto& input : cut_->bench->model.computation.inputs)
+      if (input.kind == InputKind::parameter && input.target == shared.names.front())
+        for (auto op : cut_->ops()) {
+          const auto operands = cut_->tables().operands(op);
+          if (std::find(operands.begin(), operands.end(), input.value) != operands.end()) return op.index;
+        }
+    return BoundSymbolId().index;
+  }
+  if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
+  switch (index.column()) {
+    case names: {
+      QStringList all;
+      for (const auto& name : shared.names) all << QString::fromStdString(name);
+      return all.join(QStringLiteral(" = "));
+    }
+    case stages: {
+      QStringList all;
+      for (const auto& [stage, name] : shared.nameIn) all << (shared.names.size() > 1 ? tr("%1 (%2)").arg(stage).arg(QString::fromStdString(name)) : QString::number(stage));
+      return all.join(QStringLiteral(", "));
+    }
+    case use:
+      return sent ? tr("stage %1 sends it").arg(shared.nameIn.begin()->first) : tr("a copy in each: sum their gradients");
+    default:
+      return bytesText(shared.bytes);
+  }
+}
+
+QVariant SharedParametersModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  return header<columns>({tr("Parameter"), tr("Stages"), tr("How it is shared"), tr("Bytes")},
+                         {tr("All names of a tied one"), tr("The stages that use it"), tr("Copies need their gradients summed before the optimizer's step"), tr("Of one copy")}, section,
+                         orientation, role);
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,86 @@
+#pragma once
+#include <QAbstractTableModel>
+#include <memory>
+
+#include "views/session/stage_cut.h"
+
+namespace retrograd::views {
+
+/// What the rows of the pipeline's tables tell besides.
+enum StageRole {
+  stageRole = Qt::UserRole + 40,  ///< int: the stage that a row is or leads to; -1 none
+  shareRole,                      ///< double from 0 to 1: how long the bar in a cell is; none where there is no bar
+  swatchRole,                     ///< int: the stage whose colour stands before the text; none where no colour does
+};
+
+/// The stages of a cut, a row each: what it weighs, and in every figure a bar relative to the heaviest. A row leads to the stage's first op.
+class StagesModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { stage, ops, time, parameters, activations, saved, from, columns };
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  /// Null shows nothing.
+  void show(std::shared_ptr<const StageCut> cut);
+  const std::shared_ptr<const StageCut>& cut() const { return cut_; }
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+  /// The figure of a stage in a column; 0 where the column has none.
+  static double amount(const StageFacts& facts, int column);
+  /// "1.20 ms" where it was measured, "24 %" of all where it is estimated.
+  static QString timeText(const StageCut& cut, double time);
+
+ private:
+  std::shared_ptr<const StageCut> cut_;
+};
+
+/// What crosses from stage to stage, and which inputs of the model go where. A row leads to the op that makes the value.
+class StageEdgesModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { source, destination, value, type, bytes, allBytes, gradient, columns };
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  void show(std::shared_ptr<const StageCut> cut);
+  /// How often each value is sent in a step of training.
+  void setMicrobatches(int count);
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  std::shared_ptr<const StageCut> cut_;
+  int microbatches_ = 1;
+};
+
+/// Parameters that several stages use.
+class SharedParametersModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { names, stages, use, bytes, columns };
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  void show(std::shared_ptr<const StageCut> cut);
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  std::shared_ptr<const StageCut> cut_;
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,114 @@
+#include "views/parts/history_memory.h"
+
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QLineEdit>
+#include <QRegularExpression>
+#include <QVBoxLayout>
+#include <limits>
+
+#include "views/main_window.h"
+#include "views/models/format.h"
+#include "views/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString settingsKey = QStringLiteral("history/bytes");
+
+const WindowPart part(120, [](MainWindow& window) {
+  auto* settings = window.shared().settings;
+  const auto context = window.context();
+  context.controller->setHistoryBytes(HistoryMemoryDialog::kept(*settings));
+  auto* action = window.actions().add("history-memory", QObject::tr("Memory for Stepping &Back..."),
+                                      QObject::tr("Sets how much may be kept for stepping back; with less, some ops run again"), {});
+  QObject::connect(action, &QAction::triggered, &window, [&window, context, settings] {
+    auto* dialog = new HistoryMemoryDialog(context, settings, &window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+  });
+  window.menu("run")->addAction(action);
+});
+
+}  // namespace
+
+std::optional<std::int64_t> bytesFromText(const QString& text) {
+  static const QRegularExpression form(QStringLiteral("^\\s*([0-9]+(?:\\.[0-9]+)?)\\s*([KMGT]i?)?B?\\s*$"), QRegularExpression::CaseInsensitiveOption);
+  const auto match = form.match(text);
+  if (!match.hasMatch()) return std::nullopt;
+  const auto unit = match.captured(2).left(1).toUpper();
+  const auto power = unit.isEmpty() ? 0 : QStringLiteral("KMGT").indexOf(unit) + 1;
+  auto bytes = QLocale::c().toDouble(match.captured(1));
+  for (qsizetype i = 0; i < power; ++i) bytes *= 1024;
+  if (bytes > static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2)) return std::nullopt;
+  return static_cast<std::int64_t>(bytes);
+}
+
+HistoryMemoryDialog::HistoryMemoryDialog(ViewContext context, QSettings* settings, QWidget* parent)
+    : QDialog(parent), context_(context), settings_(settings), amount_(new QComboBox(this)), used_(new QLabel(this)), problem_(new QLabel(this)) {
+  setObjectName(QStringLiteral("history-memory"));
+  setWindowTitle(tr("Memory for Stepping Back"));
+  amount_->setObjectName(QStringLiteral("history-amount"));
+  amount_->setAccessibleName(tr("Memory that stepping back may take"));
+  amount_->setEditable(true);
+  amount_->setInsertPolicy(QComboBox::NoInsert);
+  for (const auto bytes : {std::int64_t{64} << 20, std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30})
+    amount_->addItem(bytesText(bytes));
+  amount_->setEditText(bytesText(kept(*settings)));
+  used_->setObjectName(QStringLiteral("history-used"));
+  used_->setTextFormat(Qt::PlainText);
+  used_->setWordWrap(true);
+  problem_->setObjectName(QStringLiteral("history-problem"));
+  problem_->setTextFormat(Qt::PlainText);
+  problem_->setWordWrap(true);
+  auto* what = new QLabel(tr("Stepping back restores every value bit for bit. What it needs for that is kept up to this amount, beside what the run itself "
+                             "holds; beyond it, some ops run again on the way back."),
+                          this);
+  what->setWordWrap(true);
+  auto* form = new QFormLayout;
+  form->addRow(tr("&At most"), amount_);
+  form->addRow(tr("In use"), used_);
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
+  connect(buttons, &QDialogButtonBox::accepted, this, &HistoryMemoryDialog::accept);
+  connect(buttons, &QDialogButtonBox::rejected, this, &HistoryMemoryDialog::reject);
+  auto* layout = new QVBoxLayout(this);
+  layout->addWidget(what);
+  layout->addLayout(form);
+  layout->addWidget(problem_);
+  layout->addStretch(1);
+  layout->addWidget(buttons);
+  resize(fontMetrics().averageCharWidth() * 72, sizeHint().height());
+  connect(context_.execution, &ExecutionState::changed, this, &HistoryMemoryDialog::askWhatIsUsed);
+  askWhatIsUsed();
+  amount_->lineEdit()->selectAll();
+  amount_->setFocus();
+}
+
+std::int64_t HistoryMemoryDialog::kept(const QSettings& settings) {
+  const auto bytes = settings.value(settingsKey, static_cast<qlonglong>(SessionOptions().historyBytes)).toLongLong();
+  return bytes >= 0 ? bytes : SessionOptions().historyBytes;
+}
+
+void HistoryMemoryDialog::accept() {
+  const auto bytes = bytesFromText(amount_->currentText());
+  if (!bytes) return problem_->setText(QStringLiteral("! ") + tr("'%1' is no amount of memory; write 512 MiB or 1 GiB").arg(amount_->currentText()));
+  settings_->setValue(settingsKey, static_cast<qlonglong>(*bytes));
+  context_.controller->setHistoryBytes(*bytes);
+  QDialog::accept();
+}
+
+void HistoryMemoryDialog::askWhatIsUsed() {
+  if (!context_.controller->document()) return used_->setText(tr("nothing: no file is open"));
+  if (used_->text().isEmpty()) used_->setText(tr("..."));
+  const auto question = [this](const Bench& bench, const Progress&) -> Worker::Deliver {
+    if (!bench.runner) return [this] { used_->setText(tr("nothing: the file cannot be run")); };
+    return [this, state = bench.runner->history(), position = bench.runner->position()] {
+      auto text = tr("%1 for %2 op(s)").arg(bytesText(state.bytes)).arg(position);
+      if (position > 0) text += state.reruns > 0 ? tr("; a step back runs at most %1 op(s) again").arg(state.reruns) : tr("; a step back runs nothing again");
+      used_->setText(text);
+    };
+  };
+  context_.controller->ask(this, QStringLiteral("history in use"), {}, question);
+}
+
+}  // namespace retrograd::views

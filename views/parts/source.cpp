@@ -1,0 +1,75 @@
+// The Python source behind an op: the dock, its settings, the editor.
+#include <QFileDialog>
+
+#include "views/docks/source_dock.h"
+#include "views/main_window.h"
+#include "views/session/editor.h"
+#include "views/source_dialog.h"
+#include "views/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+void editSettings(MainWindow& window, SourceDock* dock) {
+  auto* settings = window.shared().settings;
+  auto* dialog = new SourceDialog(SourcePaths::load(*settings), editorCommand(*settings), &window);
+  QObject::connect(dialog, &QDialog::accepted, dock, [dialog, dock, settings] {
+    dialog->paths().save(*settings);
+    setEditorCommand(*settings, dialog->editor());
+    dock->readAgain();
+  });
+  dialog->open();
+}
+
+void findFile(MainWindow& window, SourceDock* dock) {
+  const auto name = QFileInfo(dock->file()).fileName();
+  auto* dialog = new QFileDialog(&window, MainWindow::tr("Find %1").arg(name), QFileInfo(window.windowFilePath()).absolutePath(),
+                                 MainWindow::tr("%1 (%1);;Python (*.py);;All files (*)").arg(name));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  QObject::connect(dialog, &QFileDialog::fileSelected, dock, &SourceDock::useFile);
+  dialog->open();
+}
+
+/// To what the op of the computation became, where the computation is hidden.
+void goTo(MainWindow& window, BoundSymbolId op) {
+  const auto became = window.context().controller->document()->analysis->links.derived(op);
+  window.jumpTo(window.listings().isShown(TraceKind::computation) || became.empty() ? op : became.front());
+}
+
+const WindowPart part(40, [](MainWindow& window) {
+  auto& actions = window.actions();
+  const auto tr = [](const char* text) { return MainWindow::tr(text); };
+  auto* show = actions.add("source", tr("So&urce"), tr("Shows the Python source that the selected op comes from"), QKeySequence(Qt::CTRL | Qt::Key_U));
+  auto* edit = actions.add("open-in-editor", tr("Open in &Editor"), tr("Opens the source at its line in the editor of Source Settings"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_U));
+  auto* find = actions.add("find-source", tr("Find &File..."), tr("Says where the file lies; others beside it are found then, too"), {});
+  auto* settings = actions.add("source-settings", tr("Source &Settings..."), tr("Where sources lie that were exported elsewhere, and the command of the editor"), {});
+  auto* dock = new SourceDock(window.pinnable("dock-source"), window.shared().settings, {edit, find, settings});
+  window.addDock(dock, tr("Source"), "dock-source", Qt::BottomDockWidgetArea, "dock-values");
+  const auto noSource = [&window] {
+    const auto& selection = *window.context().selection;
+    if (!selection.analysis()) return MainWindow::tr("No file is open");
+    if (!selection.op()) return MainWindow::tr("No op is selected");
+    return sourceOf(*selection.analysis()->document, selection.op()).empty() ? MainWindow::tr("The selected op has no source") : QString();
+  };
+  for (auto* action : {edit, find}) actions.allowUnless(action, noSource);
+  QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showDock(dock); });
+  QObject::connect(edit, &QAction::triggered, dock, [&window, dock] {
+    window.showDock(dock);
+    if (editorCommand(*window.shared().settings).isEmpty()) return editSettings(window, dock);
+    dock->openInEditor();
+  });
+  QObject::connect(find, &QAction::triggered, dock, [&window, dock] {
+    window.showDock(dock);
+    findFile(window, dock);
+  });
+  QObject::connect(settings, &QAction::triggered, dock, [&window, dock] { editSettings(window, dock); });
+  QObject::connect(dock, &SourceDock::placeChosen, &window, [&window](BoundSymbolId op) { goTo(window, op); });
+  QObject::connect(dock, &SourceDock::failed, &window, [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
+  auto* go = window.menu("go");
+  go->addSeparator();
+  go->addActions({show, edit, find, settings});
+});
+
+}  // namespace
+}  // namespace retrograd::views

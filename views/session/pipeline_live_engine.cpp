@@ -1,0 +1,18 @@
+#include "core/pipeline/boundary.h"
+#include "core/pipeline/measure.h"
+#include "views/session/pipeline_engine.h"
+
+namespace retrograd::views {
+namespace {
+
+class LivePipelines : public PipelineEngine {
+ public:
+  OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) override { return retrograd::measuredCosts(whole, progress); }
+  void completeTypes(ModelFile& model, const Analysis& whole) override { retrograd::completeTypes(model, whole); }
+};
+
+}  // namespace
+
+std::unique_ptr<PipelineEngine> livePipelines() { return std::make_unique<LivePipelines>(); }
+
+}  // namespace retrograd::views

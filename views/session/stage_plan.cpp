@@ -1,0 +1,289 @@
+#include "views/session/stage_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "views/models/format.h"
+#include "views/models/line_text.h"
+#include "views/session/pipeline_engine.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString prepareTag = QStringLiteral("stages-prepare");
+const QString measureTag = QStringLiteral("stages-measure");
+
+bool hasMarkers(const Document& document) { return document.findSymbol("pippy._pipe_split.default").valid(); }
+
+}  // namespace
+
+/// One request in place of another. Numbers of stages that follow one another are one step.
+class StagePlan::Change : public QUndoCommand {
+ public:
+  Change(StagePlan* plan, CutRequest to, const QString& what) : QUndoCommand(what), plan_(plan), from_(plan->request_), to_(std::move(to)) {}
+  void redo() override { plan_->setRequest(to_); }
+  void undo() override {
+    plan_->setRequest(from_);
+    setObsolete(refused_);
+  }
+  int id() const override { return from_.stages > 0 && to_.stages > 0 ? 1 : -1; }
+  bool mergeWith(const QUndoCommand* other) override {
+    to_ = static_cast<const Change*>(other)->to_;
+    return true;
+  }
+  /// When it is undone it leaves the history.
+  void refuse() { refused_ = true; }
+
+ private:
+  StagePlan* plan_;
+  CutRequest from_, to_;
+  bool refused_ = false;
+};
+
+/// What a job found.
+struct StagePlan::Outcome {
+  std::shared_ptr<const CutBench> bench;
+  std::shared_ptr<const StageCut> cut;
+  QString problem;
+  BoundSymbolId problemOp;
+};
+
+StagePlan::StagePlan(DocumentController* controller) : QObject(controller), controller_(controller) {
+  connect(controller_, &DocumentController::documentChanged, this, &StagePlan::documentChanged);
+}
+
+void StagePlan::documentChanged() {
+  const auto& document = controller_->document();
+  const auto path = document ? toQt(document->request.path) : QString();
+  job_.cancel();
+  bench_.reset();
+  measured_.reset();
+  cut_.reset();
+  problem_.clear();
+  problemOp_ = {};
+  then_ = {};
+  busy_ = measuring_ = tentative_ = false;
+  if (path != path_) {  // a file that is read anew keeps its cuts, by name
+    history_.clear();
+    request_ = {};
+    begun_ = false;
+  }
+  path_ = path;
+  if (document && (begun_ || hasMarkers(*document->analysis->document))) {
+    begun_ = false;
+    return begin();
+  }
+  Q_EMIT changed();
+}
+
+void StagePlan::begin() {
+  if (begun_ || !controller_->document()) return;
+  begun_ = true;
+  cutAnew();
+}
+
+void StagePlan::change(const CutRequest& request, const QString& what) {
+  if (!controller_->document() || (begun_ && request == request_)) return;
+  begun_ = true;
+  tentative_ = false;
+  if (request == request_) return cutAnew();
+  history_.push(new Change(this, request, what));
+}
+
+void StagePlan::clear() { change({}, tr("Remove all cuts")); }
+
+void StagePlan::setRequest(const CutRequest& request) {
+  request_ = request;
+  cutAnew();
+}
+
+void StagePlan::cutAnew() {
+  const auto& document = controller_->document();
+  if (!document) return;
+  busy_ = true;
+  problem_.clear();
+  problemOp_ = {};
+  if (!bench_ && cutNeedsEngine(*document)) return prepare();
+  if (request_.stages > 1 && request_.balance == Balance::time && !measured_) return measure();
+  Q_EMIT changed();
+  job_.start([this, document, bench = bench_, measured = measured_, request = request_](const Progress& progress) mutable -> PoolJob::Deliver {
+    Outcome outcome;
+    try {
+      if (!bench) bench = makeCutBench(document, nullptr, progress);
+      outcome.bench = bench;
+      outcome.cut = cutStages(bench, measured, request, progress);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      outcome.problem = QString::fromStdString(error.what());
+      if (bench) outcome.problemOp = refusedOp(*bench->model.document, bench->model.computation, error);
+    }
+    return [this, outcome = std::move(outcome)] { deliver(outcome); };
+  });
+}
+
+void StagePlan::prepare() {
+  Q_EMIT changed();
+  const auto document = controller_->document();
+  controller_->ask(
+      this, prepareTag, tr("Finding the types of ops"),
+      [this, document](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+        auto made = makeCutBench(document, bench.engine.pipelines(), progress);
+        return [this, made = std::move(made)] {
+          bench_ = made;
+          cutAnew();
+        };
+      },
+      [this](const QString& message) { fail(message.isEmpty() ? tr("Cancelled") : message); });
+}
+
+void StagePlan::measure() {
+  if (measuring_ || !controller_->document()) return;
+  begun_ = measuring_ = true;
+  Q_EMIT changed();
+  controller_->ask(
+      this, measureTag, tr("Measuring what ops take"),
+      [this](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+        auto* engine = bench.engine.pipelines();
+        if (!engine) throw Error(ErrorCode::badUse, "nothing here can run the model");
+        if (!bench.runner) throw Error(ErrorCode::badUse, bench.document.noRunReason.toStdString());
+        auto costs = std::make_shared<const OpCosts>(engine->measuredCosts(bench.document.analysis, progress));
+        return [this, costs] {
+          measured_ = costs;
+          measuring_ = false;
+          cutAnew();
+        };
+      },
+      [this](const QString& message) {
+        measuring_ = false;
+        const auto why = message.isEmpty() ? tr("cancelled") : message;
+        const auto text = tr("The ops' times were not measured: %1").arg(why);
+        request_.stages > 1 && request_.balance == Balance::time ? fail(text) : tell(text, {});
+      });
+}
+
+void StagePlan::deliver(const Outcome& outcome) {
+  if (outcome.bench) bench_ = outcome.bench;
+  if (!outcome.cut) return fail(outcome.problem, outcome.problemOp);
+  busy_ = tentative_ = false;
+  cut_ = outcome.cut;
+  Q_EMIT changed();
+  if (const auto then = std::exchange(then_, {})) then();
+}
+
+void StagePlan::fail(const QString& problem, BoundSymbolId op) {
+  then_ = {};
+  if (std::exchange(tentative_, false)) {
+    // The change never was: it leaves the history, and what was cut before is cut again.
+    newest_->refuse();
+    history_.undo();
+    return tell(problem, op);
+  }
+  busy_ = false;
+  cut_.reset();
+  tell(problem, op);
+}
+
+void StagePlan::tell(const QString& problem, BoundSymbolId op) {
+  problem_ = problem;
+  problemOp_ = op;
+  Q_EMIT changed();
+}
+
+void StagePlan::undo() {
+  tentative_ = false;
+  history_.undo();
+}
+
+void StagePlan::redo() {
+  tentative_ = false;
+  history_.redo();
+}
+
+Cuts StagePlan::places() const {
+  Cuts places;
+  if (!cut_) return places;
+  for (std::size_t s = 1; s < cut_->split.stages.size(); ++s) places.push_back(cut_->split.stages[s].begin);
+  return places;
+}
+
+void StagePlan::changeCut(const CutRequest& request, const QString& what) {
+  if (request == request_) return;
+  tentative_ = true;
+  history_.push(newest_ = new Change(this, request, what));
+}
+
+void StagePlan::changePlaces(const Cuts& places, const QString& what) {
+  try {
+    changeCut(requestFor(*bench_, request_, places), what);
+  } catch (const Error& error) {
+    tell(QString::fromStdString(error.what()), {});
+  }
+}
+
+QString StagePlan::noCutReason(BoundSymbolId op, bool after) const {
+  if (!controller_->document()) return tr("No file is open");
+  if (!op) return tr("No op is selected");
+  if (busy_) return tr("The model is being cut");
+  if (!cut_) return problem_.isEmpty() ? QString() : tr("The cuts asked for are refused: see Stages");
+  const auto at = cut_->position(op);
+  if (at < 0) return tr("This op comes from no op of the computation");
+  const auto place = static_cast<std::size_t>(at) + (after ? 1 : 0);
+  if (place == 0) return tr("Nothing comes before the first op");
+  if (place >= cut_->ops().size()) return tr("Nothing comes after the last op");
+  const auto cut = places();
+  return std::find(cut.begin(), cut.end(), place) == cut.end() ? QString() : tr("A stage begins here already");
+}
+
+QString StagePlan::noRemoveReason(BoundSymbolId op) const {
+  if (!controller_->document()) return tr("No file is open");
+  if (!hasMarks()) return tr("The model is in one piece");
+  if (busy_) return tr("The model is being cut");
+  if (!op) return tr("No op is selected");
+  const int stage = cut_->stageOf(op);
+  return stage < 0 ? tr("This op is in no stage") : stage == 0 ? tr("The first stage has no cut before it") : QString();
+}
+
+void StagePlan::cutBefore(BoundSymbolId op) { cutAt(op, false); }
+void StagePlan::cutAfter(BoundSymbolId op) { cutAt(op, true); }
+
+void StagePlan::cutAt(BoundSymbolId op, bool after) {
+  if (!noCutReason(op, after).isEmpty()) return;
+  if (!cut_) {
+    then_ = [this, op, after] { cutAt(op, after); };
+    return begin();
+  }
+  const auto at = static_cast<std::size_t>(cut_->position(op));
+  const auto place = at + (after ? 1 : 0);
+  const auto name = operationName(cut_->tables(), cut_->ops()[at]);
+  const auto what = after ? tr("Cut after %1").arg(name) : tr("Cut before %1").arg(name);
+  auto all = places();
+  all.insert(std::upper_bound(all.begin(), all.end(), place), place);
+  if (request_.stages > 0) return changePlaces(all, what);
+  try {
+    auto request = request_;  // points add to markers
+    request.at.push_back(bench_->points.at(place));
+    changeCut(request, what);
+  } catch (const Error& error) {
+    tell(QString::fromStdString(error.what()), {});
+  }
+}
+
+void StagePlan::removeCut(BoundSymbolId op) {
+  if (!noRemoveReason(op).isEmpty()) return;
+  const int stage = cut_->stageOf(op);
+  auto all = places();
+  all.erase(all.begin() + stage - 1);
+  changePlaces(all, tr("Join stages %1 and %2").arg(stage - 1).arg(stage));
+}
+
+void StagePlan::moveCut(int stage, std::size_t position) {
+  if (busy_ || !cut_ || stage < 1 || stage >= cut_->stages()) return;
+  auto all = places();
+  const auto index = static_cast<std::size_t>(stage - 1);
+  const auto least = index == 0 ? 0 : all[index - 1], most = index + 1 < all.size() ? all[index + 1] : cut_->ops().size();
+  if (position <= least || position >= most || position == all[index]) return;
+  all[index] = position;
+  changePlaces(all, tr("Move the cut before stage %1").arg(stage));
+}
+
+}  // namespace retrograd::views
