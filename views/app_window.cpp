@@ -78,6 +78,44 @@ void showGraph(MainWindow& window, const PictureOptions& options) {
   waitFor([&] { return !graph.busy(); });
 }
 
+BoundSymbolId opThatMakes(const OpenDocument& document, const QString& name) {
+  for (auto kind : {TraceKind::joint, TraceKind::computation})
+    for (auto op : document.trace(kind).trace().ops)
+      for (auto value : document.analysis->document->outputs(op))
+        if (value && QString::fromStdString(document.analysis->document->displayName(value)) == name) return op;
+  return {};
+}
+
+void giveCommand(MainWindow& window, const QString& name) {
+  auto* action = window.findChild<QAction*>(QStringLiteral("action-") + name);
+  if (!action) throw Error(ErrorCode::badUse, "there is no such command", "--do " + name.toStdString());
+  if (!action->isEnabled()) throw Error(ErrorCode::badUse, action->statusTip().toStdString(), "--do " + name.toStdString());
+  action->trigger();
+  auto& controller = *window.context().controller;
+  waitFor([&] { return !window.context().execution->now().running && !controller.asking() && !controller.opening(); });
+}
+
+/// A state of the window that is worth a picture. Throws Error(badUse) for what is not there.
+void arrange(MainWindow& window, const PictureOptions& options) {
+  if (!options.select.empty()) {
+    const auto op = opThatMakes(*window.context().controller->document(), QString::fromStdString(options.select));
+    if (!op) throw Error(ErrorCode::badUse, "no op makes a value of this name", "--select " + options.select);
+    window.listings().goTo(op);
+  }
+  for (const auto& name : options.docks) {
+    auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + QString::fromStdString(name));
+    if (!dock) throw Error(ErrorCode::badUse, "there is no such dock", "--dock " + name);
+    dock->show();
+    dock->raise();
+  }
+  for (const auto& name : options.commands) giveCommand(window, QString::fromStdString(name));
+  if (options.filter.empty()) return;
+  auto& filter = *window.context().filter;
+  if (const auto problem = OpFilter::problemOf(QString::fromStdString(options.filter))) throw Error(ErrorCode::badUse, problem->message.toStdString(), "--filter " + options.filter);
+  filter.apply(QString::fromStdString(options.filter));
+  waitFor([&] { return !filter.busy(); });
+}
+
 /// The window that compares traces, on the joint.
 QWidget* showComparison(MainWindow& window, const PictureOptions& options) {
   auto* comparison = window.findChild<DiffWindow*>();
@@ -129,8 +167,10 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   auto& controller = *window->context().controller;
   waitFor([&] { return !controller.opening(); });
   bool written = false;
-  if (controller.document()) {
+  try {
+    if (!controller.document()) throw Error(ErrorCode::badInput, window->messages().text().toStdString());
     showBackward(*window);
+    arrange(*window, options);
     if (options.graph) showGraph(*window, options);
     // The last answer to the values panel comes after its last question.
     waitFor([&] { return !controller.worker().busy(&controller, QStringLiteral("values")); });
@@ -139,9 +179,9 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
     rest.exec();
     QWidget* seen = options.compare ? showComparison(*window, options) : window;
     written = seen->grab().save(QString::fromStdString(picture), "PNG");
-    if (!written) std::fprintf(stderr, "retrograd: %s: cannot be written\n", picture.c_str());
-  } else {
-    std::fprintf(stderr, "retrograd: %s\n", qPrintable(window->messages().text()));
+    if (!written) throw Error(ErrorCode::io, "cannot be written", picture);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "retrograd: %s\n", error.what());
   }
   window->close();
   QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);

@@ -21,11 +21,16 @@ struct PictureOptions {
   bool openAll = false;                  ///< every group of the graph is open
   bool compare = false;                  ///< the window that compares traces in place of the main window
   std::string compareWith;               ///< with the traces of this file; empty: with as few bytes saved as possible
+  std::string select;                    ///< the op that makes the value of this name; empty: the one that ran last
+  std::vector<std::string> commands;     ///< given one after the other, by the names that settings have for their keys: "step-over"
+  std::string filter;                    ///< of the ops that show
+  std::vector<std::string> docks;        ///< brought to the front: "why"
   int width = 1600, height = 980;
 };
 
 /// Opens the file in a window that is never shown on a display, steps over the border into the backward, selects a backward op
-/// and writes a picture of the window as PNG. False where the file cannot be opened or the picture not written; why is on stderr.
+/// and writes a picture of the window as PNG. False where the file cannot be opened, what is asked for is not there, or
+/// the picture is not written; why is on stderr.
 bool renderWindowToPicture(const std::string& file, const std::string& picture, const PictureOptions& options = {});
 
 }  // namespace retrograd

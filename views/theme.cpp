@@ -25,13 +25,29 @@ bool systemIsDark() {
   return fusion && isDark(fusion->standardPalette());
 }
 
-/// Fusion, with outlines of check boxes and radio buttons that show on dark windows too.
+/// Black on white or white on black, where the shades of outlines that Fusion makes of the window's colour do not show.
+bool isHighContrast(const QPalette& palette) {
+  const auto window = palette.color(QPalette::Window), text = palette.color(QPalette::Active, QPalette::WindowText);
+  return (window == Qt::black && text == Qt::white) || (window == Qt::white && text == Qt::black);
+}
+
+void drawOutline(const QStyleOption* option, QPainter* painter) {
+  painter->save();
+  painter->setPen(option->palette.color(option->state & QStyle::State_HasFocus ? QPalette::Highlight : QPalette::WindowText));
+  painter->setBrush(Qt::NoBrush);
+  painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+  painter->restore();
+}
+
+/// Fusion, with outlines of check boxes and radio buttons that show on dark windows too, and with high contrast those of buttons and fields.
 class Style : public QProxyStyle {
  public:
   Style() : QProxyStyle(QStringLiteral("Fusion")) {}
 
   void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const override {
     QProxyStyle::drawPrimitive(element, option, painter, widget);
+    const bool framed = element == PE_PanelButtonCommand || element == PE_FrameLineEdit || element == PE_PanelLineEdit || element == PE_Frame;
+    if (framed && isHighContrast(option->palette)) return drawOutline(option, painter);
     if (element != PE_IndicatorCheckBox && element != PE_IndicatorRadioButton) return;
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
@@ -43,6 +59,11 @@ class Style : public QProxyStyle {
     else
       painter->drawEllipse(box);
     painter->restore();
+  }
+
+  void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const override {
+    QProxyStyle::drawComplexControl(control, option, painter, widget);
+    if ((control == CC_ComboBox || control == CC_SpinBox) && isHighContrast(option->palette)) drawOutline(option, painter);
   }
 };
 

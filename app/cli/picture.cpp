@@ -30,6 +30,10 @@ Run setup(CLI::App& app) {
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward"}));
   app.add_flag("--whole", options->whole, "the graph as a whole");
   app.add_flag("--open", options->openAll, "every group of the graph open");
+  app.add_option("--select", options->select, "select the op that makes the value of this name");
+  app.add_option("--do", options->commands, "give a command, such as step-over or walk-to-root; repeatable")->allow_extra_args(false);
+  app.add_option("--filter", options->filter, "show only the ops that pass: docs/filter.md");
+  app.add_option("--dock", options->docks, "bring a dock to the front, such as why or findings; repeatable")->allow_extra_args(false);
   app.add_option("--width", options->width, "pixels")->check(CLI::Range(320, 8000));
   app.add_option("--height", options->height, "pixels")->check(CLI::Range(240, 8000));
   return [paths, options, trace](const Progress&) {

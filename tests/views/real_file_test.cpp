@@ -1,4 +1,5 @@
 #include <QFile>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTest>
@@ -23,6 +24,7 @@ class RealFileTest : public QObject {
   void clickOnBackwardOpSelectsItsForwardOrigin();
   void stepsOverTheBorderAndBack();
   void valuesOfTheSelectedOpShow();
+  void theSourceOfTheSampleStandsBesideIt();
   void recomputingIsAdoptedAndRuns();
   void walkFindsAFilledNan();
   void gradientsAreCheckedAndRunsCompared();
@@ -106,6 +108,19 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
   std::int64_t counted = 0;
   for (auto count : detail.histogram) counted += count;
   QCOMPARE(counted, detail.statistics.elements - detail.statistics.nan - detail.statistics.inf);
+}
+
+void RealFileTest::theSourceOfTheSampleStandsBesideIt() {
+  WindowFixture f(liveEngine());
+  const auto model = QStringLiteral(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2");
+  QVERIFY(f.open(model));
+  f.window().findChild<QAction*>(QStringLiteral("action-source"))->trigger();
+  const auto* path = f.window().findChild<QLabel*>(QStringLiteral("source-path"));
+  const auto* notice = f.window().findChild<QLabel*>(QStringLiteral("source-notice"));
+  f.selection().select(f.analysis().backward.ops.front());
+  QTRY_VERIFY2(path->text().endsWith(QStringLiteral("resources/samples/tiny_gpt.py")), qPrintable(path->text()));
+  QTRY_VERIFY2(!notice->isVisible(), qPrintable(notice->text()));  // the line is as it was at export
+  f.picture(QStringLiteral("source-sample"));
 }
 
 void RealFileTest::recomputingIsAdoptedAndRuns() {
