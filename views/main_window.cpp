@@ -318,7 +318,11 @@ void MainWindow::executionChanged() {
 QString MainWindow::hitText() const {
   const auto& now = execution_.now();
   if (!now.hit || !controller_->document()) return tr("Stopped at a breakpoint");
-  const auto words = QString::fromStdString(describe(*controller_->document()->analysis, *now.hit));
+  const auto& analysis = *controller_->document()->analysis;
+  auto words = QString::fromStdString(describe(analysis, *now.hit));
+  if (now.hit->where == Breakpoint::Where::op)  // people know it by what it makes
+    if (const auto outputs = analysis.document->outputs(now.hit->op); !outputs.empty() && outputs[0])
+      words.replace(0, words.section(QLatin1Char(' '), 0, 0).size(), QString::fromStdString(analysis.document->displayName(outputs[0])));
   return (looksAtOutputs(*now.hit) ? tr("Stopped: the op before meets the breakpoint '%1'") : tr("Stopped at the breakpoint '%1'")).arg(words);
 }
 

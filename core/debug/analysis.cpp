@@ -198,6 +198,7 @@ void derive(Analysis& analysis, const AnalysisOptions& options, const Progress& 
   analysis.backward = std::move(backward);
   for (const auto& [id, data] : result.constants) analysis.constants[std::to_string(id.index)] = data;
   analysis.mutated = std::move(result.mutated);
+  analysis.gradients = std::move(result.gradients);
   analysis.dataDependent = analysis.file.dataDependent;
   analysis.dataDependent.insert(analysis.dataDependent.end(), result.dataDependent.begin(), result.dataDependent.end());
   std::map<std::string, TensorMeta> cotangents;

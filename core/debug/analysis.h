@@ -59,6 +59,7 @@ struct Analysis {
   std::vector<Problem> problems;
   TensorMap constants;                       ///< literals inside formulas, by value id as text
   std::map<std::size_t, ValueId> mutated;    ///< computation input -> the value its in-place writes leave at the forward's end
+  std::map<ValueId, ValueId> gradients;      ///< as JointResult::gradients; gradientOf() asks it
   std::vector<std::string> printedDifferences;  ///< where traces that a text file gives are not those derived from its computation
   std::vector<std::string> dataDependent;    ///< why the traces hold for these inputs only; empty: they do not depend on data
   AnalysisTimes times;

@@ -48,22 +48,32 @@ CommandAnswer addBreakpoint(ScriptState& s, const Words& words) {
 CommandAnswer listBreakpoints(ScriptState& s) {
   CommandAnswer answer;
   answer.json = {{"breakpoints", Json::array()}};
+  const auto& hits = s.session.breakpointHits();
   for (std::size_t i = 0; i < s.breakpoints.size(); ++i) {
-    answer.text += fmt::format("{}{}: {}", i ? "\n" : "", i + 1, retrograd::describe(*s.analysis, s.breakpoints[i]));
-    answer.json["breakpoints"].push_back(retrograd::describe(*s.analysis, s.breakpoints[i]));
+    const auto where = retrograd::describe(*s.analysis, s.breakpoints[i]);
+    answer.text += fmt::format("{}{}: {}, met {} time(s){}", i ? "\n" : "", i + 1, where, hits[i], s.breakpoints[i].enabled ? "" : ", disabled");
+    answer.json["breakpoints"].push_back({{"where", where}, {"enabled", s.breakpoints[i].enabled}, {"hits", hits[i]}});
   }
   if (s.breakpoints.empty()) answer.text = "no breakpoints";
   return answer;
 }
 
+std::size_t breakpointIndex(const ScriptState& s, const Words& words) {
+  const auto number = words.number(0, "a breakpoint's number");
+  for (std::size_t i = 0; i < s.breakpoints.size(); ++i)
+    if (number == static_cast<double>(i + 1)) return i;
+  throw Error(ErrorCode::badUse, "there is no such breakpoint");
+}
+
 CommandAnswer deleteBreakpoint(ScriptState& s, const Words& words) {
-  if (words.all.empty()) {
-    s.breakpoints.clear();
-  } else {
-    const auto i = static_cast<std::size_t>(words.number(0, "a breakpoint's number"));
-    if (i < 1 || i > s.breakpoints.size()) throw Error(ErrorCode::badUse, "there is no such breakpoint");
-    s.breakpoints.erase(s.breakpoints.begin() + static_cast<std::ptrdiff_t>(i) - 1);
-  }
+  if (words.all.empty()) s.breakpoints.clear();
+  else s.breakpoints.erase(s.breakpoints.begin() + static_cast<std::ptrdiff_t>(breakpointIndex(s, words)));
+  s.session.setBreakpoints(s.breakpoints);
+  return listBreakpoints(s);
+}
+
+CommandAnswer enableBreakpoint(ScriptState& s, const Words& words, bool on) {
+  s.breakpoints[breakpointIndex(s, words)].enabled = on;
   s.session.setBreakpoints(s.breakpoints);
   return listBreakpoints(s);
 }
@@ -101,6 +111,8 @@ std::vector<ScriptCommand> runCommands() {
       {"break", {"b"}, "break #OP|VALUE|kind OP|module PATH|value NAME|any [if nan|inf|norm > X|max > X|meta] [after N]", "stop there (b)",
        [](ScriptState& s, const Words& w, const Progress&) { return addBreakpoint(s, w); }},
       {"delete", {}, "delete [N]", "a breakpoint, or all", [](ScriptState& s, const Words& w, const Progress&) { return deleteBreakpoint(s, w); }},
+      {"enable", {}, "enable N", "a breakpoint that was disabled", [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, true); }},
+      {"disable", {}, "disable N", "it stops no longer; its hits are kept", [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, false); }},
       {"breakpoints", {}, "breakpoints", "list them", [](ScriptState& s, const Words&, const Progress&) { return listBreakpoints(s); }},
   };
 }

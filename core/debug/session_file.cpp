@@ -53,6 +53,7 @@ SessionFile sessionOf(const Analysis& analysis) {
   session.inputSource = analysis.inputSource;
   for (const auto& [id, tensor] : analysis.constants) session.constants[ValueId(std::stoll(id))] = tensor;
   session.mutated = analysis.mutated;
+  session.gradients = analysis.gradients;
   session.dataDependent = analysis.dataDependent;
   session.problems = analysis.problems;
   session.seed = analysis.seed;
@@ -83,6 +84,7 @@ std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<
   analysis->inputSource = std::move(session.inputSource);
   for (auto& [id, tensor] : session.constants) analysis->constants[std::to_string(id.index)] = std::move(tensor);
   analysis->mutated = std::move(session.mutated);
+  analysis->gradients = std::move(session.gradients);
   analysis->dataDependent = std::move(session.dataDependent);
   analysis->problems = std::move(session.problems);
   analysis->seed = session.seed;

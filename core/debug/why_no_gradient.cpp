@@ -3,6 +3,7 @@
 #include <deque>
 #include <set>
 
+#include "core/debug/gradient_of.h"
 #include "core/debug/why.h"
 
 namespace retrograd {
@@ -26,7 +27,7 @@ class GradientQuestion {
   }
 
   WhyNoGradient run() {
-    findGradient();
+    answer_.gradient = gradientOf(analysis_, answer_.value);
     if (answer_.gradient || stopsAtItself()) return std::move(answer_);
     visit({answer_.value, {}});
     while (!open_.empty()) {
@@ -43,20 +44,6 @@ class GradientQuestion {
     ValueId value;
     std::vector<BoundSymbolId> path;
   };
-
-  void findGradient() {
-    const auto& joint = analysis_.joint;
-    for (std::size_t i = 0; i < computation_.trace.inputs.size() && joint.resultCount + i < joint.outputs.size(); ++i)
-      if (sameInput(i)) answer_.gradient = joint.outputs[joint.resultCount + i];
-  }
-
-  /// A tied parameter's gradient stands under its first name.
-  bool sameInput(std::size_t i) const {
-    if (computation_.trace.inputs[i] == answer_.value) return true;
-    const auto& key = computation_.inputs[i].storageKey;
-    const auto* asked = input(answer_.value);
-    return asked && !key.empty() && asked->storageKey == key && analysis_.joint.outputs[analysis_.joint.resultCount + i];
-  }
 
   const InputSpec* input(ValueId value) const {
     for (std::size_t i = 0; i < computation_.inputs.size(); ++i)

@@ -26,6 +26,7 @@ struct SessionFile {
   std::vector<std::string> inputSource;
   std::map<ValueId, TensorData> constants;
   std::map<std::size_t, ValueId> mutated;
+  std::map<ValueId, ValueId> gradients;
   std::vector<std::string> dataDependent;
   std::vector<Problem> problems;
 

@@ -135,6 +135,10 @@ class LevelReader {
         json.at("mutated"), session_.mutated,
         [](const Json& input) { return static_cast<std::size_t>(readInteger(input, 0, std::numeric_limits<std::int32_t>::max())); },
         [&](const Json& value) { return readId<ValueId>(value, counts_.values); });
+    if (const Json* gradients = json.find("gradients"))  // there since values are told their gradients
+      readPairs(
+          *gradients, session_.gradients, [&](const Json& value) { return readId<ValueId>(value, counts_.values); },
+          [&](const Json& value) { return readId<ValueId>(value, counts_.values); });
     session_.dataDependent = readTexts(json.at("data_dependent"));
     session_.problems = readProblems(json.at("problems"), counts_.ops);
     for (const auto& [pass, time] : json.at("seconds").members()) session_.seconds[std::string(pass)] = time.number();

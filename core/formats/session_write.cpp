@@ -132,7 +132,8 @@ class SessionWriter {
   }
 
   Out analysisOut(const SessionFile& level) {
-    Out mutated = Out::array(), seconds = Out::object();
+    Out mutated = Out::array(), gradients = Out::array(), seconds = Out::object();
+    for (const auto& [value, gradient] : level.gradients) gradients.push_back({value.index, gradient.index});
     for (const auto& [input, value] : level.mutated) mutated.push_back({input, value.index});
     for (const auto& [pass, time] : level.seconds) seconds[pass] = time;
     return {{"seed", std::to_string(level.seed)},
@@ -148,6 +149,7 @@ class SessionWriter {
             {"input_source", textsOut(level.inputSource)},
             {"constants", tensorsOut(level.constants)},
             {"mutated", std::move(mutated)},
+            {"gradients", std::move(gradients)},
             {"data_dependent", textsOut(level.dataDependent)},
             {"problems", problemsOut(level.problems)},
             {"seconds", std::move(seconds)}};

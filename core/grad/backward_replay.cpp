@@ -23,6 +23,8 @@ void JointBuilder::replayBackward() {
     }
   }
   nameTerms();
+  for (std::size_t i = 0; i < gradients_.size(); ++i)
+    if (gradients_[i].value) result_.gradients.emplace_hint(result_.gradients.end(), ValueId(static_cast<std::int64_t>(i)), gradients_[i].value);
 }
 
 void JointBuilder::seedCotangents() {

@@ -46,6 +46,7 @@ struct JointResult {
   std::vector<std::optional<Argument>> outputNumbers;  ///< outputs that are numbers under these inputs
   std::map<ValueId, TensorData> constants;             ///< literals inside formulas
   std::map<std::size_t, ValueId> mutated;              ///< computation input -> the value its in-place writes leave
+  std::map<ValueId, ValueId> gradients;                ///< value of the forward -> its gradient, all terms added; another value's, where it passes unchanged
   std::vector<std::string> dataDependent;              ///< why the joint holds for these inputs only
   std::vector<Problem> problems;
 };

@@ -332,6 +332,52 @@ class Notes(Case):
         self.assertIn("saved without these notes", self.good("save", self.model).stderr)
 
 
+class Compare(Case):
+    MODEL = DATA / "mlp" / "model.pt2"
+
+    def compared(self, *options):
+        return json.loads(self.good("compare", self.MODEL, "--format", "json", *options).stdout)
+
+    def test_in_another_precision(self):
+        double = self.compared("--double")
+        self.assertEqual(double, self.compared("--dtype-b", "float64"))
+        self.assertEqual([double["dtype_a"], double["dtype_b"], double["tolerance"]], ["float32", "float64", 1e-4])
+        narrow = self.compared("--dtype-b", "bfloat16")
+        self.assertEqual([narrow["dtype_a"], narrow["dtype_b"], narrow["tolerance"]], ["float32", "bfloat16", 5e-2])
+        self.assertGreater(narrow["largest"], 100 * double["largest"])
+        self.assertIsNone(narrow["first_divergence"])
+        self.assertEqual(len(narrow["rows"]), len(double["rows"]))
+        strict = run("compare", self.MODEL, "--dtype-b", "float16", "--tolerance", "1e-6")
+        self.assertEqual(strict.returncode, 1)
+        self.assertIn("they part at #", strict.stdout)
+
+    def test_bad_use(self):
+        self.assertIn("float16", self.bad("compare", self.MODEL, "--dtype-b", "int8").stderr)
+        self.bad("compare", self.MODEL, "--dtype-b", "float16", "--double")
+        self.assertIn("nowhere.pt2", self.bad("compare", self.MODEL, "nowhere.pt2").stderr)
+
+
+class Debug(Case):
+    def test_every_command_answers_in_json(self):
+        """What a script of all commands says, a line of JSON for each, with the command's name in it."""
+        commands = ["where", "break kind mm", "break any if nan", "disable 2", "enable 2", "breakpoints", "continue", "reverse-step", "step 2", "next", "reverse-next", "step-out",
+                    "reverse-step-out", "delete 1", "delete", "run-to border", "history", "list 2", "origin", "saved", "memory", "memory measured", "print l1.weight",
+                    "run-to end", "print both l1.weight", "histogram l1.weight", "magnitudes l1.weight", "save-value l1.weight " + str(self.path / "w.npy"),
+                    "watch l1.weight", "watch", "why-saved relu", "what-if recompute all", "why-no-gradient l1.weight", "check-gradient all",
+                    "terms l1.weight", "comment relu its words", "name relu mine", "bookmark relu", "notes", "walk-nan", "restart", "step", "reverse-continue", "help"]
+        model = self.path / "model.pt2"  # notes are kept beside it
+        shutil.copy(DATA / "mlp" / "model.pt2", model)
+        known = json.loads(self.good("debug", model, "--format", "json", "-c", "help").stdout)
+        named = {command.split()[0] for command in commands}
+        self.assertEqual(sorted(set(known) - {"command"} - named - {"set"}), [])
+        answers = self.good("debug", model, "--format", "json", "--keep-going", *[word for c in commands for word in ("-c", c)]).stdout.splitlines()
+        self.assertEqual(len(answers), len(commands))
+        for command, answer in zip(commands, map(json.loads, answers)):
+            self.assertEqual(answer["command"], command)
+            self.assertNotIn("error", answer)
+            self.assertGreater(len(answer), 1, command)
+
+
 class Save(Case):
     def save(self, model, *options, out="saved.retrograd"):
         out = self.path / out

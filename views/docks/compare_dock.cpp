@@ -69,7 +69,6 @@ QWidget* CompareDock::makeFields(QAction* compare) {
     combo->setObjectName(QLatin1String(name));
     combo->setAccessibleName(title);
     combo->addItem(first);
-    combo->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     return combo;
   };
   precision_ = makeCombo("compare-precision", tr("Precision of the other run"), tr("As here"));
@@ -102,7 +101,6 @@ QWidget* CompareDock::makeFields(QAction* compare) {
     grid->addWidget(field, 0, column + 1);
     column += 2;
   }
-  grid->addWidget(button, 0, column, Qt::AlignRight);
   const auto placeFile = [&](const QString& title, QLineEdit* field, QToolButton* browser, int at, int span) {
     place(title, field, 1, at);
     auto* line = new QHBoxLayout;
@@ -112,7 +110,8 @@ QWidget* CompareDock::makeFields(QAction* compare) {
     grid->addLayout(line, 1, at + 1, 1, span);
   };
   placeFile(tr("&Weights"), weights_, makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")), 0, 3);
-  placeFile(tr("&File"), file_, makeBrowser(fields, file_, tr("Compare With"), tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")), 4, 4);
+  placeFile(tr("&File"), file_, makeBrowser(fields, file_, tr("Compare With"), tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")), 4, 3);
+  grid->addWidget(button, 0, column, 2, 1, Qt::AlignRight | Qt::AlignBottom);
   for (int field : {1, 3, 5, 7}) grid->setColumnStretch(field, 1);
   connect(precision_, &QComboBox::currentIndexChanged, this, &CompareDock::precisionChanged);
   precisionChanged();
@@ -149,6 +148,7 @@ void CompareDock::documentChanged() {
   const auto& document = context_.controller->document();
   precision_->setItemText(0, document ? tr("As here (%1)").arg(toQt(torchName(ownPrecision(document->analysis->file)))) : tr("As here"));
   device_->setItemText(0, document ? tr("As here (%1)").arg(QString::fromStdString(toString(document->analysis->device))) : tr("As here"));
+  for (auto* combo : {precision_, device_}) combo->setMinimumWidth(combo->sizeHint().width());
   if (isVisible()) askForDevices();
 }
 

@@ -75,7 +75,7 @@ QWidget* MemoryDock::makeLegend() {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setHorizontalSpacing(5);
   layout->setVerticalSpacing(1);
-  constexpr int perRow = 3;  // two rows: the figures stay whole in half a window
+  constexpr int columns = 6, above = 3;  // two rows, three and two: the figures stay whole in half a window
   for (std::size_t i = 0; i < memoryUseCount; ++i) {
     const auto use = static_cast<MemoryUse>(i);
     swatches_[i] = new QLabel(legend);
@@ -83,11 +83,14 @@ QWidget* MemoryDock::makeLegend() {
     figures_[i]->setTextFormat(Qt::PlainText);
     figures_[i]->setMinimumWidth(1);
     for (auto* label : {swatches_[i], figures_[i]}) label->setToolTip(tipOf(use));
-    const int row = static_cast<int>(i) / perRow, column = static_cast<int>(i) % perRow * 2;
-    layout->addWidget(swatches_[i], row, column);
-    layout->addWidget(figures_[i], row, column + 1);
+    auto* entry = new QHBoxLayout;
+    entry->setSpacing(5);
+    entry->addWidget(swatches_[i]);
+    entry->addWidget(figures_[i], 1);
+    const int at = static_cast<int>(i), row = at / above, span = row == 0 ? columns / above : columns / (static_cast<int>(memoryUseCount) - above);
+    layout->addLayout(entry, row, at % above * span, 1, span);
   }
-  for (int column = 0; column < perRow; ++column) layout->setColumnStretch(2 * column + 1, 1);
+  for (int column = 0; column < columns; ++column) layout->setColumnStretch(column, 1);
   return legend;
 }
 
@@ -96,7 +99,7 @@ QWidget* MemoryDock::makeMeasured() {
   measured_ = new QLabel(line);
   measured_->setObjectName(QStringLiteral("memory-measured"));
   measured_->setTextFormat(Qt::PlainText);
-  measured_->setMinimumWidth(1);
+  measured_->setWordWrap(true);
   toPeak_ = makeJump(line, tr("Peak"), tr("Jumps to the op during which the allocator had handed out most"));
   toWorkspace_ = makeJump(line, tr("Workspace"), tr("Jumps to the op that took the largest workspace"));
   connect(toPeak_, &QToolButton::clicked, this, [this] { Q_EMIT jumpRequested(opAt(peak_.peakPosition)); });

@@ -20,7 +20,7 @@ const WindowPart part(120, [](MainWindow& window) {
   auto* settings = window.shared().settings;
   const auto context = window.context();
   context.controller->setHistoryBytes(HistoryMemoryDialog::kept(*settings));
-  auto* action = window.actions().add("history-memory", QObject::tr("Memory for Stepping &Back..."),
+  auto* action = window.actions().add("history-memory", QObject::tr("Memory &for Stepping Back..."),
                                       QObject::tr("Sets how much may be kept for stepping back; with less, some ops run again"), {});
   QObject::connect(action, &QAction::triggered, &window, [&window, context, settings] {
     auto* dialog = new HistoryMemoryDialog(context, settings, &window);

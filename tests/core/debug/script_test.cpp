@@ -106,6 +106,15 @@ TEST(DebugScript, BreakpointsWatchesAndValues) {
   script.run("set linear_1 0");
   script.run("step");
   EXPECT_EQ(script.run("print tanh").json["statistics"]["norm"], 0.0);
+  const auto disabled = script.run("disable 1").json["breakpoints"][0];
+  EXPECT_EQ(disabled["hits"], 1);
+  EXPECT_EQ(disabled["enabled"], false);
+  script.run("reverse-step 3");
+  EXPECT_EQ(script.run("step 4").json["stopped"], "step");  // past it
+  script.run("reverse-step 3");
+  script.run("enable 1");
+  EXPECT_EQ(script.run("step 4").json["stopped"], "breakpoint");
+  EXPECT_THROW(script.run("disable 3"), Error);
   script.run("delete 1");
   EXPECT_EQ(script.run("continue").json["stopped"], "end");
   EXPECT_EQ(script.run("print grad l1.weight").json["contents"]["dtype"], "float32");

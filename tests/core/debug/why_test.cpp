@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/debug/session.h"
+#include "core/debug/gradient_of.h"
+#include "core/debug/session_file.h"
 #include "tests/support/model_builder.h"
 
 namespace retrograd::test {
@@ -112,6 +113,27 @@ TEST(WhyNoGradient, OutputsIntoWhichNothingComes) {
   }();
   const auto a = m.analyse(options);
   EXPECT_EQ(kinds(whyNoGradient(*a, w)), std::vector{Kind::outputWithoutCotangent});
+}
+
+TEST(WhyNoGradient, AGradientThatPassesUnchangedIsOne) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3}), w = m.parameter("w", {3});
+  const auto left = m.op("aten.sin.default", {x}), right = m.op("aten.mul.Tensor", {x, w});
+  const auto sum = m.op("aten.add.Tensor", {left, right}), same = m.op("aten.alias.default", {sum});
+  const auto result = m.op("aten.cos.default", {same});
+  m.output(result);
+  const auto a = m.analyse();
+  const auto gradient = gradientOf(*a, same);
+  ASSERT_TRUE(gradient);
+  for (auto value : {left, right, sum}) EXPECT_EQ(whyNoGradient(*a, value).gradient, gradient) << a->document->displayName(value);
+  EXPECT_EQ(gradientOf(*a, result), a->joint.inputs.back());  // the cotangent itself
+  EXPECT_EQ(gradientTermsOf(*a, x).size(), 2u);
+  // A session keeps it.
+  const auto path = testing::TempDir() + "passes.retrograd";
+  SaveSessionOptions save;
+  save.embed = true;
+  saveSession(*a, path, save);
+  EXPECT_EQ(gradientOf(*loadSession(path), left), gradient);
 }
 
 TEST(WhyNoGradient, OfARealModel) {

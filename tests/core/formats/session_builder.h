@@ -136,6 +136,7 @@ class SessionBuilder {
     session_.model.sampleNumbers["n"] = session_.numbers["n"] = Argument::ofReal(0.5);
     session_.inputSource = {"x: sample input of the file"};
     session_.mutated[0] = y;
+    session_.gradients[y] = y;
     session_.dataDependent = {"aten.nonzero.default"};
     session_.problems = {{Problem::Severity::note, "a note", "place", 0}};
     session_.seed = 0xfedcba9876543210;

@@ -92,6 +92,7 @@ TEST(SessionFile, keepsAllThatIsNoTable) {
   EXPECT_EQ(after.model.guards, before.model.guards);
   EXPECT_EQ(after.inputSource, before.inputSource);
   EXPECT_EQ(after.mutated, before.mutated);
+  EXPECT_EQ(after.gradients, before.gradients);
   EXPECT_EQ(after.dataDependent, before.dataDependent);
   EXPECT_EQ(after.seed, 0xfedcba9876543210);
   EXPECT_TRUE(after.minCut);
