@@ -30,6 +30,10 @@ NanWalk walkToRoot(const Analysis& analysis, const RunRecord& record, ValueId va
 /// The first op of the run whose output is bad although its operands are finite, the values it makes first; none where all is finite.
 ValueId firstBadValue(const Analysis& analysis, const RunRecord& record);
 
+/// What to walk from where no value is named: a bad result of the forward, for what is bad in the backward mostly follows from it; else a bad gradient,
+/// the last first, which has the longest way behind it; else firstBadValue().
+ValueId badValueToExplain(const Analysis& analysis, const RunRecord& record);
+
 /// Whether what the op makes is memory that nobody has written yet, so that its numbers mean nothing.
 bool leavesUninitialised(const Document& document, BoundSymbolId op);
 

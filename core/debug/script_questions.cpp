@@ -45,17 +45,9 @@ CommandAnswer origin(ScriptState& s, const Words& words) {
   return answer;
 }
 
-/// A bad result or gradient where there is one, the last first; else the first bad value of all.
-ValueId worstValue(ScriptState& s, const RunRecord& record) {
-  const auto& outputs = s.analysis->joint.outputs;
-  for (std::size_t i = outputs.size(); i-- > 0;)
-    if (outputs[i] && record.of(outputs[i]).bad()) return outputs[i];
-  return firstBadValue(*s.analysis, record);
-}
-
 CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progress) {
   const auto record = recordRun(*s.analysis, {}, progress);
-  const auto start = words.all.empty() ? worstValue(s, record) : s.valueOrGradient(words);
+  const auto start = words.all.empty() ? badValueToExplain(*s.analysis, record) : s.valueOrGradient(words);
   if (!start) return {"all values of the run are finite", {{"bad", false}}};
   const auto walk = walkToRoot(*s.analysis, record, start);
   CommandAnswer answer;

@@ -222,7 +222,7 @@ void RealFileTest::savedParametersCostNothing() {
   bool found = false;
   for (int row = 0; row < model.rowCount(); ++row) {
     const auto section = model.index(row, 0);
-    if (section.data().toString() != QStringLiteral("Uses saved values")) continue;
+    if (section.data().toString() != QStringLiteral("Reads saved")) continue;
     for (int i = 0; i < model.rowCount(section); ++i)
       found = found || model.index(i, 1, section).data().toString().startsWith(QStringLiteral("there anyway: "));
     QCOMPARE(section.siblingAtColumn(1).data().toString(), bytesText(bytes));

@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QLocale>
 #include <QStandardItemModel>
+#include <QStyleOption>
 #include <QVBoxLayout>
 
 #include "core/debug/precision.h"
@@ -148,7 +149,12 @@ void CompareDock::documentChanged() {
   const auto& document = context_.controller->document();
   precision_->setItemText(0, document ? tr("As here (%1)").arg(toQt(torchName(ownPrecision(document->analysis->file)))) : tr("As here"));
   device_->setItemText(0, document ? tr("As here (%1)").arg(QString::fromStdString(toString(document->analysis->device))) : tr("As here"));
-  for (auto* combo : {precision_, device_}) combo->setMinimumWidth(combo->sizeHint().width());
+  for (auto* combo : {precision_, device_}) {
+    QStyleOptionComboBox option;
+    option.initFrom(combo);
+    const QSize text(fontMetrics().horizontalAdvance(combo->itemText(0)) + 8, fontMetrics().height());
+    combo->setMinimumWidth(style()->sizeFromContents(QStyle::CT_ComboBox, &option, text, combo).width());
+  }
   if (isVisible()) askForDevices();
 }
 

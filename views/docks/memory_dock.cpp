@@ -150,7 +150,7 @@ void MemoryDock::measure() {
 
 void MemoryDock::showMeasured(const AllocatorPeak& peak) {
   peak_ = peak;
-  auto text = tr("Allocator: %1 at its peak, %2 of them in tensors").arg(bytesText(peak.peakBytes), bytesText(peak.tensorBytes));
+  auto text = tr("Allocator's peak: %1, %2 of it in tensors").arg(bytesText(peak.peakBytes), bytesText(peak.tensorBytes));
   text += peak.workspaceBytes > 0 ? tr("; largest workspace %1").arg(bytesText(peak.workspaceBytes)) : tr("; no op took a workspace");
   measured_->setText(text);
   measured_->setToolTip(text + QLatin1Char('\n') + tr("Memory that libraries take elsewhere is not seen"));

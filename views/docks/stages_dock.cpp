@@ -77,6 +77,7 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   balance_->setToolTip(tr("Measured: forward and backward are run twice first. Estimated: told from the ops alone"));
   markers_ = new QCheckBox(line);
   markers_->setObjectName(QStringLiteral("stages-markers"));
+  markers_->setAccessibleName(tr("Cut at the markers of the file"));
   markers_->setToolTip(tr("Cut where the file has markers of torch.distributed.pipelining"));
   auto* row = new QHBoxLayout(line);
   row->setContentsMargins(6, 4, 6, 4);

@@ -154,7 +154,7 @@ class InspectorModel::Filler {
     const auto isForward = !isBackwardRole(bound_.origin.role);
     for (const auto& row : valueRows(document_, op_)) {
       if (!open_.saved.contains(row.value) || row.output != isForward) continue;
-      if (!section) section = root_->add(isForward ? tr("Saved for the backward") : tr("Uses saved values"));
+      if (!section) section = root_->add(isForward ? tr("Saved") : tr("Reads saved"));
       const auto& entry = document_.value(row.value);
       const auto* storage = entry.storage ? &document_.storage(entry.storage) : nullptr;
       // Parameters, inputs and views of them cost no memory: they are there without being saved. Nor does a second view of the same memory.
@@ -169,7 +169,7 @@ class InspectorModel::Filler {
       if (!isForward) continue;
       for (auto user : backwardUsers(row.value)) addOp(node, tr("for"), user);
     }
-    if (section) section->text = bytesText(bytes);
+    if (section) section->text = isForward ? tr("%1 for the backward").arg(bytesText(bytes)) : bytesText(bytes);
   }
 
   /// "parameter weight", "input x": whose memory it is.

@@ -81,12 +81,7 @@ void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const N
 NanWalk walkNan(const Bench& bench, ValueId value, const Progress& progress) {
   const auto& analysis = *bench.document.analysis;
   const auto record = bench.engine.record(analysis, bench.runner ? bench.runner->fills() : std::map<ValueId, double>(), progress);
-  if (!value) {
-    const auto& outputs = analysis.joint.outputs;
-    for (std::size_t i = outputs.size(); i-- > 0 && !value;)
-      if (outputs[i] && record.of(outputs[i]).bad()) value = outputs[i];
-  }
-  if (!value) value = firstBadValue(analysis, record);
+  if (!value) value = badValueToExplain(analysis, record);
   return value ? walkToRoot(analysis, record, value) : NanWalk();
 }
 
