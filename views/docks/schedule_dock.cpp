@@ -109,7 +109,8 @@ QWidget* ScheduleDock::makeControls(QAction* save) {
   kind_->addItem(tr("CSV file..."));
   connect(kind_, &QComboBox::activated, this, &ScheduleDock::kindChosen);
   ranks_ = makeSpin("schedule-size", tr("Ranks"), tr(" ranks"), 512, request_.ranks);
-  each_ = makeSpin("schedule-each", tr("Stages that each rank holds"), tr(" stages a rank"), 64, request_.stagesPerRank);
+  each_ = makeSpin("schedule-each", tr("Stages that each rank holds"), QString(), 64, request_.stagesPerRank);
+  each_->setPrefix(tr("stages a rank: "));
   microbatches_ = makeSpin("schedule-microbatches", tr("Microbatches of a step"), tr(" microbatches"), 4096, request_.microbatches);
   auto* button = new QToolButton(line);
   button->setDefaultAction(save);
