@@ -4,6 +4,8 @@
 #include <QTreeView>
 
 #include "tests/views/window_fixture.h"
+#include "views/docks/schedule_dock.h"
+#include "views/docks/stage_check_dock.h"
 #include "views/docks/stages_dock.h"
 #include "views/session/stage_plan.h"
 
@@ -18,6 +20,9 @@ class PipelineRealTest : public QObject {
   void tiedParametersAreListed();
   void opsAreMeasured();
   void aWriteAcrossABorderIsRefused();
+  void stagesAreScheduled();
+  void stagesGiveWhatTheModelGives();
+  void aLargeModelIsScheduled();
   void largeModelStaysResponsive();
 };
 
@@ -29,11 +34,17 @@ bool settled(WindowFixture& f) {
   return QTest::qWaitFor([&] { return !plan(f).busy() && !plan(f).measuring() && (plan(f).cut() || !plan(f).problem().isEmpty()); }, 60000);
 }
 
-void showStages(WindowFixture& f) {
-  auto* dock = f.window().findChild<QDockWidget*>(QStringLiteral("dock-stages"));
+void showDock(WindowFixture& f, const char* name) {
+  auto* dock = f.window().findChild<QDockWidget*>(QLatin1String(name));
   dock->show();
   dock->raise();
   QTest::qWait(20);
+}
+void showStages(WindowFixture& f) { showDock(f, "dock-stages"); }
+
+ScheduleDock& schedule(WindowFixture& f) { return *f.window().findChild<ScheduleDock*>(); }
+bool scheduled(WindowFixture& f) {
+  return QTest::qWaitFor([&] { return !plan(f).busy() && !plan(f).measuring() && schedule(f).run() && !schedule(f).busy(); }, 60000);
 }
 
 }  // namespace
@@ -117,6 +128,73 @@ void PipelineRealTest::aWriteAcrossABorderIsRefused() {
   QVERIFY(refused);
   showStages(f);
   f.picture(QStringLiteral("stages-refused"));
+}
+
+void PipelineRealTest::stagesAreScheduled() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(data("pipeline/mlp_3st/model.pt2")));
+  QVERIFY(settled(f));
+  showDock(f, "dock-schedule");
+  QVERIFY(scheduled(f));
+  QCOMPARE(schedule(f).run()->schedule.ranks.size(), std::size_t(3));
+  QCOMPARE(schedule(f).run()->times, StageTimes::estimated);
+  f.picture(QStringLiteral("schedule-mlp"));
+  plan(f).measure();
+  QVERIFY(scheduled(f));
+  QCOMPARE(schedule(f).run()->times, StageTimes::measured);
+  QVERIFY(schedule(f).run()->simulation.makespan > 0);
+  for (const auto& rank : schedule(f).run()->simulation.ranks) QVERIFY(rank.busy > 0);
+  QVERIFY(schedule(f).run()->simulation.ranks.front().peakBytes > 0);
+  f.theme().choose(Theme::Choice::dark);
+  f.picture(QStringLiteral("schedule-mlp-dark"));
+}
+
+void PipelineRealTest::stagesGiveWhatTheModelGives() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(data("pipeline/shared_2st/model.pt2")));  // a parameter in two stages: gradients are summed
+  QVERIFY(settled(f));
+  f.window().findChild<QAction*>(QStringLiteral("action-check-stages"))->trigger();
+  auto& dock = *f.window().findChild<StageCheckDock*>();
+  QVERIFY(dock.checking());
+  QVERIFY(QTest::qWaitFor([&] { return !dock.checking(); }, 60000));
+  QVERIFY2(dock.summary().startsWith(QStringLiteral("\u2713 3 stages")), qPrintable(dock.summary()));
+  auto* table = f.window().findChild<QTreeView*>(QStringLiteral("stage-check-table"));
+  int gradients = 0;
+  for (int row = 0; row < table->model()->rowCount(); ++row) gradients += table->model()->index(row, StageCheckModel::what).data().toString().contains(QStringLiteral("parameter"));
+  std::set<ValueId> parameters;
+  for (const auto& input : f.analysis().computation().inputs)
+    if (input.kind == InputKind::parameter && input.requiresGrad) parameters.insert(input.value);
+  QVERIFY(gradients > 0 && gradients <= static_cast<int>(parameters.size()));
+  f.picture(QStringLiteral("stage-check-shared"));
+  f.theme().choose(Theme::Choice::dark);
+  f.picture(QStringLiteral("stage-check-shared-dark"));
+}
+
+void PipelineRealTest::aLargeModelIsScheduled() {
+  const auto path = QFileInfo(QStringLiteral(RETROGRAD_SOURCE_DIR)).absolutePath() + QStringLiteral("/shared/cases/large/gpt12/model.pt2");
+  if (!QFileInfo::exists(path)) QSKIP("the collection of large models is not here");
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(path));
+  CutRequest request;
+  request.stages = 8;
+  request.balance = Balance::estimate;
+  plan(f).change(request, QStringLiteral("estimate"));
+  QVERIFY(settled(f));
+  showDock(f, "dock-schedule");
+  QVERIFY(scheduled(f));
+  QCOMPARE(schedule(f).run()->schedule.stages, 8);
+  QCOMPARE(schedule(f).run()->times, StageTimes::estimated);
+  auto* kind = f.window().findChild<QComboBox*>(QStringLiteral("schedule-kind"));
+  kind->setFocus();
+  QTest::keyClick(kind, Qt::Key_D);  // DualPipeV: two stages a rank
+  QVERIFY(scheduled(f));
+  QCOMPARE(schedule(f).run()->schedule.ranks.size(), std::size_t(4));
+  QCOMPARE(schedule(f).run()->times, StageTimes::estimated);
+  f.picture(QStringLiteral("schedule-gpt12"));
+  f.theme().choose(Theme::Choice::dark);
+  f.window().findChild<ScheduleView*>()->setCurrent(10);
+  for (int i = 0; i < 3; ++i) QTest::keyClick(f.window().findChild<ScheduleView*>(), Qt::Key_Plus);
+  f.picture(QStringLiteral("schedule-gpt12-dark"));
 }
 
 void PipelineRealTest::largeModelStaysResponsive() {

@@ -77,7 +77,7 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   balance_->setToolTip(tr("Measured: forward and backward are run twice first. Estimated: told from the ops alone"));
   markers_ = new QCheckBox(line);
   markers_->setObjectName(QStringLiteral("stages-markers"));
-  markers_->setAccessibleName(tr("Cut at the markers of the file"));
+  markers_->setAccessibleName(tr("Cut at the file's markers"));
   markers_->setToolTip(tr("Cut where the file has markers of torch.distributed.pipelining"));
   auto* row = new QHBoxLayout(line);
   row->setContentsMargins(6, 4, 6, 4);
@@ -191,6 +191,7 @@ QWidget* StagesDock::makeTables() {
   layout->addWidget(sharedTable_, 1);
   tabs_ = new QTabWidget(this);
   tabs_->setObjectName(QStringLiteral("stages-tabs"));
+  tabs_->tabBar()->setAccessibleName(tr("Tables of the stages"));
   tabs_->setDocumentMode(true);
   for (auto* page : {static_cast<QWidget*>(stagesTable_), static_cast<QWidget*>(edgesTable_), sharing, static_cast<QWidget*>(notes_)}) tabs_->addTab(page, {});
   tabs_->setCornerWidget(microbatches_);

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 
+#include "core/checking/stage_check.h"
 #include "core/pipeline/op_costs.h"
 
 namespace retrograd::views {
@@ -10,6 +11,7 @@ class PipelineEngine {
  public:
   virtual ~PipelineEngine() = default;
   virtual OpCosts measuredCosts(const std::shared_ptr<const Analysis>&, const Progress&) = 0;
+  virtual StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split, const Progress&) = 0;
   /// As completeTypes(): for printed traces without types, before they can be cut.
   virtual void completeTypes(ModelFile& model, const Analysis&) = 0;
 };

@@ -8,6 +8,9 @@ namespace {
 class LivePipelines : public PipelineEngine {
  public:
   OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) override { return retrograd::measuredCosts(whole, progress); }
+  StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split, const Progress& progress) override {
+    return retrograd::checkStages(whole, split, progress);
+  }
   void completeTypes(ModelFile& model, const Analysis& whole) override { retrograd::completeTypes(model, whole); }
 };
 

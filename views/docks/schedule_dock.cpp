@@ -1,0 +1,235 @@
+#include "views/docks/schedule_dock.h"
+
+#include <QAction>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QSaveFile>
+#include <QSplitter>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "core/pipeline/schedule_kinds.h"
+#include "core/pipeline/schedule_report.h"
+#include "views/docks/dock_tree.h"
+#include "views/models/format.h"
+#include "views/session/stage_plan.h"
+
+namespace retrograd::views {
+
+ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) : QWidget(parent), context_(context) {
+  setObjectName(QStringLiteral("schedule"));
+  view_ = new ScheduleView(context.theme, this);
+  cell_ = new QLabel(this);
+  cell_->setObjectName(QStringLiteral("schedule-cell"));
+  cell_->setTextFormat(Qt::PlainText);
+  cell_->setContentsMargins(8, 2, 8, 3);
+  cell_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  message_ = new QLabel(this);
+  message_->setObjectName(QStringLiteral("schedule-message"));
+  message_->setAccessibleName(tr("How the schedule runs"));
+  message_->setTextFormat(Qt::PlainText);
+  message_->setWordWrap(true);
+  message_->setContentsMargins(8, 0, 8, 4);
+  message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  model_ = new ScheduleRanksModel(this);
+  table_ = new QTreeView(this);
+  table_->setObjectName(QStringLiteral("schedule-ranks"));
+  table_->setModel(model_);
+  prepareTree(*table_, tr("Ranks of the schedule"), true);
+  table_->setRootIsDecorated(false);
+  table_->header()->setStretchLastSection(true);
+  using Ranks = ScheduleRanksModel;
+  for (const auto& [column, width] : {std::pair<int, int>(Ranks::rank, 36), {Ranks::bubble, 54}, {Ranks::inFlight, 54}, {Ranks::peakBytes, 66}, {Ranks::busy, 64}})
+    table_->header()->resizeSection(column, width);
+  auto* drawing = new QWidget(this);
+  auto* column = new QVBoxLayout(drawing);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(view_, 1);
+  column->addWidget(cell_);
+  auto* parts = new QSplitter(this);
+  parts->setObjectName(QStringLiteral("schedule-parts"));
+  parts->addWidget(drawing);
+  parts->addWidget(table_);
+  parts->setStretchFactor(0, 2);
+  parts->setStretchFactor(1, 1);
+  parts->setSizes({640, 320});
+  parts->setChildrenCollapsible(false);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(makeControls(save));
+  layout->addWidget(message_);
+  layout->addWidget(parts, 1);
+  connect(view_, &ScheduleView::told, this, [this](int cell) {
+    const auto legend = view_->layout().empty() ? QString() : tr("F forward \u00b7 B backward: I of inputs, W of weights \u00b7 hatched: waits");
+    cell_->setText(cell >= 0 ? view_->layout().describe(cell) : legend);
+  });
+  connect(view_, &ScheduleView::activated, this, [this](int cell) {
+    if (run_ && run_->cut) Q_EMIT jumpRequested(run_->cut->firstOp(view_->layout().cell(cell).stage));
+  });
+  connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+    if (const auto& cells = view_->layout(); !cells.empty() && cells.begin(index.row()) < cells.end(index.row())) view_->setCurrent(cells.begin(index.row()));
+  });
+  connect(context_.stages, &StagePlan::changed, this, &ScheduleDock::planChanged);
+  showRequest();
+}
+
+QSpinBox* ScheduleDock::makeSpin(const char* object, const QString& name, const QString& suffix, int most, int value) {
+  auto* spin = new QSpinBox(this);
+  spin->setObjectName(QLatin1String(object));
+  spin->setAccessibleName(name);
+  spin->setToolTip(name);
+  spin->setSuffix(suffix);
+  spin->setRange(1, most);
+  spin->setValue(value);
+  spin->setKeyboardTracking(false);
+  connect(spin, &QSpinBox::valueChanged, this, [this] {
+    if (refreshing_) return;
+    auto request = request_;
+    request.ranks = ranks_->value();
+    request.stagesPerRank = each_->isEnabled() ? each_->value() : request.stagesPerRank;
+    request.microbatches = microbatches_->value();
+    ask(request);
+  });
+  return spin;
+}
+
+QWidget* ScheduleDock::makeControls(QAction* save) {
+  auto* line = new QWidget(this);
+  kind_ = new QComboBox(line);
+  kind_->setObjectName(QStringLiteral("schedule-kind"));
+  kind_->setAccessibleName(tr("Schedule"));
+  for (const auto& kind : scheduleKinds()) {
+    kind_->addItem(toQt(kind.name), toQt(kind.name));
+    kind_->setItemData(kind_->count() - 1, toQt(kind.description), Qt::ToolTipRole);
+  }
+  kind_->addItem(tr("CSV file..."));
+  connect(kind_, &QComboBox::activated, this, &ScheduleDock::kindChosen);
+  ranks_ = makeSpin("schedule-size", tr("Ranks"), tr(" ranks"), 512, request_.ranks);
+  each_ = makeSpin("schedule-each", tr("Stages that each rank holds"), QString(), 64, request_.stagesPerRank);
+  each_->setPrefix(tr("stages a rank: "));
+  microbatches_ = makeSpin("schedule-microbatches", tr("Microbatches of a step"), tr(" microbatches"), 4096, request_.microbatches);
+  auto* button = new QToolButton(line);
+  button->setDefaultAction(save);
+  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+  button->setFocusPolicy(Qt::StrongFocus);
+  auto* row = new QHBoxLayout(line);
+  row->setContentsMargins(6, 4, 6, 4);
+  for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_), static_cast<QWidget*>(microbatches_)})
+    row->addWidget(widget);
+  row->addStretch(1);
+  row->addWidget(button);
+  return line;
+}
+
+void ScheduleDock::kindChosen(int index) {
+  const auto name = kind_->itemData(index).toString();
+  if (name.isEmpty()) return askForFile();
+  auto request = request_;
+  request.kind = name;
+  request.file.clear();
+  ask(fitted(request, stages_));
+}
+
+void ScheduleDock::askForFile() {
+  showRequest();  // until a file is chosen, the old one stays
+  auto* dialog = new QFileDialog(this, tr("Schedule"), {}, tr("Schedules (*.csv);;All files (*)"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  connect(dialog, &QFileDialog::fileSelected, this, &ScheduleDock::openFile);
+  dialog->open();
+}
+
+void ScheduleDock::openFile(const QString& path) {
+  auto request = request_;
+  request.file = path;
+  if (request == request_) stale_ = true;  // it may have been rewritten
+  ask(request);
+}
+
+void ScheduleDock::setInSight(bool on) {
+  inSight_ = on;
+  if (!on) return;
+  planChanged();
+  if (stale_ && !job_.busy()) start();
+}
+
+void ScheduleDock::planChanged() {
+  const auto& cut = context_.stages->cut();
+  if (!inSight_ || cut == cut_) return;
+  cut_ = cut;
+  const int stages = cut_ ? cut_->stages() : 0;
+  stale_ = true;
+  if (stages == stages_) return start();
+  stages_ = stages;
+  ask(fitted(request_, stages_));
+}
+
+void ScheduleDock::ask(const ScheduleRequest& request) {
+  stale_ = stale_ || request != request_;
+  request_ = request;
+  showRequest();
+  if (stale_) start();
+}
+
+void ScheduleDock::start() {
+  if (!inSight_) return;
+  stale_ = false;
+  message_->setText(tr("Simulating..."));
+  job_.start([this, request = request_, cut = cut_](const Progress& progress) -> PoolJob::Deliver {
+    progress.check();
+    const auto run = runSchedule(request, cut);
+    auto layout = run->runs() ? ScheduleLayout(run) : ScheduleLayout();
+    return [this, run, layout = std::move(layout)] {
+      view_->setHint(run->runs() ? tr("The schedule does nothing.") : tr("The schedule does not run."));
+      view_->show(layout);
+      show(run);
+    };
+  });
+}
+
+void ScheduleDock::show(const std::shared_ptr<const ScheduleRun>& run) {
+  run_ = run;
+  model_->show(run);
+  if (run->runs())
+    message_->setText(tr("Makespan %1 · bubble %2 % · %3 stages, %4 microbatches. %5")
+                          .arg(run->timeText(run->simulation.makespan))
+                          .arg(100 * run->simulation.bubble, 0, 'f', 1)
+                          .arg(run->schedule.stages)
+                          .arg(run->schedule.microbatches)
+                          .arg(run->timesText()));
+  else
+    message_->setText(QStringLiteral("! ") + run->problem);
+  Q_EMIT changed();
+}
+
+void ScheduleDock::showRequest() {
+  refreshing_ = true;
+  const bool file = !request_.file.isEmpty();
+  const int last = kind_->count() - 1;
+  kind_->setItemText(last, file ? QFileInfo(request_.file).fileName() : tr("CSV file..."));
+  kind_->setCurrentIndex(file ? last : kind_->findData(request_.kind));
+  const auto* kind = findScheduleKind(request_.kind.toStdString());
+  ranks_->setValue(request_.ranks);
+  each_->setEnabled(kind && kind->fixedStagesPerRank == 0);
+  each_->setToolTip(each_->isEnabled() ? tr("Stages that each rank holds") : tr("This schedule has a number of its own"));
+  each_->setValue(stagesPerRank(request_));
+  microbatches_->setValue(request_.microbatches);
+  for (auto* spin : {ranks_, each_, microbatches_}) spin->setVisible(!file);
+  kind_->setToolTip(file ? request_.file : kind ? toQt(kind->description) : QString());
+  refreshing_ = false;
+}
+
+void ScheduleDock::save(const QString& path) const {
+  if (!run_) return;
+  const bool drawing = path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive);
+  const auto text = drawing ? scheduleSvg(run_->schedule, run_->simulation, run_->costs) : writeScheduleCsv(run_->schedule);
+  QSaveFile file(path);
+  if (!file.open(QIODevice::WriteOnly) || file.write(QByteArray::fromStdString(text)) != static_cast<qint64>(text.size()) || !file.commit())
+    throw Error(ErrorCode::io, file.errorString().toStdString(), path.toStdString());
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,109 @@
+#include "views/docks/stage_check_dock.h"
+
+#include <QAction>
+#include <QHeaderView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "views/docks/dock_tree.h"
+#include "views/models/format.h"
+#include "views/session/pipeline_engine.h"
+#include "views/session/stage_plan.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString tag = QStringLiteral("check stages");
+
+}  // namespace
+
+StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* cancel, QWidget* parent)
+    : QWidget(parent), context_(context), model_(new StageCheckModel(this)), table_(new QTreeView(this)), summary_(new QLabel(this)) {
+  setObjectName(QStringLiteral("stage-check"));
+  table_->setObjectName(QStringLiteral("stage-check-table"));
+  table_->setModel(model_);
+  prepareTree(*table_, tr("Stages beside the whole model"), true);
+  table_->setRootIsDecorated(false);
+  table_->header()->setStretchLastSection(true);
+  using Model = StageCheckModel;
+  for (const auto& [column, width] : {std::pair<int, int>(Model::name, 130), {Model::what, 130}, {Model::verdict, 190}, {Model::difference, 78}})
+    table_->header()->resizeSection(column, width);
+  summary_->setObjectName(QStringLiteral("stage-check-summary"));
+  summary_->setAccessibleName(tr("What the check found"));
+  summary_->setTextFormat(Qt::PlainText);
+  summary_->setWordWrap(true);
+  summary_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(8, 4, 6, 4);
+  row->addWidget(summary_, 1);
+  for (auto* action : {check, cancel}) {
+    auto* button = new QToolButton(this);
+    button->setDefaultAction(action);
+    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    button->setFocusPolicy(Qt::StrongFocus);
+    row->addWidget(button);
+  }
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(row);
+  layout->addWidget(table_, 1);
+  connect(context_.stages, &StagePlan::changed, this, &StageCheckDock::planChanged);
+  connect(table_, &QTreeView::activated, this, [this](const QModelIndex& index) {
+    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
+  });
+  connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+    if (const auto op = opOf(index)) context_.selection->select(op, ValueId(index.data(valueRole).toInt()));
+  });
+  clear(tr("The stages were not checked yet."));
+}
+
+void StageCheckDock::clear(const QString& text) {
+  cut_.reset();
+  model_->clear();
+  summary_->setText(text);
+}
+
+void StageCheckDock::planChanged() {
+  const auto& cut = context_.stages->cut();
+  if (!cut_ || (cut && cut->split.stages.size() == cut_->split.stages.size() && cut->cuts == cut_->cuts && cut->bench == cut_->bench)) return;
+  if (checking_) context_.controller->cancelQuestion(tag);
+  checking_ = false;
+  clear(tr("The cuts have changed: check again."));
+  Q_EMIT changed();
+}
+
+void StageCheckDock::cancel() { context_.controller->cancelQuestion(tag); }
+
+void StageCheckDock::check() {
+  const auto cut = context_.stages->cut();
+  if (!cut) return;
+  clear(tr("Running the stages..."));
+  cut_ = cut;
+  checking_ = true;
+  Q_EMIT changed();
+  const auto question = [this, cut](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    auto* engine = bench.engine.pipelines();
+    if (!engine) throw Error(ErrorCode::badUse, "nothing here can run the model");
+    auto found = engine->checkStages(bench.document.analysis, cut->split, progress);
+    return [this, cut, found = std::move(found)]() mutable {
+      if (cut_ != cut) return;
+      checking_ = false;
+      const auto equal = found.count(StageVerdict::equal), close = found.count(StageVerdict::close), wrong = found.count(StageVerdict::differs);
+      auto text = wrong == 0 ? tr("\u2713 %1 stages give what the whole model gives: %2 of %3 tensors bit for bit").arg(cut->stages()).arg(equal).arg(found.rows.size())
+                             : tr("\u2717 %1 of %2 tensors DIFFER from the whole model's").arg(wrong).arg(found.rows.size());
+      if (close > 0) text += tr(", %1 within the tolerance").arg(close);
+      summary_->setText(text + QLatin1Char('.'));
+      model_->show(context_.controller->document(), std::move(found));
+      Q_EMIT changed();
+    };
+  };
+  context_.controller->ask(this, tag, tr("Checking the stages"), question, [this, cut](const QString& message) {
+    if (cut_ != cut) return;
+    checking_ = false;
+    clear(message.isEmpty() ? tr("Cancelled.") : QStringLiteral("! ") + message);
+    Q_EMIT changed();
+  });
+}
+
+}  // namespace retrograd::views

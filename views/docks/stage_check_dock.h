@@ -1,0 +1,44 @@
+#pragma once
+#include <QLabel>
+#include <QTreeView>
+#include <QWidget>
+
+#include "views/models/stage_check_model.h"
+#include "views/view_context.h"
+
+namespace retrograd::views {
+
+struct StageCut;
+
+/// Whether the stages of the present cut together give what the whole model gives, tensor by tensor; a row leads to the op that makes it.
+class StageCheckDock : public QWidget {
+  Q_OBJECT
+
+ public:
+  /// The actions are shown as buttons; who owns them calls check() and cancel().
+  StageCheckDock(ViewContext context, QAction* check, QAction* cancel, QWidget* parent = nullptr);
+
+  /// Runs stages and whole model beside the session.
+  void check();
+  void cancel();
+  bool checking() const { return checking_; }
+  QString summary() const { return summary_->text(); }
+
+ Q_SIGNALS:
+  void jumpRequested(retrograd::BoundSymbolId op);
+  void changed();
+
+ private:
+  /// What was found is of another cut, or of another document.
+  void planChanged();
+  void clear(const QString& text);
+
+  ViewContext context_;
+  std::shared_ptr<const StageCut> cut_;  ///< that was checked
+  StageCheckModel* model_;
+  QTreeView* table_;
+  QLabel* summary_;
+  bool checking_ = false;
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,38 @@
+#pragma once
+#include <QAbstractTableModel>
+
+#include "core/checking/stage_check.h"
+#include "views/session/document_controller.h"
+
+namespace retrograd::views {
+
+/// What a check of pipeline stages found, a row each for what was compared, what differs first. A row of a gradient leads to the op that makes it,
+/// one of an output to the output's op.
+class StageCheckModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { name, what, verdict, difference, relative, columns };
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  void clear();
+  void show(std::shared_ptr<const OpenDocument> document, StageCheck check);
+  const StageCheck& check() const { return check_; }
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  /// The value that a row leads to; none where it leads nowhere.
+  ValueId target(const StageCheckRow& row) const;
+  QString verdictText(const StageCheckRow& row) const;
+
+  std::shared_ptr<const OpenDocument> document_;
+  StageCheck check_;
+  std::vector<ValueId> targets_;
+};
+
+}  // namespace retrograd::views

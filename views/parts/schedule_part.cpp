@@ -1,0 +1,55 @@
+// Pipeline schedules over time: the dock, its command and its place in the menu Pipeline.
+#include <QFileDialog>
+#include <QStatusBar>
+
+#include "views/docks/schedule_dock.h"
+#include "views/main_window.h"
+#include "views/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+void askWhere(MainWindow& window, ScheduleDock* dock) {
+  auto* dialog = new QFileDialog(&window, QObject::tr("Save the Schedule"), {}, QObject::tr("Drawing (*.svg);;Schedule (*.csv)"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setAcceptMode(QFileDialog::AcceptSave);
+  dialog->setDefaultSuffix(QStringLiteral("svg"));
+  QObject::connect(dialog, &QFileDialog::filterSelected, dialog, [dialog](const QString& filter) {
+    dialog->setDefaultSuffix(filter.contains(QStringLiteral("csv")) ? QStringLiteral("csv") : QStringLiteral("svg"));
+  });
+  QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, dock](const QString& path) {
+    try {
+      dock->save(path);
+      window.statusBar()->showMessage(QObject::tr("The schedule was written to %1").arg(path), 8000);
+    } catch (const Error& error) {
+      window.messages().show(MessageBar::Kind::error, QString::fromStdString(error.what()));
+    }
+  });
+  dialog->open();
+}
+
+const WindowPart part(310, [](MainWindow& window) {
+  const auto& context = window.context();
+  auto& actions = window.actions();
+  auto* show = actions.add("schedule", QObject::tr("S&chedule"), QObject::tr("Shows when each rank of a pipeline runs which microbatch"),
+                           QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_L));
+  auto* save = actions.add("save-schedule", QObject::tr("Sa&ve Schedule..."), QObject::tr("Writes the schedule as a drawing (SVG) or as PyTorch's CSV"), {});
+  save->setIconText(QObject::tr("Save..."));
+  auto* dock = new ScheduleDock(context, save);
+  auto* frame = window.addDock(dock, QObject::tr("Schedule"), "dock-schedule", Qt::BottomDockWidgetArea, "dock-memory");
+  QObject::connect(frame, &QDockWidget::visibilityChanged, dock, &ScheduleDock::setInSight);
+  actions.allowUnless(show, [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); });
+  actions.allowUnless(save, [dock] {
+    if (!dock->run()) return QObject::tr("No schedule was shown yet");
+    return dock->run()->runs() ? QString() : QObject::tr("The schedule does not run: see Schedule");
+  });
+  QObject::connect(dock, &ScheduleDock::changed, &actions, &WindowActions::update);
+  QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showDock(dock); });
+  QObject::connect(save, &QAction::triggered, &window, [&window, dock] { askWhere(window, dock); });
+  auto* menu = window.menu("pipeline", QObject::tr("Pi&peline"));
+  menu->addSeparator();
+  menu->addActions({show, save});
+});
+
+}  // namespace
+}  // namespace retrograd::views
