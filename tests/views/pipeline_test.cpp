@@ -443,7 +443,7 @@ void PipelineTest::stagesColourTheGraph() {
     if (const auto text = overlay.edgeText(scene, static_cast<std::int32_t>(i)); !text.isEmpty()) crossing << text;
   crossing.sort();
   QCOMPARE(crossing, (QStringList{QStringLiteral("0 \u25b8 1: 320 B"), QStringLiteral("1 \u25b8 0: 320 B")}));
-  const GraphOverlay none(Overlay::stage, tree, document, *f->window().context().execution, {}, nullptr, false);
+  const GraphOverlay none(Overlay::stage, tree, f->controller().document(), *f->window().context().execution, {}, nullptr, false);
   QVERIFY(none.legend().front().text.contains(QStringLiteral("no stages")));
 }
 
