@@ -191,9 +191,13 @@ QWidget* StagesDock::makeTables() {
   layout->addWidget(sharedTable_, 1);
   tabs_ = new QTabWidget(this);
   tabs_->setObjectName(QStringLiteral("stages-tabs"));
+  tabs_->setAccessibleName(tr("Tables of the stages"));
   tabs_->tabBar()->setAccessibleName(tr("Tables of the stages"));
   tabs_->setDocumentMode(true);
-  for (auto* page : {static_cast<QWidget*>(stagesTable_), static_cast<QWidget*>(edgesTable_), sharing, static_cast<QWidget*>(notes_)}) tabs_->addTab(page, {});
+  tabs_->addTab(stagesTable_, tr("Stages"));
+  tabs_->addTab(edgesTable_, tr("What crosses"));
+  tabs_->addTab(sharing, tr("Shared parameters"));
+  tabs_->addTab(notes_, tr("Notes"));
   tabs_->setCornerWidget(microbatches_);
   return tabs_;
 }
