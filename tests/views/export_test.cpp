@@ -100,9 +100,10 @@ void ExportTest::everyFormatIsOffered() {
 void ExportTest::anSvgHoldsTheGraphAsText() {
   Export e;
   QVERIFY(e.open());
+  e.dialog().findChild<QComboBox*>(QStringLiteral("export-groups"))->setCurrentIndex(2);
   QCOMPARE(e.write(QStringLiteral("svg"), QStringLiteral("graph.svg")), QString());
   const auto text = e.contents(QStringLiteral("graph.svg"));
-  for (const char* word : {"relu", "threshold_backward", "f32[8, 10]", "Forward", "Backward", "monospace"}) QVERIFY2(text.contains(word), word);
+  for (const char* word : {">relu<", "threshold_backward", "f32[8, 10]", "Forward", "Backward", "monospace"}) QVERIFY2(text.contains(word), word);
   QSvgRenderer renderer(text);
   QVERIFY(renderer.isValid());
   QImage image(renderer.defaultSize(), QImage::Format_RGB32);
