@@ -177,6 +177,7 @@ void DiffWindow::hideEvent(QHideEvent* event) {
 
 void DiffWindow::cancel() {
   context_.controller->cancelQuestion(findTag);
+  ++question_;
   const bool was = busy();
   job_->cancel();
   busy_ = false;
@@ -249,7 +250,8 @@ void DiffWindow::compare() {
       align();
     };
   };
-  context_.controller->ask(this, findTag, tr("Deriving the traces to compare"), question, [this](const QString& message) {
+  context_.controller->ask(this, findTag, tr("Deriving the traces to compare"), question, [this, number = ++question_](const QString& message) {
+    if (number != question_) return;  // that a question was cancelled may be heard after the next one was asked
     busy_ = false;
     say(message.isEmpty() ? tr("Cancelled. Choose what to compare above.") : message);
   });

@@ -84,6 +84,7 @@ class DiffWindow : public QWidget {
   std::shared_ptr<const Analysis> tried_;
   QString triedTitle_;
   bool busy_ = false;                ///< the worker derives or reads
+  std::uint64_t question_ = 0;  ///< number of the newest one
   bool stale_ = true;                ///< the document changed while the window was hidden
   bool selecting_ = false;           ///< the selection changes because of this window
 };
