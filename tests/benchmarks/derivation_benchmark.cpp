@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/benchmarks/synthetic_model.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::benchmarks {
 namespace {
@@ -61,7 +62,7 @@ void file(benchmark::State& state, const std::string& path) { measure(state, *op
 /// The large cases by name; none where they are not there.
 const bool registered = [] {
   for (const char* name : {"gpt12", "gpt96", "bert", "vit"}) {
-    const std::string path = std::string(RETROGRAD_SOURCE_DIR "/../shared/cases/large/") + name + "/model.pt2";
+    const std::string path = sourcePath("../shared/cases/large/") + name + "/model.pt2";
     if (std::filesystem::exists(path)) benchmark::RegisterBenchmark(name, file, path)->UseManualTime()->Unit(benchmark::kMillisecond);
   }
   return true;

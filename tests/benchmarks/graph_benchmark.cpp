@@ -10,6 +10,7 @@
 #include "core/layout/dot_client.h"
 #include "core/layout/scene.h"
 #include "tests/benchmarks/synthetic_model.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::benchmarks {
 namespace {
@@ -99,7 +100,7 @@ void graphOfFile(benchmark::State& state, const std::string& path) { measure(sta
 
 const bool registered = [] {
   for (const char* name : {"gpt12", "gpt96", "vit"}) {
-    const std::string path = std::string(RETROGRAD_SOURCE_DIR "/../shared/cases/large/") + name + "/model.pt2";
+    const std::string path = sourcePath("../shared/cases/large/") + name + "/model.pt2";
     if (std::filesystem::exists(path))
       benchmark::RegisterBenchmark(("graph_" + std::string(name)).c_str(), graphOfFile, path)->UseManualTime()->Unit(benchmark::kMillisecond);
   }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/debug/session.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::benchmarks {
 namespace {
@@ -61,7 +62,7 @@ void stepping(benchmark::State& state, const std::shared_ptr<const Analysis>& an
 
 const bool registered = [] {
   for (const char* name : {"gpt12", "gpt96", "bert", "vit"}) {
-    const std::string path = std::string(RETROGRAD_SOURCE_DIR "/../shared/cases/large/") + name + "/model.pt2";
+    const std::string path = sourcePath("../shared/cases/large/") + name + "/model.pt2";
     if (!std::filesystem::exists(path)) continue;
     for (const std::int64_t percent : {100, 90, 75, 50})
       benchmark::RegisterBenchmark(("stepping/" + std::string(name) + "/" + std::to_string(percent)).c_str(),

@@ -23,6 +23,7 @@
 #include "core/debug/session.h"
 #include "core/trace/verifier.h"
 #include "tests/live/example.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd {
 namespace {
@@ -237,7 +238,7 @@ TEST(LiveModule, errorsAreOurs) {
 TEST(LiveModule, theExampleRunsAndIsTheOneInTheDocumentation) {
   EXPECT_EQ(traceNet(), 0);
   const auto read = [](const std::string& path) {
-    std::ifstream in(std::string(RETROGRAD_SOURCE_DIR) + "/" + path);
+    std::ifstream in(sourcePath(path));
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
   const auto code = read("tests/live/example.cpp");

@@ -4,10 +4,12 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "tests/support/source_path.h"
+
 namespace retrograd::views {
 namespace {
 
-const QString source = QStringLiteral(RETROGRAD_SOURCE_DIR "/");
+const QString source = QString::fromStdString(sourcePath(""));
 const QString exported = QStringLiteral("application/x-torch-export");
 const QString script = QStringLiteral("application/x-torchscript");
 const QString session = QStringLiteral("application/x-retrograd-session");

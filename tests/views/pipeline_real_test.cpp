@@ -3,6 +3,7 @@
 #include <QTest>
 #include <QTreeView>
 
+#include "tests/support/source_path.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/schedule_dock.h"
 #include "views/docks/stage_check_dock.h"
@@ -28,7 +29,7 @@ class PipelineRealTest : public QObject {
 
 namespace {
 
-QString data(const char* name) { return QStringLiteral(RETROGRAD_SOURCE_DIR "/tests/data/") + QLatin1String(name); }
+QString data(const char* name) { return QString::fromStdString(sourcePath("tests/data/")) + QLatin1String(name); }
 StagePlan& plan(WindowFixture& f) { return *f.window().context().stages; }
 bool settled(WindowFixture& f) {
   return QTest::qWaitFor([&] { return !plan(f).busy() && !plan(f).measuring() && (plan(f).cut() || !plan(f).problem().isEmpty()); }, 60000);
@@ -171,7 +172,7 @@ void PipelineRealTest::stagesGiveWhatTheModelGives() {
 }
 
 void PipelineRealTest::aLargeModelIsScheduled() {
-  const auto path = QFileInfo(QStringLiteral(RETROGRAD_SOURCE_DIR)).absolutePath() + QStringLiteral("/shared/cases/large/gpt12/model.pt2");
+  const auto path = QString::fromStdString(sourcePath("../shared/cases/large/gpt12/model.pt2"));
   if (!QFileInfo::exists(path)) QSKIP("the collection of large models is not here");
   WindowFixture f(liveEngine());
   QVERIFY(f.open(path));
@@ -198,7 +199,7 @@ void PipelineRealTest::aLargeModelIsScheduled() {
 }
 
 void PipelineRealTest::largeModelStaysResponsive() {
-  const auto path = QFileInfo(QStringLiteral(RETROGRAD_SOURCE_DIR)).absolutePath() + QStringLiteral("/shared/cases/large/gpt12/model.pt2");
+  const auto path = QString::fromStdString(sourcePath("../shared/cases/large/gpt12/model.pt2"));
   if (!QFileInfo::exists(path)) QSKIP("the collection of large models is not here");
   WindowFixture f(liveEngine());
   QVERIFY(f.open(path));

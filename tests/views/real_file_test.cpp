@@ -6,6 +6,7 @@
 #include <QTreeView>
 #include <limits>
 
+#include "tests/support/source_path.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/checks_dock.h"
 #include "views/docks/compare_dock.h"
@@ -37,7 +38,7 @@ class RealFileTest : public QObject {
 
 namespace {
 
-QString archive() { return QStringLiteral(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"); }
+QString archive() { return QString::fromStdString(sourcePath("tests/data/models/mlp/model.pt2")); }
 
 /// The first gradient op whose computation op has a forward op.
 BoundSymbolId gradientOp(const Analysis& analysis) {
@@ -112,7 +113,7 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
 
 void RealFileTest::theSourceOfTheSampleStandsBesideIt() {
   WindowFixture f(liveEngine());
-  const auto model = QStringLiteral(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2");
+  const auto model = QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"));
   QVERIFY(f.open(model));
   f.window().findChild<QAction*>(QStringLiteral("action-source"))->trigger();
   const auto* path = f.window().findChild<QLabel*>(QStringLiteral("source-path"));
@@ -254,7 +255,7 @@ void RealFileTest::valuesAreWritten() {
 void RealFileTest::plantedNansLeadToTheirRoots() {
   WindowFixture f(liveEngine());
   for (const char* file : {"log_of_zero", "zero_over_zero", "half_overflow"}) {
-    QVERIFY(f.open(QStringLiteral(RETROGRAD_SOURCE_DIR "/tests/data/planted/%1.txt").arg(QLatin1String(file))));
+    QVERIFY(f.open(QString::fromStdString(sourcePath("tests/data/planted/%1.txt")).arg(QLatin1String(file))));
     f.window().actions().checkRun->trigger();
     auto* model = f.window().findChild<QTreeView*>(QStringLiteral("findings"))->model();
     QVERIFY(QTest::qWaitFor([&] { return model->rowCount() == 2; }, 30000));
@@ -284,7 +285,7 @@ void RealFileTest::textFileIsRefusedWithoutLosingTheDocument() {
 
 void RealFileTest::aSessionOpensAsItWasSaved() {
   WindowFixture f(liveEngine());
-  QVERIFY(f.open(QStringLiteral(RETROGRAD_SOURCE_DIR "/tests/data/sessions/mlp_format1.retrograd")));
+  QVERIFY(f.open(QString::fromStdString(sourcePath("tests/data/sessions/mlp_format1.retrograd"))));
   QVERIFY2(f.analysis().derived(), qPrintable(f.window().messages().text()));
   QVERIFY(!f.analysis().sessionPath.empty());
   QVERIFY(f.analysis().marks.contains("breakpoints"));

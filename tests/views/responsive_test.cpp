@@ -7,6 +7,7 @@
 #include <QTest>
 #include <ctime>
 
+#include "tests/support/source_path.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
@@ -71,7 +72,7 @@ TimedApplication& application() { return *static_cast<TimedApplication*>(qApp); 
 /// A file to try it on in place of the sample, as for a model of thousands of ops.
 QString model() {
   const auto given = qEnvironmentVariable("RETROGRAD_TEST_MODEL");
-  return given.isEmpty() ? QStringLiteral(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2") : given;
+  return given.isEmpty() ? QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2")) : given;
 }
 
 void check() {

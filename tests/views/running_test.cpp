@@ -5,6 +5,7 @@
 #include <QTest>
 #include <QToolButton>
 
+#include "tests/support/source_path.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/memory_dock.h"
 #include "views/parts/history_memory.h"
@@ -125,7 +126,7 @@ void RunningTest::stepsOverManyOpsStopAtThoseSetOnTheWay() {
 /// The run is over in some 30 ms, which this thread may sleep away: one of a hundred attempts has to come in time.
 void RunningTest::theRealRunHeedsThemToo() {
   WindowFixture f(liveEngine());
-  QVERIFY(f.open(QStringLiteral(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2")));
+  QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"))));
   const auto last = f.analysis().backward.ops.back();
   for (int attempt = 0; attempt < 100 && f.execution().reason != StopReason::breakpoint; ++attempt) {
     f.controller().restart();

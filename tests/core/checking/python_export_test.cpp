@@ -14,6 +14,7 @@
 #include "core/checking/suite.h"
 #include "core/debug/joint_run.h"
 #include "core/export/export.h"
+#include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
 
@@ -40,7 +41,7 @@ std::vector<Model> models() {
   AnalysisOptions again;
   again.partition.recompute = {"all"};
   for (const char* folder : {"tests/data/models", "tests/data/dynamic", "tests/data/texts", "../shared/cases/models"}) {
-    const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder;
+    const auto path = fs::path(sourcePath(folder));
     if (!fs::is_directory(path)) continue;
     for (const auto& entry : fs::directory_iterator(path))
       if (entry.path().extension() == ".txt") found.push_back({entry.path().stem().string(), entry.path().string(), {}});

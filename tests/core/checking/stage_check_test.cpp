@@ -6,12 +6,13 @@
 #include <cstring>
 
 #include "core/pipeline/open_pipeline.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd {
 namespace {
 
 CutModel cutModel() {
-  return openCut(RETROGRAD_SOURCE_DIR "/tests/data/pipeline/mlp_3st/model.pt2", {}, {}, [](const ModelFile&) { return AnalysisOptions(); }, true);
+  return openCut(sourcePath("tests/data/pipeline/mlp_3st/model.pt2"), {}, {}, [](const ModelFile&) { return AnalysisOptions(); }, true);
 }
 
 const StageCheckRow& row(const StageCheck& check, const std::string& name) {

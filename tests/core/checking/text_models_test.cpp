@@ -9,6 +9,7 @@
 #include "core/trace/difference.h"
 #include "core/trace/printer.h"
 #include "core/tracing/op_table.h"
+#include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
 
@@ -18,10 +19,10 @@ namespace {
 std::vector<std::string> models() {
   std::vector<std::string> found;
   for (const char* folder : {"tests/data/models", "tests/data/dynamic", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9", "../shared/cases/large"})
-    if (const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder; fs::is_directory(path))
+    if (const auto path = fs::path(sourcePath(folder)); fs::is_directory(path))
       for (const auto& one : findCases(path.string())) found.push_back(one.model);
   // Of the ops a sample: they are some thousand.
-  if (const auto path = fs::path(RETROGRAD_SOURCE_DIR) / "../shared/cases/ops"; fs::is_directory(path)) {
+  if (const auto path = fs::path(sourcePath("../shared/cases/ops")); fs::is_directory(path)) {
     const auto cases = findCases(path.string());
     for (std::size_t i = 0; i < cases.size(); i += 29) found.push_back(cases[i].model);
   }
@@ -74,7 +75,7 @@ TEST_P(PrintedModels, readBackAsTheyWere) { expectReadsBack(GetParam(), {}); }
 // A text of symbolic sizes derives what it shows, other sizes included: the conditions on them are in it.
 TEST(PrintedDynamicModels, deriveTheSameAgain) {
   std::size_t symbolic = 0;
-  for (const auto& one : findCases((fs::path(RETROGRAD_SOURCE_DIR) / "tests/data/dynamic").string())) {
+  for (const auto& one : findCases((fs::path(sourcePath("tests/data/dynamic"))).string())) {
     const auto analysis = openModel(one.model, {});
     if (!analysis->dataDependent.empty()) continue;  // the text has no inputs, so what they decide is decided anew
     PrintOptions options;

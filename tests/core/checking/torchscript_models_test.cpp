@@ -7,13 +7,14 @@
 #include "core/debug/analysis.h"
 #include "core/debug/read_model.h"
 #include "core/trace/verifier.h"
+#include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
 
 namespace retrograd {
 namespace {
 
-const fs::path folder = fs::path(RETROGRAD_SOURCE_DIR) / "tests/data/torchscript";
+const fs::path folder = fs::path(sourcePath("tests/data/torchscript"));
 
 class ScriptModels : public testing::TestWithParam<const char*> {
  protected:

@@ -11,6 +11,7 @@
 #include "core/trace/json.h"
 #include "core/trace/printer.h"
 #include "core/trace/verifier.h"
+#include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
 
@@ -20,7 +21,7 @@ namespace {
 std::vector<std::string> models() {
   std::vector<std::string> found;
   for (const char* folder : {"tests/data/models", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9"})
-    if (const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder; fs::is_directory(path))
+    if (const auto path = fs::path(sourcePath(folder)); fs::is_directory(path))
       for (const auto& one : findCases(path.string())) found.push_back(one.model);
   return found;
 }
@@ -81,7 +82,7 @@ TEST_P(Cases, holdWithHalfOfTheModulesRecomputed) {
 std::vector<SuiteCase> cases() {
   std::vector<SuiteCase> found;
   for (const char* folder : {"tests/data/models", "../shared/cases/models"})
-    if (const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder; fs::is_directory(path))
+    if (const auto path = fs::path(sourcePath(folder)); fs::is_directory(path))
       for (auto& one : findCases(path.string())) found.push_back(std::move(one));
   return found;
 }

@@ -8,11 +8,12 @@
 #include "core/checking/compare.h"
 #include "core/debug/session.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
 
-std::shared_ptr<const Analysis> mlp() { return openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"); }
+std::shared_ptr<const Analysis> mlp() { return openModel(sourcePath("tests/data/models/mlp/model.pt2")); }
 
 std::string opBefore(const Session& session) { return session.analysis().document->opName(session.opAt(session.position() - 1)); }
 std::string opNext(const Session& session) { return session.analysis().document->opName(session.opAt(session.position())); }
@@ -98,7 +99,7 @@ TEST(Breakpoint, IsHeededByTheRunThatGoesOn) {
 }
 
 TEST(Breakpoint, MayBeSetByAnotherThreadWhileTheRunGoesOn) {
-  const auto analysis = openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/multi_output/model.pt2");
+  const auto analysis = openModel(sourcePath("tests/data/models/multi_output/model.pt2"));
   Session session(analysis);
   std::promise<void> running, set;
   bool waited = false;

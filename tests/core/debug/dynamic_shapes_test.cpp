@@ -10,11 +10,12 @@
 #include "core/trace/printer.h"
 #include "core/trace/verifier.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
 
-std::string file(const std::string& name) { return RETROGRAD_SOURCE_DIR "/tests/data/dynamic/" + name; }
+std::string file(const std::string& name) { return sourcePath("tests/data/dynamic/") + name; }
 std::string reference(const std::string& name) { return std::filesystem::path(file(name)).replace_filename("ref.safetensors").string(); }
 
 std::shared_ptr<const Analysis> openAsExported(const std::string& name, const PartitionOptions& partition = {}) {
@@ -270,7 +271,7 @@ TEST(DynamicShapes, whatIsTracedDifferentlyForOtherSizesIsToldAndTheRestIsSymbol
 }
 
 TEST(DynamicShapes, fixedShapesHaveNoSymbols) {
-  const auto analysis = openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2");
+  const auto analysis = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   EXPECT_TRUE(analysis->document->sizeSymbols().empty());
   EXPECT_EQ(printed(*analysis, analysis->joint).find("symbolic"), std::string::npos);
   for (const auto& pass : analysis->joint.history) EXPECT_NE(pass.pass, "Symbolic sizes");

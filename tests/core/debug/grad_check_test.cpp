@@ -5,12 +5,13 @@
 #include "core/debug/accumulation.h"
 #include "core/debug/why.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
 
 TEST(GradientCheck, ARightRangePasses) {
-  const auto a = openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2");
+  const auto a = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   const auto& ops = a->computation().trace.ops;
   const auto check = checkGradients(*a, {ops.begin() + 1, ops.end()});
   EXPECT_TRUE(check.passed);

@@ -7,6 +7,7 @@
 #include "core/checking/compare.h"
 #include "core/trace/verifier.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
@@ -136,7 +137,7 @@ class OfAModel : public testing::TestWithParam<const char*> {};
 TEST_P(OfAModel, EqualsLibTorchs) {
   CheckOptions options;
   options.order = 2;
-  const auto report = checkModel(std::string(RETROGRAD_SOURCE_DIR "/") + GetParam(), options);
+  const auto report = checkModel(sourcePath("") + GetParam(), options);
   EXPECT_EQ(report.status, CheckStatus::pass) << report.reason;
   EXPECT_EQ(report.originsMissing, 0u);
 }

@@ -7,11 +7,12 @@
 #include "core/debug/session_file.h"
 #include "core/execution/reproducible.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
 
-const std::string root = RETROGRAD_SOURCE_DIR "/";
+const std::string root = sourcePath("");
 
 using Snapshot = std::map<std::int32_t, TensorData>;
 

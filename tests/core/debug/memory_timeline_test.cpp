@@ -8,6 +8,7 @@
 #include "core/debug/session.h"
 #include "core/split/min_cut.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
 
@@ -17,7 +18,7 @@ namespace {
 std::vector<std::string> models() {
   std::vector<std::string> found;
   for (const char* folder : {"tests/data/models", "resources/samples", "../shared/cases/models"})
-    if (const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder; fs::is_directory(path))
+    if (const auto path = fs::path(sourcePath(folder)); fs::is_directory(path))
       for (const auto& one : findCases(path.string())) found.push_back(one.model);
   return found;
 }

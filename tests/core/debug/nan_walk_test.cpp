@@ -6,6 +6,7 @@
 #include "core/debug/compare_runs.h"
 #include "core/debug/script.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
@@ -122,7 +123,7 @@ TEST(NanWalk, PlantedModelsLeadToTheirRootInOneCommand) {
                                             Case{"zero_over_zero", "walk-nan", "gradient"}, Case{"zero_over_zero", "walk-nan grad w", "gradient"},
                                             Case{"half_overflow", "walk-nan", "forward"}, Case{"half_overflow", "walk-nan loss", "forward"}}) {
     SCOPED_TRACE(std::string(file) + ": " + command);
-    const auto analysis = openModel(std::string(RETROGRAD_SOURCE_DIR "/tests/data/planted/") + file + ".txt");
+    const auto analysis = openModel(sourcePath("tests/data/planted/") + file + ".txt");
     DebugScript script(analysis);
     const auto answer = script.run(command).json;
     ASSERT_TRUE(answer["bad"]);
@@ -134,7 +135,7 @@ TEST(NanWalk, PlantedModelsLeadToTheirRootInOneCommand) {
 }
 
 TEST(CompareRuns, FindsTheFirstDivergenceBetweenTwoPrecisions) {
-  const auto path = RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2";
+  const auto path = sourcePath("tests/data/models/mlp/model.pt2");
   AnalysisOptions inDouble;
   inDouble.precision = DType::f64;
   const auto single = openModel(path), wide = openModel(path, inDouble);
@@ -162,7 +163,7 @@ TEST(CompareRuns, MemoryThatNobodyWroteIsNotCompared) {
 }
 
 TEST(CompareRuns, APlantedChangeIsWhereTheyPart) {
-  const auto a = openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2");
+  const auto a = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   const auto third = a->document->outputs(a->joint.ops[2])[0];
   const auto& meta = a->document->meta(a->document->value(third).meta);
   RecordOptions options;
@@ -174,7 +175,7 @@ TEST(CompareRuns, APlantedChangeIsWhereTheyPart) {
 }
 
 TEST(CompareRuns, PartitionsAlignByWhatTheOpsAre) {
-  const auto path = RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2";
+  const auto path = sourcePath("tests/data/models/mlp/model.pt2");
   AnalysisOptions again;
   again.partition.recompute = {"all"};
   const auto comparison = compareRuns(*openModel(path), *openModel(path, again), 0);

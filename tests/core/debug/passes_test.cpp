@@ -4,13 +4,14 @@
 
 #include "core/debug/what_if.h"
 #include "core/trace/diff/trace_diff.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd {
 namespace {
 
 using Kind = DiffRow::Kind;
 
-std::shared_ptr<const Analysis> model(const std::string& name) { return openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/" + name + "/model.pt2"); }
+std::shared_ptr<const Analysis> model(const std::string& name) { return openModel(sourcePath("tests/data/models/") + name + "/model.pt2"); }
 const std::vector<std::string> models{"mlp", "cond_hop", "multi_output", "batchnorm_train", "dropout_train", "inplace_views"};
 
 DiffSide sideOf(const Analysis& a, const Trace& trace) { return {a.document.get(), &trace, &a.computation().trace, &a.joint}; }

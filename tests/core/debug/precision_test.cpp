@@ -11,11 +11,12 @@
 #include "core/debug/counterpart.h"
 #include "core/debug/session_file.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
 
-const std::string root = RETROGRAD_SOURCE_DIR "/";
+const std::string root = sourcePath("");
 
 std::shared_ptr<const Analysis> counterpart(const std::shared_ptr<const Analysis>& a, DType precision) {
   Counterpart other;

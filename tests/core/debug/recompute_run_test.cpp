@@ -17,11 +17,12 @@
 #include "core/trace/effects.h"
 #include "core/trace/verifier.h"
 #include "core/tracing/op_table.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd {
 namespace {
 
-std::string model(const std::string& name) { return std::string(RETROGRAD_SOURCE_DIR) + "/tests/data/models/" + name + "/model.pt2"; }
+std::string model(const std::string& name) { return sourcePath("tests/data/models/") + name + "/model.pt2"; }
 
 PartitionOptions recomputing(std::vector<std::string> what) { return {PartitionOptions::defaultKind, {}, std::move(what)}; }
 PartitionOptions minCut(std::optional<std::int64_t> budget = {}) { return {PartitionOptions::minCut, budget, {}}; }

@@ -10,11 +10,12 @@
 #include "core/formats/safetensors.h"
 #include "core/split/min_cut.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
 
-std::shared_ptr<const Analysis> tinyGpt() { return openModel(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2"); }
+std::shared_ptr<const Analysis> tinyGpt() { return openModel(sourcePath("resources/samples/tiny_gpt.pt2")); }
 
 TEST(DebugScript, StepsOverTheBorderAndBack) {
   DebugScript script(tinyGpt());
@@ -30,14 +31,14 @@ TEST(DebugScript, StepsOverTheBorderAndBack) {
 }
 
 TEST(DebugScript, StepsOverAComputationOpAtOnce) {
-  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   EXPECT_EQ(script.run("next").json["position"], 2);  // t and addmm of the first linear
   EXPECT_EQ(script.run("next").json["position"], 3);
   EXPECT_EQ(script.run("reverse-next 2").json["position"], 0);
 }
 
 TEST(DebugScript, StepsIntoAndOutInBothDirections) {
-  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   const auto border = script.session().forwardSize();
   EXPECT_EQ(script.run("step-into").json["position"], 1);
   EXPECT_EQ(script.run("step-out").json["position"], 2);
@@ -61,7 +62,7 @@ TEST(DebugScript, TellsWhatItKeepsForSteppingBack) {
 }
 
 TEST(DebugScript, SlicesValuesAndShowsTheirGradientsBeside) {
-  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   script.run("run-to end");
   const auto row = script.run("print l1.weight[1, :3]");
   EXPECT_EQ(row.json["contents"]["sizes"], std::vector<int>{3});
@@ -75,7 +76,7 @@ TEST(DebugScript, SlicesValuesAndShowsTheirGradientsBeside) {
 }
 
 TEST(DebugScript, SavesValues) {
-  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   script.run("run-to end");
   const auto path = testing::TempDir() + "grad.safetensors";
   script.run("save-value grad l1.weight[:2] " + path);
@@ -89,7 +90,7 @@ TEST(DebugScript, SavesValues) {
 }
 
 TEST(DebugScript, BreakpointsWatchesAndValues) {
-  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   script.run("break tanh");
   script.run("break kind mm if norm > 1e9");
   EXPECT_EQ(script.run("breakpoints").json["breakpoints"].size(), 2u);
@@ -126,7 +127,7 @@ TEST(DebugScript, BreakpointsWatchesAndValues) {
 }
 
 TEST(DebugScript, AnswersWhy) {
-  DebugScript script(openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2"));
+  DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   const auto saved = script.run("why-saved tanh").json;
   EXPECT_TRUE(saved["saved"]);
   EXPECT_EQ(saved["readers"].size(), 2u);
@@ -154,7 +155,7 @@ TEST(WhatIf, IsTheReSplitItself) {
     const auto predicted = whatIf(*analysis, partition);
     AnalysisOptions options;
     options.partition = partition;
-    const auto really = openModel(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2", options);
+    const auto really = openModel(sourcePath("resources/samples/tiny_gpt.pt2"), options);
     EXPECT_EQ(predicted.after.savedBytes, savedBytes(*really->document, really->joint).storages) << what;
     EXPECT_EQ(predicted.after.peakBytes, memoryTimeline(*really).peakBytes) << what;
     EXPECT_LT(predicted.after.savedBytes, predicted.before.savedBytes) << what;

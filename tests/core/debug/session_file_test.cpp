@@ -19,6 +19,7 @@
 #include "core/trace/verifier.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
 
@@ -73,7 +74,7 @@ void expectSameRun(const Analysis& a, const Analysis& b) {
 std::vector<std::string> models() {
   std::vector<std::string> found;
   for (const char* folder : {"tests/data/models", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9"})
-    if (const auto path = fs::path(RETROGRAD_SOURCE_DIR) / folder; fs::is_directory(path))
+    if (const auto path = fs::path(sourcePath(folder)); fs::is_directory(path))
       for (const auto& one : findCases(path.string())) found.push_back(one.model);
   return found;
 }
@@ -353,7 +354,7 @@ TEST(SavedSession, anOpThatNoFileMayNameIsNotSaved) {
 
 /// A file that an earlier version wrote: format 1 keeps opening.
 TEST(SavedSession, filesOfFormatOneOpen) {
-  const auto path = (fs::path(RETROGRAD_SOURCE_DIR) / "tests/data/sessions/mlp_format1.retrograd").string();
+  const auto path = (fs::path(sourcePath("tests/data/sessions/mlp_format1.retrograd"))).string();
   const auto analysis = loadSession(path);
   EXPECT_EQ(analysis->marks, (std::map<std::string, std::string>{{"breakpoints", R"([{"op":"linear","role":"gradient"}])"}}));
   EXPECT_FALSE(analysis->values.empty());

@@ -7,11 +7,12 @@
 
 #include "core/checking/compare.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
 
-std::string model(const std::string& name) { return RETROGRAD_SOURCE_DIR "/tests/data/models/" + name + "/model.pt2"; }
+std::string model(const std::string& name) { return sourcePath("tests/data/models/") + name + "/model.pt2"; }
 
 /// Every present value's content, by id.
 std::map<int, TensorData> snapshot(const Session& session) {

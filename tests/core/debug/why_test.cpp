@@ -5,6 +5,7 @@
 #include "core/debug/gradient_of.h"
 #include "core/debug/session_file.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
@@ -137,7 +138,7 @@ TEST(WhyNoGradient, AGradientThatPassesUnchangedIsOne) {
 }
 
 TEST(WhyNoGradient, OfARealModel) {
-  const auto a = openModel(RETROGRAD_SOURCE_DIR "/tests/data/models/mlp/model.pt2");
+  const auto a = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   EXPECT_TRUE(whyNoGradient(*a, findValue(*a, "l1.weight").value()).gradient);
   EXPECT_FALSE(findValue(*a, "no such value"));
 }

@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/source_path.h"
+
 namespace retrograd::test {
 
 /// Models kept with the tests.
-inline std::filesystem::path data() { return std::filesystem::path(RETROGRAD_SOURCE_DIR) / "tests/data/models"; }
+inline std::filesystem::path data() { return std::filesystem::path(sourcePath("tests/data/models")); }
 /// The large collection of cases beside a checkout; may be absent.
-inline std::filesystem::path cases() { return std::filesystem::path(RETROGRAD_SOURCE_DIR) / "../shared/cases"; }
+inline std::filesystem::path cases() { return std::filesystem::path(sourcePath("../shared/cases")); }
 
 inline std::vector<std::string> filesBelow(const std::filesystem::path& folder, const std::string& ending) {
   std::vector<std::string> found;

@@ -8,6 +8,7 @@
 #include "core/debug/joint_run.h"
 #include "core/grad/library.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
@@ -293,7 +294,7 @@ TEST(RegisteredRules, WithoutGradientNoRuleIsAsked) {
 TEST(Library, BringsOpsAndRulesForFiles) {
   AnalysisOptions options;
   options.rules = exampleLibrary();
-  const auto a = openModel(RETROGRAD_SOURCE_DIR "/tests/data/library/custom_ops.pt2", options);
+  const auto a = openModel(sourcePath("tests/data/library/custom_ops.pt2"), options);
   expectEager(*a);
   for (const auto* trace : {&a->joint, &a->forward, &a->backward})
     for (auto op : trace->ops) EXPECT_NE(a->document->boundSymbol(op).origin.role, Role::none);
@@ -305,7 +306,7 @@ TEST(Library, BringsOpsAndRulesForFiles) {
 TEST(Library, WhatIsNoLibraryIsRefused) {
   RuleRegistry rules;
   EXPECT_THROW(loadLibrary("no/such/library.so", rules), Error);
-  EXPECT_THROW(loadLibrary(RETROGRAD_SOURCE_DIR "/README.md", rules), Error);
+  EXPECT_THROW(loadLibrary(sourcePath("README.md"), rules), Error);
 }
 
 }  // namespace

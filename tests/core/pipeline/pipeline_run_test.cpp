@@ -17,13 +17,14 @@
 #include "core/pipeline/op_costs.h"
 #include "core/pipeline/stage_run.h"
 #include "tests/core/formats/cases.h"
+#include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
 
 namespace retrograd {
 namespace {
 
-const fs::path sourceFolder(RETROGRAD_SOURCE_DIR);
+const fs::path sourceFolder(sourcePath(""));
 
 CutModel opened(const std::string& path, const CutRequest& request = {}) {
   return openCut(path, request, {}, [](const ModelFile&) { return AnalysisOptions(); }, true);

@@ -5,12 +5,13 @@
 
 #include "core/checking/compare.h"
 #include "core/pipeline/open_pipeline.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd {
 namespace {
 
 Pipeline derived(const std::string& model) {
-  auto cut = openCut(std::string(RETROGRAD_SOURCE_DIR "/tests/data/pipeline/") + model + "/model.pt2", {}, {}, [](const ModelFile&) { return AnalysisOptions(); }, true);
+  auto cut = openCut(sourcePath("tests/data/pipeline/") + model + "/model.pt2", {}, {}, [](const ModelFile&) { return AnalysisOptions(); }, true);
   return derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split));
 }
 

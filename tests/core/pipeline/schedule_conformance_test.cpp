@@ -10,14 +10,15 @@
 #include "core/pipeline/schedule_kinds.h"
 #include "core/pipeline/schedule_report.h"
 #include "core/pipeline/schedule_simulation.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path samples = fs::path(RETROGRAD_SOURCE_DIR) / "tests/data/schedules";
-const fs::path cases = fs::path(RETROGRAD_SOURCE_DIR) / "../shared/cases/schedules";
+const fs::path samples = fs::path(sourcePath("tests/data/schedules"));
+const fs::path cases = fs::path(sourcePath("../shared/cases/schedules"));
 
 struct Golden {
   std::string name;

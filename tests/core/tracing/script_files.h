@@ -8,12 +8,13 @@
 #include "core/tracing/torchscript.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/formats/zip_writer.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::test {
 
 /// A TorchScript file kept with the tests (tests/data/torchscript/make.py).
 inline std::string scriptFile(const std::string& name) {
-  return (std::filesystem::path(RETROGRAD_SOURCE_DIR) / "tests/data/torchscript" / (name + ".pt")).string();
+  return (std::filesystem::path(sourcePath("tests/data/torchscript")) / (name + ".pt")).string();
 }
 
 /// Inputs of the reference beside a file.

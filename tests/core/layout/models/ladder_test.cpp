@@ -7,6 +7,7 @@
 #include "core/debug/analysis.h"
 #include "core/layout/dot_client.h"
 #include "core/layout/scene.h"
+#include "tests/support/source_path.h"
 
 namespace retrograd::layout {
 namespace {
@@ -77,9 +78,9 @@ void everyBackwardOpStandsInItsRow(const std::string& path, std::size_t atLeast)
   EXPECT_LE(static_cast<double>(drawn.quality.span), 3.0 * static_cast<double>(drawn.quality.edges));
 }
 
-const std::string cases = RETROGRAD_SOURCE_DIR "/../shared/cases/models/";
+const std::string cases = sourcePath("../shared/cases/models/");
 
-TEST(LadderOfModels, sample) { everyBackwardOpStandsInItsRow(RETROGRAD_SOURCE_DIR "/resources/samples/tiny_gpt.pt2", 121); }
+TEST(LadderOfModels, sample) { everyBackwardOpStandsInItsRow(sourcePath("resources/samples/tiny_gpt.pt2"), 121); }
 
 TEST(LadderOfModels, resnet18) {
   if (!std::filesystem::exists(cases)) GTEST_SKIP() << "the cases are not there";
