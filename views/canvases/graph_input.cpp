@@ -215,6 +215,7 @@ void GraphView::contextMenuEvent(QContextMenuEvent* event) {
   menu.addAction(tr("Whole Graph\tF"), this, [this] { zoomToFit(); });
   menu.addAction(tr("Whole Width\tHome"), this, [this] { zoomToWidth(); });
   menu.addAction(tr("Zoom to Selection\tS"), this, [this] { zoomToSelection(); })->setEnabled(current_ >= 0);
+  Q_EMIT menuAboutToShow(&menu);
   menu.exec(event->reason() == QContextMenuEvent::Mouse || current_ < 0 ? event->globalPos() : mapToGlobal(boxRect(current_).bottomLeft().toPoint()));
 }
 

@@ -79,6 +79,8 @@ class GraphView : public QWidget {
   void jumpRequested(retrograd::BoundSymbolId op);
   void breakpointRequested(retrograd::BoundSymbolId op);
   void activated();
+  /// The context menu of the current box, to which others may add.
+  void menuAboutToShow(QMenu* menu);
   /// A layout is there, or will not come: see picture() and busy().
   void layoutChanged();
 

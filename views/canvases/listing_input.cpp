@@ -44,6 +44,9 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Right:
       if (control) break;
       return foldAtCursor(false);
+    case Qt::Key_Escape:
+      if (drag_.stage < 0) break;
+      return letGoOfBorder(false);
     case Qt::Key_Asterisk:
       return setAllFolded(false);
     case Qt::Key_Slash:
@@ -72,6 +75,7 @@ void ListingView::mousePressEvent(QMouseEvent* event) {
   const auto visible = rowAtY(static_cast<int>(event->position().y()));
   if (visible < 0 || (event->button() != Qt::LeftButton && event->button() != Qt::RightButton)) return;
   const auto point = event->position().toPoint();
+  if (event->button() == Qt::LeftButton && takeBorder(point)) return;
   const int foldLeft = textLeft(visible) - rowHeight_;
   if (event->button() == Qt::LeftButton && point.x() < marksWidth() / 2) {
     setCursor(visible, false);
@@ -88,10 +92,16 @@ void ListingView::mousePressEvent(QMouseEvent* event) {
 }
 
 void ListingView::mouseMoveEvent(QMouseEvent* event) {
+  if (drag_.stage >= 0) return dragBorder(static_cast<int>(event->position().y()));
+  viewport()->setCursor(borderAt(event->position().toPoint()) >= 0 ? Qt::SplitVCursor : Qt::ArrowCursor);
   if (!(event->buttons() & Qt::LeftButton) || cursor_ < 0) return;
   const int y = static_cast<int>(event->position().y());
   const auto visible = std::clamp(verticalScrollBar()->value() + (y < 0 ? -1 : y / rowHeight_), 0, std::max(0, rows_.count() - 1));
   if (visible != cursor_) moveCursor(visible, true);
+}
+
+void ListingView::mouseReleaseEvent(QMouseEvent* event) {
+  if (event->button() == Qt::LeftButton && drag_.stage >= 0) letGoOfBorder(true);
 }
 
 void ListingView::mouseDoubleClickEvent(QMouseEvent* event) {
@@ -124,6 +134,14 @@ void ListingView::contextMenuEvent(QContextMenuEvent* event) {
                       ? event->globalPos()
                       : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0));
   menu.exec(at);
+}
+
+/// While a border is dragged, Esc lets it where it was and does not lead back.
+bool ListingView::event(QEvent* event) {
+  const bool escapes = event->type() == QEvent::ShortcutOverride && drag_.stage >= 0 && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape;
+  if (!escapes) return QAbstractScrollArea::event(event);
+  event->accept();
+  return true;
 }
 
 void ListingView::focusInEvent(QFocusEvent* event) {

@@ -8,6 +8,12 @@
 #include "views/session/stage_plan.h"
 
 namespace retrograd::views {
+namespace {
+
+constexpr int farthest = 40;  ///< rows: markers and what else is in no stage stand alone or in small groups
+constexpr int grip = 4;       ///< pixels from a border at which it can be taken hold of
+
+}  // namespace
 
 int ListingView::stagesWidth() const {
   if (!context_.stages || !context_.stages->hasMarks()) return 0;
@@ -15,17 +21,20 @@ int ListingView::stagesWidth() const {
   return columnAt(static_cast<qreal>(digits)) + 8;
 }
 
+BoundSymbolId ListingView::firstOpAt(int visible) const {
+  if (const auto op = opForKey(visible)) return op;
+  for (auto row = rows_.rowAt(visible); row < outline().rows(); ++row)
+    if (const auto item = outline().item[static_cast<std::size_t>(row)]; item >= 0) return index().lines[static_cast<std::size_t>(item)];
+  return {};
+}
+
 int ListingView::stageAt(int visible) const {
   if (!context_.stages || !context_.stages->hasMarks() || visible < 0 || visible >= rows_.count()) return -1;
-  if (const auto op = opForKey(visible)) return context_.stages->mark(op);
-  // The header of a module: the first op below it.
-  for (auto row = rows_.rowAt(visible); row < outline().rows(); ++row)
-    if (const auto item = outline().item[static_cast<std::size_t>(row)]; item >= 0) return context_.stages->mark(index().lines[static_cast<std::size_t>(item)]);
-  return -1;
+  const auto op = firstOpAt(visible);
+  return op ? context_.stages->mark(op) : -1;
 }
 
 int ListingView::stageAbove(int visible) const {
-  constexpr int farthest = 40;  // markers and what else is in no stage stand alone or in small groups
   for (int above = visible - 1; above >= std::max(0, visible - farthest); --above)
     if (const int stage = stageAt(above); stage >= 0) return stage;
   return -1;
@@ -78,7 +87,72 @@ void ListingView::paintStageBorders(QPainter& painter, int first, int last) cons
     painter.setPen(colors.text);
     painter.drawText(tag, Qt::AlignCenter, text);
   }
+  paintDrag(painter, first);
   painter.restore();
+}
+
+/// Where the border comes when it is let go, and in words whether it can.
+void ListingView::paintDrag(QPainter& painter, int first) const {
+  if (drag_.stage < 0) return;
+  const bool good = dropPlace() >= 0;
+  const auto& colors = context_.theme->colors();
+  const auto color = good ? stageColor(drag_.stage, context_.theme->dark()) : colors.gutterText;
+  const int y = (drag_.row - first) * rowHeight_;
+  painter.setPen(QPen(color, 3));
+  painter.drawLine(marksWidth(), y, viewport()->width(), y);
+  const auto text = good ? tr("Stage %1 begins here").arg(drag_.descending ? drag_.stage - 1 : drag_.stage) : tr("Not here");
+  const auto width = painter.fontMetrics().horizontalAdvance(text) + 12, height = painter.fontMetrics().height();
+  const QRect tag(gutterWidth() + 6, std::max(0, y - height / 2), width, height);
+  painter.setPen(QPen(color, 1));
+  painter.setBrush(colors.background);
+  painter.drawRoundedRect(tag, 4, 4);
+  painter.setPen(colors.text);
+  painter.drawText(tag, Qt::AlignCenter, text);
+}
+
+int ListingView::edgeAt(int y) const {
+  return std::clamp(verticalScrollBar()->value() + (y + rowHeight_ / 2) / rowHeight_, 0, rows_.count());
+}
+
+int ListingView::borderAt(const QPoint& point) const {
+  if (stagesWidth() == 0 || point.x() < marksWidth() || point.x() >= gutterWidth()) return -1;
+  const int row = edgeAt(point.y());
+  if (std::abs((row - verticalScrollBar()->value()) * rowHeight_ - point.y()) > grip) return -1;
+  const int stage = stageAt(row), above = stageAbove(row);
+  return stage >= 0 && above >= 0 && std::abs(stage - above) == 1 ? row : -1;
+}
+
+std::int64_t ListingView::dropPlace() const {
+  if (!context_.stages->cut()) return -1;
+  for (int row = drag_.row; row < std::min(rows_.count(), drag_.row + farthest); ++row) {
+    const auto at = context_.stages->cut()->position(firstOpAt(row));
+    if (at < 0) continue;
+    const auto place = static_cast<std::size_t>(at) + (drag_.descending ? 1 : 0);
+    return context_.stages->canMoveCut(drag_.stage, place) ? static_cast<std::int64_t>(place) : -1;
+  }
+  return -1;
+}
+
+bool ListingView::takeBorder(const QPoint& point) {
+  const int row = borderAt(point);
+  if (row < 0) return false;
+  const int stage = stageAt(row), above = stageAbove(row);
+  drag_ = {std::max(stage, above), stage < above, row};
+  return true;
+}
+
+void ListingView::dragBorder(int y) {
+  if (y < 0 || y > viewport()->height()) verticalScrollBar()->setValue(verticalScrollBar()->value() + (y < 0 ? -1 : 1));
+  drag_.row = edgeAt(std::clamp(y, 0, viewport()->height() - 1));
+  viewport()->update();
+}
+
+void ListingView::letGoOfBorder(bool drop) {
+  const auto place = drop && context_.stages->hasMarks() ? dropPlace() : -1;
+  const int stage = drag_.stage;
+  drag_ = {};
+  viewport()->update();
+  if (place >= 0) context_.stages->moveCut(stage, static_cast<std::size_t>(place));
 }
 
 }  // namespace retrograd::views

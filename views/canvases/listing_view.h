@@ -68,8 +68,10 @@ class ListingView : public QAbstractScrollArea {
   void keyPressEvent(QKeyEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
+  bool event(QEvent* event) override;
   void focusInEvent(QFocusEvent* event) override;
   void focusOutEvent(QFocusEvent* event) override;
   bool viewportEvent(QEvent* event) override;
@@ -114,12 +116,24 @@ class ListingView : public QAbstractScrollArea {
   int gutterWidth() const { return marksWidth() + stagesWidth(); }
   /// The band of pipeline stages beside the marks; 0 while the model is in one piece.
   int stagesWidth() const;
-  /// Stage of a visible row, of a header that of its first op; -1: none.
+  /// The op of a visible row, of a header the first below it; invalid where there is none.
+  BoundSymbolId firstOpAt(int visible) const;
+  /// Stage of a visible row; -1: none.
   int stageAt(int visible) const;
   /// The stage of the nearest row above that is in one; -1: none.
   int stageAbove(int visible) const;
   /// "0 > 1: 3.1 MiB": what crosses before this row; empty where no stage begins.
   QString crossingText(int visible) const;
+  /// The row whose upper edge is nearest.
+  int edgeAt(int y) const;
+  /// The row at whose upper edge the pointer can take hold of a border between stages; -1: none is there.
+  int borderAt(const QPoint& point) const;
+  /// Where the cut would come if the border that is dragged were let go; -1 where it cannot.
+  std::int64_t dropPlace() const;
+  bool takeBorder(const QPoint& point);
+  void dragBorder(int y);
+  void letGoOfBorder(bool drop);
+  void paintDrag(QPainter& painter, int first) const;
   int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
   void announce();
 
@@ -144,6 +158,14 @@ class ListingView : public QAbstractScrollArea {
   mutable QCache<int, LineText> texts_{2000};  ///< by outline row
   BoundSymbolId shownExecution_;
   bool selecting_ = false;  ///< the selection changes because of this view: do not scroll it
+
+  /// A border between stages that the mouse drags.
+  struct Drag {
+    int stage = -1;           ///< that begins there in the model; -1: none is dragged
+    bool descending = false;  ///< the listing has the stages in reverse there: the backward
+    int row = -1;             ///< before which it would come
+  };
+  Drag drag_;
 
   struct Search {
     LinePattern pattern;

@@ -1,5 +1,6 @@
 #include "views/docks/modules_dock.h"
 
+#include <QContextMenuEvent>
 #include <QHeaderView>
 
 #include "views/docks/dock_tree.h"
@@ -38,6 +39,18 @@ void ModulesDock::follow() {
   if (!index.isValid()) return clearSelection();
   setCurrentIndex(index);
   scrollTo(index);
+}
+
+void ModulesDock::contextMenuEvent(QContextMenuEvent* event) {
+  const auto index = currentIndex();
+  if (!index.isValid()) return;
+  QMenu menu(this);
+  menu.setToolTipsVisible(true);
+  const auto op = opOf(index);
+  menu.addAction(tr("Go to Its First Op\tEnter"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
+  Q_EMIT menuAboutToShow(&menu, model_->path(index));
+  const bool mouse = event->reason() == QContextMenuEvent::Mouse;
+  menu.exec(mouse ? event->globalPos() : viewport()->mapToGlobal(visualRect(index).bottomLeft()));
 }
 
 }  // namespace retrograd::views

@@ -1,4 +1,5 @@
 #pragma once
+#include <QMenu>
 #include <QTreeView>
 
 #include "views/models/modules_model.h"
@@ -15,6 +16,11 @@ class ModulesDock : public QTreeView {
 
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);
+  /// The context menu of a module, to which others may add.
+  void menuAboutToShow(QMenu* menu, const QString& module);
+
+ protected:
+  void contextMenuEvent(QContextMenuEvent* event) override;
 
  private:
   void follow();

@@ -76,6 +76,8 @@ QModelIndex ModulesModel::find(const QString& path) const {
   return createIndex(node->row, 0, node);
 }
 
+QString ModulesModel::path(const QModelIndex& index) const { return nodeOf(index)->path; }
+
 const ModulesModel::Node* ModulesModel::nodeOf(const QModelIndex& index) const {
   return index.isValid() ? static_cast<const Node*>(index.internalPointer()) : root_.get();
 }

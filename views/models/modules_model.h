@@ -17,6 +17,7 @@ class ModulesModel : public QAbstractItemModel {
   void setDocument(const std::shared_ptr<const OpenDocument>& document);
   /// The row of a module path ("layers.0"); invalid when there is none.
   QModelIndex find(const QString& path) const;
+  QString path(const QModelIndex& index) const;
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
   QModelIndex parent(const QModelIndex& child) const override;

@@ -13,6 +13,8 @@ namespace {
 const QString prepareTag = QStringLiteral("stages-prepare");
 const QString measureTag = QStringLiteral("stages-measure");
 
+std::string modulePoint(const std::string& module, bool after) { return after ? module + ":after" : module; }
+
 bool hasMarkers(const Document& document) { return document.findSymbol("pippy._pipe_split.default").valid(); }
 
 }  // namespace
@@ -220,11 +222,16 @@ void StagePlan::changePlaces(const Cuts& places, const QString& what) {
   }
 }
 
-QString StagePlan::noCutReason(BoundSymbolId op, bool after) const {
+QString StagePlan::noChangeReason() const {
   if (!controller_->document()) return tr("No file is open");
-  if (!op) return tr("No op is selected");
   if (busy_) return tr("The model is being cut");
-  if (!cut_) return problem_.isEmpty() ? QString() : tr("The cuts asked for are refused: see Stages");
+  return cut_ || problem_.isEmpty() ? QString() : tr("The cuts asked for are refused: see Stages");
+}
+
+QString StagePlan::noCutReason(BoundSymbolId op, bool after) const {
+  if (const auto reason = noChangeReason(); !reason.isEmpty()) return reason;
+  if (!op) return tr("No op is selected");
+  if (!cut_) return {};
   const auto at = cut_->position(op);
   if (at < 0) return tr("This op comes from no op of the computation");
   const auto place = static_cast<std::size_t>(at) + (after ? 1 : 0);
@@ -232,6 +239,17 @@ QString StagePlan::noCutReason(BoundSymbolId op, bool after) const {
   if (place >= cut_->ops().size()) return tr("Nothing comes after the last op");
   const auto cut = places();
   return std::find(cut.begin(), cut.end(), place) == cut.end() ? QString() : tr("A stage begins here already");
+}
+
+QString StagePlan::noCutReason(const std::string& module, bool after) const {
+  if (const auto reason = noChangeReason(); !reason.isEmpty()) return reason;
+  if (module.empty()) return tr("This op is in no module");
+  if (!cut_) return {};
+  try {
+    return placesOf(modulePoint(module, after)).empty() ? tr("A stage begins here already, or there is nothing on one side of this cut") : QString();
+  } catch (const Error& error) {
+    return QString::fromStdString(error.what());
+  }
 }
 
 QString StagePlan::noRemoveReason(BoundSymbolId op) const {
@@ -268,6 +286,33 @@ void StagePlan::cutAt(BoundSymbolId op, bool after) {
   }
 }
 
+Cuts StagePlan::placesOf(const std::string& point) const {
+  const auto& model = bench_->model;
+  Cuts added;
+  const auto all = places();
+  for (auto place : cutsAt(*model.document, model.computation, {point}, bench_->calls))
+    if (place > 0 && place < cut_->ops().size() && !std::binary_search(all.begin(), all.end(), place)) added.push_back(place);
+  return added;
+}
+
+void StagePlan::cutAtModule(const std::string& module, bool after) {
+  if (!noCutReason(module, after).isEmpty()) return;
+  if (!cut_) {
+    then_ = [this, module, after] { cutAtModule(module, after); };
+    return begin();
+  }
+  const auto point = modulePoint(module, after);
+  const auto what = after ? tr("Cut after %1").arg(QString::fromStdString(module)) : tr("Cut before %1").arg(QString::fromStdString(module));
+  if (request_.stages > 0) {
+    auto all = places();
+    for (auto place : placesOf(point)) all.insert(std::upper_bound(all.begin(), all.end(), place), place);
+    return changePlaces(all, what);
+  }
+  auto request = request_;
+  request.at.push_back(point);
+  changeCut(request, what);
+}
+
 void StagePlan::removeCut(BoundSymbolId op) {
   if (!noRemoveReason(op).isEmpty()) return;
   const int stage = cut_->stageOf(op);
@@ -276,13 +321,18 @@ void StagePlan::removeCut(BoundSymbolId op) {
   changePlaces(all, tr("Join stages %1 and %2").arg(stage - 1).arg(stage));
 }
 
-void StagePlan::moveCut(int stage, std::size_t position) {
-  if (busy_ || !cut_ || stage < 1 || stage >= cut_->stages()) return;
-  auto all = places();
+bool StagePlan::canMoveCut(int stage, std::size_t position) const {
+  if (busy_ || !cut_ || stage < 1 || stage >= cut_->stages()) return false;
+  const auto all = places();
   const auto index = static_cast<std::size_t>(stage - 1);
   const auto least = index == 0 ? 0 : all[index - 1], most = index + 1 < all.size() ? all[index + 1] : cut_->ops().size();
-  if (position <= least || position >= most || position == all[index]) return;
-  all[index] = position;
+  return position > least && position < most && position != all[index];
+}
+
+void StagePlan::moveCut(int stage, std::size_t position) {
+  if (!canMoveCut(stage, position)) return;
+  auto all = places();
+  all[static_cast<std::size_t>(stage - 1)] = position;
   changePlaces(all, tr("Move the cut before stage %1").arg(stage));
 }
 

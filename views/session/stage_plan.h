@@ -42,12 +42,16 @@ class StagePlan : public QObject {
   /// Changes one cut, and leaves all as it was where that is refused. Where the ops stand is told by their origin.
   void cutBefore(BoundSymbolId op);
   void cutAfter(BoundSymbolId op);
+  /// At each call of a module, by its path: before it, or behind it.
+  void cutAtModule(const std::string& module, bool after);
   /// Joins the stage that the op is in to the one before.
   void removeCut(BoundSymbolId op);
   /// Lets `stage` begin at another position of the computation's ops.
   void moveCut(int stage, std::size_t position);
+  bool canMoveCut(int stage, std::size_t position) const;
   /// Why the op can be cut at, or its cut be removed; empty where it can.
   QString noCutReason(BoundSymbolId op, bool after) const;
+  QString noCutReason(const std::string& module, bool after) const;
   QString noRemoveReason(BoundSymbolId op) const;
 
   /// Runs forward and backward twice to measure what ops take.
@@ -75,6 +79,10 @@ class StagePlan : public QObject {
   void changePlaces(const Cuts& places, const QString& what);
   void changeCut(const CutRequest& request, const QString& what);
   void cutAt(BoundSymbolId op, bool after);
+  /// Why no change of one cut can begin now, whatever the cut; empty where one can.
+  QString noChangeReason() const;
+  /// Places at which the cut of a point would add a stage. Throws as cutsAt().
+  Cuts placesOf(const std::string& point) const;
 
   DocumentController* controller_;
   QUndoStack history_;
