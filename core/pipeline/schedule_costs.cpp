@@ -42,16 +42,31 @@ StageCost stageCost(const Json& object) {
   return cost;
 }
 
+std::int32_t stageNumber(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer() || *found < 0 || *found > 1 << 20) throw Error(ErrorCode::badInput, fmt::format("'{}' of an edge is not the number of a stage", key));
+  return found->get<std::int32_t>();
+}
+
+EdgeCost edgeCost(const Json& object) {
+  requireKeys(object, {"source", "destination", "F", "B"}, "an edge");
+  return {{stageNumber(object, "source"), stageNumber(object, "destination")}, number(object, "F").value_or(0), number(object, "B").value_or(0)};
+}
+
 ScheduleCosts parse(std::string_view text) {
   const auto json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) throw Error(ErrorCode::badInput, "not JSON");
-  requireKeys(json, {"unit", "transfer", "overlap_hides", "stages"}, "the file of costs");
+  requireKeys(json, {"unit", "transfer", "edges", "overlap_hides", "stages"}, "the file of costs");
   ScheduleCosts costs;
   if (const auto unit = json.find("unit"); unit != json.end()) {
     if (!unit->is_string()) throw Error(ErrorCode::badInput, "'unit' is not a text");
     costs.unit = unit->get<std::string>();
   }
   costs.transfer = number(json, "transfer").value_or(0);
+  if (const auto edges = json.find("edges"); edges != json.end()) {
+    if (!edges->is_array()) throw Error(ErrorCode::badInput, "'edges' is not a list");
+    for (const auto& edge : *edges) costs.edges.push_back(edgeCost(edge));
+  }
   if (const auto hides = json.find("overlap_hides"); hides != json.end()) {
     if (!hides->is_boolean()) throw Error(ErrorCode::badInput, "'overlap_hides' is not true or false");
     costs.overlapHides = hides->get<bool>();

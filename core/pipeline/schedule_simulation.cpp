@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -18,6 +19,10 @@ class Simulator {
   Simulator(const Schedule& schedule, const ScheduleCosts& costs) : schedule_(schedule), costs_(costs), dependencies_(schedule) {
     result_.ranks.resize(schedule.ranks.size());
     loads_.resize(schedule.ranks.size());
+    for (const auto& [edge, forward, backward] : costs.edges) {
+      travel_[{edge.source, edge.consumer}] = forward;
+      travel_[{edge.consumer, edge.source}] = backward;
+    }
   }
 
   Simulation run() {
@@ -66,10 +71,38 @@ class Simulator {
     for (const auto& need : dependencies_.needs(action)) {
       const auto found = done_.find(need.key());
       if (found == done_.end()) return std::nullopt;
-      const bool travels = !dependencies_.hasTransfers() && schedule_.rankOfStage[static_cast<std::size_t>(need.stage)] != rank;
-      time = std::max(time, found->second + (travels ? costs_.transfer : 0));
+      time = std::max(time, found->second + underWay(rank, need, action));
     }
     return time;
+  }
+
+  /// How long what `need` made is on its way to `action`.
+  double underWay(std::int32_t rank, const Fact& need, const Action& action) const {
+    switch (action.kind) {
+      case ActionKind::recvForward:
+      case ActionKind::recvBackward:
+        return travel(need.stage, action.stage);
+      case ActionKind::waitSendForward:
+      case ActionKind::waitSendBackward:
+        return travelFrom(action.stage, action.kind == ActionKind::waitSendForward);
+      default:
+        return dependencies_.hasTransfers() || schedule_.rankOfStage[static_cast<std::size_t>(need.stage)] == rank ? 0 : travel(need.stage, action.stage);
+    }
+  }
+
+  /// From the end of one stage to its arrival at another: its values at a later one, gradients at an earlier one.
+  double travel(std::int32_t from, std::int32_t to) const {
+    const auto found = travel_.find({from, to});
+    return found == travel_.end() ? costs_.transfer : found->second;
+  }
+
+  /// What a stage sends takes until the last of those that it is for has it.
+  double travelFrom(std::int32_t stage, bool forward) const {
+    if (schedule_.edges.empty()) return travel(stage, stage + (forward ? 1 : -1));
+    double longest = 0;
+    for (const auto& [source, consumer] : schedule_.edges)
+      if ((forward ? source : consumer) == stage) longest = std::max(longest, forward ? travel(source, consumer) : travel(consumer, source));
+    return longest;
   }
 
   bool step(std::size_t rank) {
@@ -93,8 +126,7 @@ class Simulator {
 
   /// Others can use what an overlap makes when all of it is over.
   void record(std::size_t rank, const Action& action, double start, double end) {
-    const bool sends = action.kind == ActionKind::sendForward || action.kind == ActionKind::sendBackward;
-    for (const auto& fact : ScheduleDependencies::does(action)) done_[fact.key()] = end + (sends ? costs_.transfer : 0);
+    for (const auto& fact : ScheduleDependencies::does(action)) done_[fact.key()] = end;
     result_.makespan = std::max(result_.makespan, end);
     auto& timeline = result_.ranks[rank].actions;
     const auto position = loads_[rank].position;
@@ -126,6 +158,7 @@ class Simulator {
   ScheduleDependencies dependencies_;
   Simulation result_;
   std::vector<Load> loads_;
+  std::map<std::pair<std::int32_t, std::int32_t>, double> travel_;  ///< from one stage to another
   std::unordered_map<std::uint64_t, double> done_;
 };
 
@@ -137,6 +170,7 @@ void requireFit(const Schedule& schedule, const ScheduleCosts& costs) {
   bool fit = good(costs.transfer);
   for (const auto& stage : costs.stages)
     fit = fit && good(stage.forward) && good(stage.backward) && good(stage.backwardInput) && good(stage.backwardWeight) && stage.activationBytes >= 0;
+  for (const auto& edge : costs.edges) fit = fit && good(edge.forward) && good(edge.backward);
   if (!fit) throw Error(ErrorCode::badUse, "times and bytes of a stage are finite and not negative", schedule.name);
 }
 

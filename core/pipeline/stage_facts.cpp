@@ -1,6 +1,7 @@
 #include "core/pipeline/stage_facts.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -37,6 +38,8 @@ void addWeights(StageFacts& facts, const ModelFile& model, const PipelineStage& 
     }
   }
 }
+
+bool returnsGradient(const Analysis& whole, const PipelineEdge& edge) { return whole.document->isTensor(edge.value) && whole.document->value(edge.value).requiresGrad; }
 
 }  // namespace
 
@@ -88,13 +91,26 @@ std::vector<StageFacts> stageFacts(const Analysis& whole, const ModelFile& model
   return all;
 }
 
+std::vector<StageTraffic> stageTraffic(const Analysis& whole, const ModelFile& model, const PipelineSplit& split) {
+  std::map<std::pair<int, int>, StageTraffic> all;
+  for (const auto& edge : split.edges) {
+    if (edge.source < 0) continue;
+    auto& traffic = all[{edge.source, edge.destination}];
+    const auto bytes = describeEdge(model, edge).bytes;
+    traffic = {edge.source, edge.destination, traffic.valueBytes + bytes, traffic.gradientBytes + (returnsGradient(whole, edge) ? bytes : 0)};
+  }
+  std::vector<StageTraffic> list;
+  for (const auto& [stages, traffic] : all) list.push_back(traffic);
+  return list;
+}
+
 std::vector<StageBorder> stageBorders(const Analysis& whole, const ModelFile& model, const PipelineSplit& split) {
   std::vector<StageBorder> borders(split.stages.empty() ? 0 : split.stages.size() - 1);
   // A value is sent once to each stage that uses it; those on their way further on pass the borders between.
   for (const auto& edge : split.edges) {
     if (edge.source < 0) continue;
     const auto bytes = describeEdge(model, edge).bytes;
-    const bool hasGradient = whole.document->isTensor(edge.value) && whole.document->value(edge.value).requiresGrad;
+    const bool hasGradient = returnsGradient(whole, edge);
     for (int b = edge.source; b < edge.destination; ++b) {
       auto& border = borders[static_cast<std::size_t>(b)];
       ++border.values;

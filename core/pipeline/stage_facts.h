@@ -30,6 +30,13 @@ struct StageBorder {
 /// By border: the first is between stages 0 and 1.
 std::vector<StageBorder> stageBorders(const Analysis& whole, const ModelFile& model, const PipelineSplit& split);
 
+/// What one stage sends to another for one microbatch, and gets back as gradients; by source, then destination.
+struct StageTraffic {
+  int source = 0, destination = 0;
+  std::int64_t valueBytes = 0, gradientBytes = 0;
+};
+std::vector<StageTraffic> stageTraffic(const Analysis& whole, const ModelFile& model, const PipelineSplit& split);
+
 /// The stage of each top-level op of the computation, by its position; -1 for markers and what is in no stage.
 std::vector<int> stageOfOps(const Computation& computation, const PipelineSplit& split);
 

@@ -28,6 +28,7 @@ class ScheduleTest : public QObject {
   void everyKindRuns();
   void whatDoesNotRunNamesWhatIsNotMet();
   void timesAreTheStagesWhereTheyFit();
+  void aLinkIsHeededWithMeasuredTimes();
   void ranksFollowTheCut();
   void theDockShowsARun();
   void arrowsGoFromCellToCell();
@@ -199,6 +200,26 @@ void ScheduleTest::timesAreTheStagesWhereTheyFit() {
   const auto timed = runSchedule(sized("GPipe", 4, 1), measured);
   QCOMPARE(timed->times, StageTimes::measured);
   QCOMPARE(timed->timeText(timed->simulation.makespan), QStringLiteral("12.0 ms"));
+  // Over a link each of the three borders is crossed twice, there and back.
+  auto linked = sized("GPipe", 4, 1);
+  linked.link = 1e-3;  // a byte takes a microsecond
+  double travel = 0;
+  for (const auto& border : cut->borders) travel += static_cast<double>(border.valueBytes + border.gradientBytes) * 1e-3;
+  QVERIFY(travel > 0);
+  QVERIFY(std::abs(runSchedule(linked, measured)->simulation.makespan - 12 - travel) < 1e-9);
+  QCOMPARE(runSchedule(linked, cut)->simulation.makespan, run->simulation.makespan);  // estimated times know no seconds
+}
+
+void ScheduleTest::aLinkIsHeededWithMeasuredTimes() {
+  const auto f = opened(4);
+  QVERIFY(f);
+  auto* link = f->window().findChild<QDoubleSpinBox*>(QStringLiteral("schedule-link"));
+  QVERIFY(!link->isEnabled());
+  QVERIFY(link->toolTip().contains(QStringLiteral("Measure Times")));
+  QCOMPARE(link->text(), QStringLiteral("link: instant"));
+  link->setValue(25);
+  QVERIFY(settled(*f));
+  QCOMPARE(dock(*f).run()->request.link, 25.0);
 }
 
 void ScheduleTest::ranksFollowTheCut() {

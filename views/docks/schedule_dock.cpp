@@ -97,6 +97,26 @@ QSpinBox* ScheduleDock::makeSpin(const char* object, const QString& name, const 
   return spin;
 }
 
+QDoubleSpinBox* ScheduleDock::makeLink() {
+  auto* spin = new QDoubleSpinBox(this);
+  spin->setObjectName(QStringLiteral("schedule-link"));
+  spin->setAccessibleName(tr("Speed between two ranks"));
+  spin->setPrefix(tr("link: "));
+  spin->setSuffix(tr(" GB/s"));
+  spin->setSpecialValueText(tr("link: instant"));
+  spin->setRange(0, 10000);
+  spin->setDecimals(2);
+  spin->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  spin->setKeyboardTracking(false);
+  connect(spin, &QDoubleSpinBox::valueChanged, this, [this](double link) {
+    if (refreshing_) return;
+    auto request = request_;
+    request.link = link;
+    ask(request);
+  });
+  return spin;
+}
+
 QWidget* ScheduleDock::makeControls(QAction* save) {
   auto* line = new QWidget(this);
   kind_ = new QComboBox(line);
@@ -112,13 +132,14 @@ QWidget* ScheduleDock::makeControls(QAction* save) {
   each_ = makeSpin("schedule-each", tr("Stages that each rank holds"), QString(), 64, request_.stagesPerRank);
   each_->setPrefix(tr("stages a rank: "));
   microbatches_ = makeSpin("schedule-microbatches", tr("Microbatches of a step"), tr(" microbatches"), 4096, request_.microbatches);
+  link_ = makeLink();
   auto* button = new QToolButton(line);
   button->setDefaultAction(save);
   button->setToolButtonStyle(Qt::ToolButtonTextOnly);
   button->setFocusPolicy(Qt::StrongFocus);
   auto* row = new QHBoxLayout(line);
   row->setContentsMargins(6, 4, 6, 4);
-  for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_), static_cast<QWidget*>(microbatches_)})
+  for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_), static_cast<QWidget*>(microbatches_), static_cast<QWidget*>(link_)})
     row->addWidget(widget);
   row->addStretch(1);
   row->addWidget(button);
@@ -194,6 +215,9 @@ void ScheduleDock::start() {
 void ScheduleDock::show(const std::shared_ptr<const ScheduleRun>& run) {
   run_ = run;
   model_->show(run);
+  link_->setEnabled(run->times == StageTimes::measured);
+  link_->setToolTip(link_->isEnabled() ? tr("What crosses between stages takes its bytes over this speed; at 0 it is there at once")
+                                       : tr("Transfers take time beside measured times: cut the model and use Measure Times"));
   if (run->runs())
     message_->setText(tr("Makespan %1 · bubble %2 % · %3 stages, %4 microbatches. %5")
                           .arg(run->timeText(run->simulation.makespan))
@@ -218,6 +242,7 @@ void ScheduleDock::showRequest() {
   each_->setToolTip(each_->isEnabled() ? tr("Stages that each rank holds") : tr("This schedule has a number of its own"));
   each_->setValue(stagesPerRank(request_));
   microbatches_->setValue(request_.microbatches);
+  link_->setValue(request_.link);
   for (auto* spin : {ranks_, each_, microbatches_}) spin->setVisible(!file);
   kind_->setToolTip(file ? request_.file : kind ? toQt(kind->description) : QString());
   refreshing_ = false;

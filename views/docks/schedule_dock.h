@@ -1,5 +1,6 @@
 #pragma once
 #include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QLabel>
 #include <QSpinBox>
 #include <QTreeView>
@@ -38,6 +39,7 @@ class ScheduleDock : public QWidget {
  private:
   QWidget* makeControls(QAction* save);
   QSpinBox* makeSpin(const char* object, const QString& name, const QString& suffix, int most, int value);
+  QDoubleSpinBox* makeLink();
   void kindChosen(int index);
   void askForFile();
   /// The cut or what is known of it has changed.
@@ -54,6 +56,7 @@ class ScheduleDock : public QWidget {
   PoolJob job_;
   QComboBox* kind_;
   QSpinBox *ranks_, *each_, *microbatches_;
+  QDoubleSpinBox* link_;
   QLabel *message_, *cell_;
   ScheduleView* view_;
   QTreeView* table_;

@@ -38,6 +38,15 @@ ScheduleCosts costsOf(const StageCut& cut, double scale) {
   return costs;
 }
 
+/// How long what crosses takes over a link, in milliseconds.
+std::vector<EdgeCost> travelOf(const StageCut& cut, double link) {
+  std::vector<EdgeCost> edges;
+  const auto time = [link](std::int64_t bytes) { return static_cast<double>(bytes) / (link * 1e6); };
+  for (const auto& [source, destination, values, gradients] : stageTraffic(*cut.document().analysis, cut.bench->model, cut.split))
+    edges.push_back({{source, destination}, time(values), time(gradients)});
+  return edges;
+}
+
 /// Which stage feeds which, where the model is not a mere chain.
 std::vector<StageEdge> edgesOf(const StageCut& cut) {
   std::vector<StageEdge> edges;
@@ -66,6 +75,7 @@ void takeTimes(ScheduleRun& run, std::shared_ptr<const StageCut> cut) {
   run.times = cut->measured ? StageTimes::measured : StageTimes::estimated;
   run.costs = costsOf(*cut, cut->measured ? 1e3 : 100 / all);
   run.schedule.edges = edgesOf(*cut);
+  if (cut->measured && run.request.link > 0) run.costs.edges = travelOf(*cut, run.request.link);
   run.cut = std::move(cut);
 }
 
@@ -117,7 +127,7 @@ QString ScheduleRun::timeText(double time) const {
 QString ScheduleRun::timesText() const {
   switch (times) {
     case StageTimes::measured:
-      return tr("Measured times of the stages.");
+      return request.link > 0 ? tr("Measured times of the stages, transfers at %1 GB/s.").arg(request.link) : tr("Measured times of the stages, transfers take none.");
     case StageTimes::estimated:
       return tr("Estimated times of the stages: 100 % is what the model takes for one microbatch. Measure Times tells seconds.");
     default:

@@ -13,6 +13,7 @@ struct ScheduleRequest {
   QString kind = QStringLiteral("1F1B");  ///< one of scheduleKinds(); not looked at where there is a file
   QString file;                           ///< in the CSV form; empty: of the kind
   int ranks = 4, stagesPerRank = 2, microbatches = 8;  ///< stagesPerRank: where the kind leaves it open
+  double link = 0;  ///< 10^9 bytes a second between two ranks; 0: what crosses is there at once. Heeded with measured times
 
   bool operator==(const ScheduleRequest&) const = default;
 };

@@ -144,6 +144,27 @@ TEST(ScheduleSimulation, measuredTimesAndBytesCount) {
   EXPECT_EQ(run.ranks[1].actions[1].start, 4.5);
 }
 
+TEST(ScheduleSimulation, edgesTravelAsLongAsTheyAreSaidTo) {
+  const auto costs = readScheduleCosts(R"({"transfer": 9, "edges": [{"source": 0, "destination": 1, "F": 0.5, "B": 2}], "stages": [{"F": 1, "B": 2}]})", "c");
+  const auto schedule = make("GPipe", 2, 1);
+  // 0F0 0-1; 1F0 1.5-2.5, 1B0 2.5-4.5; 0B0 6.5-8.5.
+  EXPECT_EQ(simulate(schedule, costs).makespan, 8.5);
+  EXPECT_EQ(simulate(lowerSchedule(schedule), costs).makespan, 8.5);
+  auto others = costs;
+  others.edges[0].edge = {1, 2};  // what is not named takes `transfer`
+  EXPECT_EQ(simulate(schedule, others).makespan, 24);
+}
+
+TEST(ScheduleSimulation, aSkipHasAnEdgeOfItsOwn) {
+  auto schedule = make("GPipe", 3, 1);
+  schedule.edges = {{0, 1}, {1, 2}, {0, 2}};
+  ScheduleCosts costs;
+  costs.edges = {{{0, 2}, 10, 1}};
+  // 0F0 0-1, 1F0 1-2; what 2 waits for comes at 11: 2F0 11-12, 2B0 12-14, 1B0 14-16, 0B0 16-18.
+  EXPECT_EQ(simulate(schedule, costs).makespan, 18);
+  EXPECT_EQ(simulate(lowerSchedule(schedule), costs).makespan, 18);
+}
+
 TEST(ScheduleSimulation, overlapHidesTheShorterPart) {
   const auto schedule = make("DualPipeV", 2, 4);
   ScheduleCosts hides;
@@ -157,6 +178,8 @@ TEST(ScheduleSimulation, badCostsAreRefused) {
   EXPECT_EQ(refused("{"), "c: not JSON");
   EXPECT_EQ(refused(R"({"stages": []})"), "c: 'stages' is not a list of at least one stage");
   EXPECT_EQ(refused(R"({"stages": [{"F": 1}, {"F": -1}]})"), "c: stage 1: 'F' is not a number from 0");
+  EXPECT_EQ(refused(R"({"stages": [{}], "edges": [{"source": 0}]})"), "c: 'destination' of an edge is not the number of a stage");
+  EXPECT_EQ(refused(R"({"stages": [{}], "edges": {}})"), "c: 'edges' is not a list");
   EXPECT_NE(refused(R"({"stages": [{"G": 1}]})").find("stage 0: a stage has no 'G'"), std::string::npos);
   EXPECT_EQ(refused(R"({"stages": [{"activation_bytes": 1.5}]})"), "c: stage 0: 'activation_bytes' is not a number of bytes");
   ScheduleCosts three;

@@ -52,6 +52,23 @@ TEST(StageFacts, WeighWhatAStageHoldsAndMakes) {
   EXPECT_EQ(facts[2].backward, 1);
 }
 
+TEST(StageFacts, TrafficIsSummedByPairOfStages) {
+  const auto model = modelOf(skipping);
+  auto whole = wholeOf(model);
+  // h goes to stages 1 (as v) and 2, j to stage 2.
+  const auto traffic = stageTraffic(whole, model, splitOf(model, {2, 4}));
+  ASSERT_EQ(traffic.size(), 3u);
+  EXPECT_EQ(traffic[0].source, 0);
+  EXPECT_EQ(traffic[0].destination, 1);
+  EXPECT_EQ(traffic[0].valueBytes, 32);
+  EXPECT_EQ(traffic[1].destination, 2);
+  EXPECT_EQ(traffic[1].valueBytes, 32);
+  EXPECT_EQ(traffic[2].source, 1);
+  EXPECT_EQ(traffic[2].gradientBytes, 0) << "nothing requires a gradient";
+  for (auto op : model.computation.trace.ops) model.document->value(model.document->outputs(op)[0]).requiresGrad = true;
+  EXPECT_EQ(stageTraffic(whole, model, splitOf(model, {2, 4}))[2].gradientBytes, 32);
+}
+
 TEST(StageFacts, SavedBytesBelongToTheStageThatMakesThem) {
   auto model = modelOf(skipping);
   auto whole = wholeOf(model);
