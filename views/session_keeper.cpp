@@ -61,7 +61,8 @@ void SessionKeeper::opened(MainWindow* window, bool well) {
   soon_.start();
   auto* entry = entryOf(window);
   if (!entry || !entry->pending) return;
-  const auto record = *std::exchange(entry->pending, {});
+  const auto record = std::move(*entry->pending);
+  entry->pending.reset();
   if (std::none_of(entries_.begin(), entries_.end(), [](const Entry& other) { return other.pending.has_value(); })) session_.endRestoring();
   const auto& document = window->context().controller->document();
   if (!well || !document || document->request.path != record.request.path) return;

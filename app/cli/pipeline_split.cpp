@@ -2,15 +2,12 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_cuts.h"
-#include "core/debug/session_file.h"
-#include "core/formats/atomic_file.h"
 #include "core/pipeline/json.h"
-#include "core/pipeline/pipeline.h"
+#include "core/pipeline/stage_files.h"
 #include "core/trace/json.h"
 
 namespace retrograd::cli {
@@ -49,28 +46,12 @@ void print(const CutModel& cut) {
   for (const auto& note : cut.notes) fmt::print("# {}\n", note);
 }
 
-/// Each stage as a session file with its own weights, and beside them how they hang together.
-void writeStages(const std::string& folder, CutModel cut, const std::string& json, const Progress& progress) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw Error(ErrorCode::io, "the folder cannot be made: " + error.message(), folder);
-  const auto pipeline = derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress);
-  SaveSessionOptions options;
-  options.embed = true;
-  for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
-    saveSession(*pipeline.stages[s], (std::filesystem::path(folder) / fmt::format("stage_{}.retrograd", s)).string(), options, progress);
-  AtomicFile file((std::filesystem::path(folder) / "pipeline.json").string());
-  file.write(json + "\n");
-  file.commit();
-}
-
 int run(const SplitArguments& arguments, const Progress& progress) {
   auto cut = arguments.cut.open(!arguments.out.empty(), progress);
-  const auto json = dumpJson(pipelineJson(cut.model, cut.split, cut.notes));
-  if (arguments.format == "json") std::puts(json.c_str());
+  if (arguments.format == "json") std::puts(dumpJson(pipelineJson(cut.model, cut.split, cut.notes)).c_str());
   else print(cut);
   const bool failed = reportProblems(cut.model.problems);
-  if (!arguments.out.empty()) writeStages(arguments.out, std::move(cut), json, progress);
+  if (!arguments.out.empty()) writeStages(std::move(cut.model), std::move(cut.whole), cut.split, cut.notes, arguments.out, progress);
   return failed ? badInputOrUse : allWell;
 }
 

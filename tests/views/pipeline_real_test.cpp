@@ -1,5 +1,8 @@
+#include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
+#include <QTemporaryDir>
+#include <QTemporaryFile>
 #include <QTest>
 #include <QTreeView>
 
@@ -21,6 +24,8 @@ class PipelineRealTest : public QObject {
   void tiedParametersAreListed();
   void opsAreMeasured();
   void aWriteAcrossABorderIsRefused();
+  void stagesAreSavedAndOpenAlone();
+  void aFolderThatCannotBeWrittenIsTold();
   void stagesAreScheduled();
   void stagesGiveWhatTheModelGives();
   void aLargeModelIsScheduled();
@@ -129,6 +134,42 @@ void PipelineRealTest::aWriteAcrossABorderIsRefused() {
   QVERIFY(refused);
   showStages(f);
   f.picture(QStringLiteral("stages-refused"));
+}
+
+void PipelineRealTest::stagesAreSavedAndOpenAlone() {
+  WindowFixture f(liveEngine());
+  auto* save = f.window().findChild<QAction*>(QStringLiteral("action-save-stages"));
+  QVERIFY(!save->isEnabled());
+  QVERIFY(f.open(data("pipeline/mlp_3st/model.pt2")));
+  QVERIFY(settled(f));
+  QVERIFY(save->isEnabled());
+  const QTemporaryDir folder;
+  save->trigger();
+  auto* dialog = f.window().findChild<QFileDialog*>(QStringLiteral("stages-folder"));
+  QVERIFY(dialog);
+  Q_EMIT dialog->fileSelected(folder.path());
+  dialog->close();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().messages().text().contains(QStringLiteral("3 stages saved")); }, 20000));
+  QVERIFY(QFileInfo::exists(folder.filePath(QStringLiteral("pipeline.json"))));
+  const auto last = plan(f).cut()->split.stages.back().ops.size();
+  QVERIFY(f.open(folder.filePath(QStringLiteral("stage_2.retrograd"))));
+  QCOMPARE(f.analysis().computation().trace.ops.size(), last);
+  QVERIFY(!f.analysis().backward.ops.empty());
+  QVERIFY(f.controller().document()->noRunReason.isEmpty());
+}
+
+void PipelineRealTest::aFolderThatCannotBeWrittenIsTold() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(data("pipeline/mlp_3st/model.pt2")));
+  QVERIFY(settled(f));
+  f.window().findChild<QAction*>(QStringLiteral("action-save-stages"))->trigger();
+  auto* dialog = f.window().findChild<QFileDialog*>(QStringLiteral("stages-folder"));
+  QVERIFY(dialog);
+  QTemporaryFile file;
+  QVERIFY(file.open());
+  Q_EMIT dialog->fileSelected(file.fileName() + QStringLiteral("/below"));  // a file is no folder
+  dialog->close();
+  QVERIFY(QTest::qWaitFor([&] { return f.window().messages().text().contains(QStringLiteral("not saved")); }, 20000));
 }
 
 void PipelineRealTest::stagesAreScheduled() {

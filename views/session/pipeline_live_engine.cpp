@@ -1,5 +1,7 @@
+#include "core/pipeline/as_read.h"
 #include "core/pipeline/boundary.h"
 #include "core/pipeline/measure.h"
+#include "core/pipeline/stage_files.h"
 #include "views/session/pipeline_engine.h"
 
 namespace retrograd::views {
@@ -10,6 +12,12 @@ class LivePipelines : public PipelineEngine {
   OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) override { return retrograd::measuredCosts(whole, progress); }
   StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split, const Progress& progress) override {
     return retrograd::checkStages(whole, split, progress);
+  }
+  void writeStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split, const std::vector<std::string>& notes, const std::string& folder,
+                   const Progress& progress) override {
+    auto model = asRead(*whole);
+    if (isUntyped(model)) retrograd::completeTypes(model, *whole);
+    retrograd::writeStages(std::move(model), whole, split, notes, folder, progress);
   }
   void completeTypes(ModelFile& model, const Analysis& whole) override { retrograd::completeTypes(model, whole); }
 };

@@ -1,0 +1,31 @@
+#include "core/pipeline/stage_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "core/debug/session_file.h"
+#include "core/formats/atomic_file.h"
+#include "core/pipeline/json.h"
+#include "core/pipeline/pipeline.h"
+#include "core/trace/json.h"
+
+namespace retrograd {
+
+void writeStages(ModelFile model, std::shared_ptr<const Analysis> whole, const PipelineSplit& split, const std::vector<std::string>& notes, const std::string& folder,
+                 const Progress& progress) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Error(ErrorCode::io, "the folder cannot be made: " + error.message(), folder);
+  const auto json = dumpJson(pipelineJson(model, split, notes));  // deriving changes the model's document
+  const auto pipeline = derivePipeline(std::move(model), std::move(whole), split, progress);
+  SaveSessionOptions options;
+  options.embed = true;
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
+    saveSession(*pipeline.stages[s], (std::filesystem::path(folder) / fmt::format("stage_{}.retrograd", s)).string(), options, progress);
+  AtomicFile file((std::filesystem::path(folder) / "pipeline.json").string());
+  file.write(json + "\n");
+  file.commit();
+}
+
+}  // namespace retrograd

@@ -1,0 +1,67 @@
+// Pipeline > Save Stages: each stage as a file that opens as a model of its own.
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+
+#include "views/main_window.h"
+#include "views/models/format.h"
+#include "views/session/pipeline_engine.h"
+#include "views/session/stage_plan.h"
+#include "views/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString tag = QStringLiteral("save-stages");
+
+QString whyNot(const ViewContext& context) {
+  const auto& document = context.controller->document();
+  if (!document) return QObject::tr("No file is open");
+  if (!document->noRunReason.isEmpty()) return document->noRunReason;
+  if (context.stages->busy()) return QObject::tr("The model is being cut");
+  if (!context.stages->cut() && !context.stages->problem().isEmpty()) return QObject::tr("The cuts asked for are refused: see Stages");
+  return context.stages->hasMarks() ? QString() : QObject::tr("The model is in one piece: cut it first");
+}
+
+void save(MainWindow& window, const QString& folder) {
+  const auto& context = window.context();
+  const auto cut = context.stages->cut();
+  if (!cut) return;
+  auto* messages = &window.messages();
+  context.controller->ask(
+      &window, tag, QObject::tr("Saving the stages"),
+      [cut, folder, messages](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+        auto* engine = bench.engine.pipelines();
+        if (!engine) throw Error(ErrorCode::badUse, "nothing here can derive the stages");
+        engine->writeStages(bench.document.analysis, cut->split, cut->notes, folder.toStdString(), progress);
+        return [cut, folder, messages] {
+          messages->show(MessageBar::Kind::note, QObject::tr("%1 stages saved in %2: each stage_N.retrograd there opens as a model of its own").arg(cut->stages()).arg(QDir::toNativeSeparators(folder)));
+        };
+      },
+      [messages](const QString& message) {
+        messages->show(MessageBar::Kind::error, message.isEmpty() ? QObject::tr("Saving the stages was cancelled") : QObject::tr("The stages were not saved: %1").arg(message));
+      });
+}
+
+void askForFolder(MainWindow& window) {
+  const auto& document = window.context().controller->document();
+  const QFileInfo model(toQt(document->request.path));
+  auto* dialog = new QFileDialog(&window, QObject::tr("Folder for the Stages"), model.absolutePath());
+  dialog->setObjectName(QStringLiteral("stages-folder"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::Directory);
+  dialog->setOption(QFileDialog::ShowDirsOnly);
+  QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window](const QString& folder) { save(window, folder); });
+  dialog->open();
+}
+
+const WindowPart part(306, [](MainWindow& window) {
+  auto& actions = window.actions();
+  auto* action = actions.add("save-stages", QObject::tr("Sa&ve Stages..."), QObject::tr("Writes each stage with its weights into a folder, as a file that opens as a model of its own"), {});
+  actions.allowUnless(action, [context = window.context()] { return whyNot(context); });
+  QObject::connect(action, &QAction::triggered, &window, [&window] { askForFolder(window); });
+  window.menu("pipeline")->addAction(action);
+});
+
+}  // namespace
+}  // namespace retrograd::views
