@@ -11,16 +11,6 @@
 namespace retrograd {
 namespace {
 
-template <class Range, class Show>
-std::string joined(const Range& range, Show&& show) {
-  std::string text;
-  for (const auto& item : range) {
-    if (!text.empty()) text += ", ";
-    text += show(item);
-  }
-  return text;
-}
-
 std::string inBrackets(const std::string& items) { return fmt::format("[{}]", items); }
 std::string tuple(const std::string& items, bool isTuple) { return isTuple ? fmt::format("({})", items) : items; }
 

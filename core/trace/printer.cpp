@@ -18,16 +18,6 @@
 namespace retrograd {
 namespace {
 
-template <class Range, class Show>
-std::string joined(const Range& range, Show&& show) {
-  std::string text;
-  for (const auto& item : range) {
-    if (!text.empty()) text += ", ";
-    text += show(item);
-  }
-  return text;
-}
-
 std::string listItem(std::string_view items, bool tuple, std::size_t count) {
   if (tuple) return fmt::format("({}{})", items, count == 1 ? "," : "");
   return fmt::format("[{}]", items);

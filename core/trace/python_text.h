@@ -23,4 +23,15 @@ std::string oneLine(std::string_view text);
 /// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
 std::size_t utf8Length(std::string_view text);
 
+/// Items as `show` writes them, with commas between.
+template <class Range, class Show>
+std::string joined(const Range& range, Show&& show) {
+  std::string text;
+  for (const auto& item : range) {
+    if (!text.empty()) text += ", ";
+    text += show(item);
+  }
+  return text;
+}
+
 }  // namespace retrograd
