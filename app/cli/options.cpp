@@ -155,22 +155,21 @@ void InputOptions::addTo(CLI::App& app) {
   app.add_option("--threads", threads, "threads of LibTorch (default: its own choice)")->check(CLI::NonNegativeNumber);
 }
 
-AnalysisOptions InputOptions::forReading() const {
+AnalysisOptions InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputs)); }
+
+AnalysisOptions InputOptions::forReading(const Reference& given) const {
   AnalysisOptions options;
-  options.seed = seed.value_or(0);
-  if (!inputs.empty()) {
-    auto reference = readReference(inputs);
-    options.inputs = std::move(reference.inputs);
-    if (!seed) options.seed = reference.seed.value_or(0);
-  }
+  options.seed = seed.value_or(given.seed.value_or(0));
+  options.inputs = given.inputs;
   options.numbers = values;
   options.shapes = shapes;
   return options;
 }
 
-AnalysisOptions InputOptions::forFile(const ModelFile& file) const {
-  AnalysisOptions options;
-  if (!inputs.empty()) options = optionsFor(readReference(inputs), file);
+AnalysisOptions InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputs)); }
+
+AnalysisOptions InputOptions::forFile(const ModelFile& file, const Reference& given) const {
+  auto options = optionsFor(given, file);
   if (seed) options.seed = *seed;
   options.exactCotangents = false;
   options.partition = partition.value_or(PartitionOptions());

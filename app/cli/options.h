@@ -9,6 +9,10 @@
 
 #include "core/debug/analysis.h"
 
+namespace retrograd {
+struct Reference;
+}
+
 namespace retrograd::cli {
 
 /// "--partition default|min-cut", "--budget BYTES", "--recompute all|MODULE|#OP": what is saved for backward.
@@ -47,6 +51,9 @@ struct InputOptions {
   AnalysisOptions forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.
   AnalysisOptions forFile(const ModelFile& file) const;
+  /// The same with `given` in place of what the inputs file has.
+  AnalysisOptions forReading(const Reference& given) const;
+  AnalysisOptions forFile(const ModelFile& file, const Reference& given) const;
   /// The same for a session file's model: what is not given stays as it was saved.
   AnalysisOptions forSession(const Analysis& stored) const;
 };

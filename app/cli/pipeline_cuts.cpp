@@ -1,5 +1,6 @@
 #include "app/cli/pipeline_cuts.h"
 
+#include "core/checking/reference.h"
 #include "core/checking/threads.h"
 
 namespace retrograd::cli {
@@ -33,10 +34,14 @@ void CutOptions::addTo(CLI::App& app) {
 }
 
 CutModel CutOptions::open(bool derive, const Progress& progress) const {
+  return open(derive, input.inputs.empty() ? Reference() : readReference(input.inputs), progress);
+}
+
+CutModel CutOptions::open(bool derive, const Reference& given, const Progress& progress) const {
   requireFile(file);
   setThreads(input.threads);
   if (input.order && *input.order > 1) throw Error(ErrorCode::badUse, "--order is not for pipelines: their stages have one backward", file);
-  return openCut(file, request, input.forReading(), [&](const ModelFile& model) { return input.forFile(model); }, derive, progress);
+  return openCut(file, request, input.forReading(given), [&](const ModelFile& model) { return input.forFile(model, given); }, derive, progress);
 }
 
 }  // namespace retrograd::cli

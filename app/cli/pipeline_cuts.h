@@ -18,6 +18,8 @@ struct CutOptions {
   void addTo(CLI::App& app);
   /// Reads and cuts the file. Throws Error(badUse) where there is none, else as openCut.
   CutModel open(bool derive, const Progress& progress) const;
+  /// The same with `given` in place of what the inputs file has.
+  CutModel open(bool derive, const Reference& given, const Progress& progress) const;
 };
 
 }  // namespace retrograd::cli

@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/pipeline.h"
+#include "app/cli/pipeline_batch.h"
 #include "app/cli/pipeline_cuts.h"
 #include "core/checking/compare.h"
-#include "core/checking/tolerance.h"
+#include "core/checking/rank_check.h"
+#include "core/checking/save.h"
+#include "core/execution/distributed/agreement.h"
 #include "core/execution/distributed/executor.h"
 #include "core/pipeline/rank_stages.h"
 #include "core/pipeline/schedule_kinds.h"
@@ -19,100 +23,176 @@ namespace {
 
 struct RunArguments {
   CutOptions cut;
-  std::string schedule = "1F1B", format = "text";
+  BatchOptions batch;
+  std::string schedule = "1F1B", format = "text", save;
   std::int32_t microbatches = 1;
   bool check = false;
 };
 
-/// The schedule over the ranks that there are, for the stages that there are and what crosses between them.
-Schedule scheduleFor(const RunArguments& arguments, const Pipeline& pipeline, std::int32_t ranks) {
-  const auto stages = static_cast<std::int32_t>(pipeline.stages.size());
+/// What the ranks run, the same on each.
+struct Step {
+  CutModel cut;
+  std::optional<OpenBatch> batch;
+  std::vector<Microbatch> microbatches;
   Schedule schedule;
-  if (const auto* kind = findScheduleKind(arguments.schedule)) {
-    if (stages % ranks != 0)
-      throw Error(ErrorCode::badUse, fmt::format("{} stages cannot be shared evenly by {} ranks; cut it with --stages", stages, ranks), arguments.cut.file);
-    schedule = makeSchedule(*kind, ranks, arguments.microbatches, stages / ranks);
-  } else {
-    schedule = readScheduleFile(arguments.schedule);
-  }
+
+  const Pipeline& pipeline() const { return *microbatches.front().pipeline; }
+  double scale(const BatchOptions& options) const { return options.scaleGradients ? 1.0 / static_cast<double>(microbatches.size()) : 1.0; }
+};
+
+/// A CSV file says how many microbatches it has.
+std::optional<Schedule> scheduleFile(const RunArguments& arguments) {
+  if (findScheduleKind(arguments.schedule)) return std::nullopt;
+  return readScheduleFile(arguments.schedule);
+}
+
+/// The schedule over the ranks that there are, for the stages that there are and what crosses between them.
+Schedule scheduleFor(const RunArguments& arguments, std::optional<Schedule> given, const Step& step, std::int32_t ranks) {
+  const auto stages = static_cast<std::int32_t>(step.pipeline().stages.size());
+  const auto microbatches = static_cast<std::int32_t>(step.microbatches.size());
+  if (!given && stages % ranks != 0)
+    throw Error(ErrorCode::badUse, fmt::format("{} stages cannot be shared evenly by {} ranks; cut it with --stages", stages, ranks), arguments.cut.file);
+  auto schedule = given ? *given : makeSchedule(*findScheduleKind(arguments.schedule), ranks, microbatches, stages / ranks);
   if (schedule.stages != stages)
     throw Error(ErrorCode::badUse, fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages), arguments.schedule);
-  schedule.edges = stageEdges(pipeline.split);
+  if (schedule.microbatches != microbatches)
+    throw Error(ErrorCode::badUse, fmt::format("the schedule has {} microbatches, the batch makes {}", schedule.microbatches, microbatches), arguments.schedule);
+  schedule.edges = stageEdges(step.pipeline());
   return lowerSchedule(schedule);
 }
 
-struct Verdict {
-  std::size_t compared = 0;
-  double error = 0, tolerance = 0;
-  std::string worst, failure;
-  bool good() const { return failure.empty() && error <= tolerance; }
-};
-
-/// The gradients that this rank has beside those of the model in one piece.
-Verdict compareWithUnsplit(const Pipeline& pipeline, const TensorMap& gradients, std::int32_t microbatches, const Progress& progress) {
-  if (drawsAnything(*pipeline.whole))
-    throw Error(ErrorCode::badUse, "the model draws random numbers, and each stage draws its own: there is no unsplit run to compare with; leave --check out or export it in eval mode");
-  const auto expected = unsplitGradients(*pipeline.whole, microbatches, progress);
-  Verdict verdict;
-  Comparison comparison;
-  for (const auto& [name, tensor] : gradients) {
-    const auto it = expected.find(name);
-    if (it == expected.end()) {
-      if (!isZero(tensor)) comparison.fail(name, "the model in one piece gives none");
-      continue;
-    }
-    comparison.add(name, tensor, it->second);
-    ++verdict.compared;
-  }
-  verdict.error = comparison.error();
-  verdict.tolerance = tolerancesFor(*pipeline.whole, {}, {}).gradients;
-  verdict.worst = comparison.worst();
-  verdict.failure = comparison.failure();
-  return verdict;
+/// Cuts as rank 0 does: loads that each rank measured for itself would be cut in different places.
+CutModel openTogether(const RunArguments& arguments, const Reference& given, Transport& transport, const Progress& progress) {
+  auto options = arguments.cut;
+  if (transport.rank() > 0 && options.request.stages > 1 && options.request.balance == Balance::time) options.request.balance = Balance::estimate;
+  auto cut = options.open(true, given, progress);
+  cut.cuts = fromFirstRank(transport, cut.cuts);
+  cut.split = splitPipeline(*cut.model.document, cut.model.computation, cut.cuts, options.request.options);
+  return cut;
 }
 
-void report(const RunArguments& arguments, int rank, const std::vector<ExecutedAction>& actions, const TensorMap& gradients, const std::optional<Verdict>& verdict) {
+OptionsForInputs optionsForBatch(const RunArguments& arguments, const OpenBatch& batch) {
+  return [&arguments, &batch](const ModelFile& model, const TensorMap& inputs, const TensorMap& cotangents) {
+    return arguments.cut.input.forFile(model, batch.with(inputs, cotangents));
+  };
+}
+
+Step prepare(const RunArguments& arguments, Transport& transport, const Progress& progress) {
+  Step step;
+  auto given = scheduleFile(arguments);
+  const auto microbatches = given ? given->microbatches : arguments.microbatches;
+  if (arguments.batch.given()) {
+    step.batch = openBatch(arguments.batch, microbatches);
+    const auto first = step.batch->with(step.batch->inputs.front(), step.batch->cotangents.front());
+    try {
+      step.cut = openTogether(arguments, first, transport, progress);
+    } catch (const Error& error) {
+      throw error.at(fmt::format("microbatch 0 of {}", step.batch->inputs.size()));
+    }
+    step.microbatches = deriveMicrobatches(step.cut, arguments.cut.request.loss, step.batch->inputs, step.batch->cotangents, optionsForBatch(arguments, *step.batch), progress);
+  } else {
+    const auto& inputs = arguments.cut.input.inputs;
+    step.cut = openTogether(arguments, inputs.empty() ? Reference() : readReference(inputs), transport, progress);
+    step.microbatches = rotatedMicrobatches(std::make_shared<const Pipeline>(derivePipeline(step.cut.model, step.cut.whole, step.cut.split, progress)), microbatches);
+  }
+  if (const auto& why = step.pipeline().whole->dataDependent; !why.empty())
+    throw Error(ErrorCode::badUse, "its traces hold for one set of inputs only, so microbatches cannot differ: " + why.front(), arguments.cut.file);
+  step.schedule = scheduleFor(arguments, std::move(given), step, transport.size());
+  return step;
+}
+
+std::set<std::int32_t> stagesOf(const Schedule& schedule, std::int32_t rank) {
+  std::set<std::int32_t> stages;
+  for (std::int32_t s = 0; s < schedule.stages; ++s)
+    if (schedule.rankOfStage.at(static_cast<std::size_t>(s)) == rank) stages.insert(s);
+  return stages;
+}
+
+RankVerdict check(const RunArguments& arguments, const Step& step, const RankResults& results, const Progress& progress) {
+  WholeBatch whole;
+  if (step.batch)
+    whole = deriveBatch(step.cut, step.microbatches, step.batch->whole.inputs, arguments.batch.merges, results.scale, optionsForBatch(arguments, *step.batch), progress);
+  return checkRank(results, step.microbatches, whole, arguments.batch.merges, progress);
+}
+
+void save(const RunArguments& arguments, int rank, const RankResults& results, std::uint64_t seed) {
+  std::error_code error;
+  std::filesystem::create_directories(arguments.save, error);
+  if (error) throw Error(ErrorCode::io, "the folder cannot be made: " + error.message(), arguments.save);
+  auto tensors = mergedOutputs(results, arguments.batch.merges);
+  for (const auto& [name, tensor] : results.gradients) tensors.emplace("grad." + name, tensor);
+  saveReference(tensors, seed, (std::filesystem::path(arguments.save) / fmt::format("rank_{}.safetensors", rank)).string());
+}
+
+/// Losses and other outputs of one element, by microbatch.
+std::map<std::string, std::vector<double>> numbersOf(const RankResults& results) {
+  std::map<std::string, std::vector<double>> numbers;
+  for (const auto& [output, parts] : results.outputs)
+    for (const auto& [m, tensor] : parts)
+      if (tensor.meta.sizes.empty() && isFloating(tensor.meta.dtype)) numbers[output].push_back(asDoubles(tensor).front());
+  return numbers;
+}
+
+void report(const RunArguments& arguments, int rank, const std::vector<ExecutedAction>& actions, const RankResults& results, const std::optional<RankVerdict>& verdict) {
   const double seconds = actions.empty() ? 0 : actions.back().end;
+  const auto numbers = numbersOf(results);
   if (arguments.format == "json") {
-    nlohmann::ordered_json json{{"rank", rank}, {"actions", nlohmann::json::array()}, {"seconds", seconds}, {"gradients", gradients.size()}};
+    nlohmann::ordered_json json{{"rank", rank}, {"actions", nlohmann::json::array()}, {"seconds", seconds}, {"gradients", results.gradients.size()}, {"outputs", numbers}};
     for (const auto& one : actions) json["actions"].push_back({{"action", text(one.action)}, {"start", one.start}, {"end", one.end}});
-    if (verdict) json["check"] = {{"pass", verdict->good()}, {"compared", verdict->compared}, {"error", verdict->error}, {"tolerance", verdict->tolerance}, {"worst", verdict->worst}};
+    if (verdict)
+      json["check"] = {{"pass", verdict->good()}, {"with", verdict->with}, {"compared", verdict->compared}, {"error", verdict->error}, {"tolerance", verdict->tolerance},
+                       {"worst", verdict->worst}, {"failure", verdict->failure}};
     std::puts(dumpJson(json).c_str());
     return;
   }
-  fmt::print("{} actions in {:.1f} ms, gradients of {} parameters", actions.size(), seconds * 1e3, gradients.size());
-  if (verdict && verdict->good()) fmt::print("; {} compared with the model in one piece: equal to {:.1e} (tolerance {:.1e})", verdict->compared, verdict->error, verdict->tolerance);
+  fmt::print("{} actions in {:.1f} ms, gradients of {} parameters", actions.size(), seconds * 1e3, results.gradients.size());
+  for (const auto& [output, values] : numbers) fmt::print(", output {} is {:.6g}", output, fmt::join(values, " "));
+  if (verdict && verdict->good()) fmt::print("; {} compared with {}: equal to {:.1e} (tolerance {:.1e})", verdict->compared, verdict->with, verdict->error, verdict->tolerance);
   fmt::print("\n");
   if (verdict && !verdict->good())
-    fmt::print(stderr, "error: rank {}: {}\n", rank, verdict->failure.empty() ? fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict->worst, verdict->error, verdict->tolerance) : verdict->failure);
+    fmt::print(stderr, "error: rank {}: compared with {}: {}\n", rank, verdict->with,
+               verdict->failure.empty() ? fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict->worst, verdict->error, verdict->tolerance) : verdict->failure);
+}
+
+int runOn(const RunArguments& arguments, Transport& transport, const Progress& progress) {
+  const auto step = prepare(arguments, transport, progress);
+  if (step.batch && !step.batch->note.empty() && transport.rank() == 0) fmt::print(stderr, "note: {}\n", step.batch->note);
+  RankStages stages(step.microbatches, arguments.check || !arguments.save.empty());
+  const auto actions = runRank(step.schedule, transport, stages, progress);
+  sumOverRanks(transport, stages.parameterGradients(), gradientsToSum(step.pipeline()));
+  RankResults results{std::move(stages.parameterGradients()), step.scale(arguments.batch), stages.outputs(),
+                      gradientsOfStages(step.pipeline(), stagesOf(step.schedule, transport.rank()))};
+  if (results.scale != 1)
+    for (auto& [name, tensor] : results.gradients) tensor = scaledTensor(tensor, results.scale);
+  std::optional<RankVerdict> verdict;
+  if (arguments.check) verdict = check(arguments, step, results, progress);
+  if (!arguments.save.empty()) save(arguments, transport.rank(), results, step.pipeline().whole->seed);
+  report(arguments, transport.rank(), actions, results, verdict);
+  transport.barrier();
+  return verdict && !verdict->good() ? checkFailed : allWell;
 }
 
 int run(const RunArguments& arguments, const Progress& progress) {
-  const auto meeting = rendezvousFromEnvironment();
-  auto cut = arguments.cut.open(true, progress);
-  const auto pipeline = derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress);
-  if (!pipeline.whole->dataDependent.empty())
-    throw Error(ErrorCode::badUse, "its traces hold for one set of inputs only, so microbatches cannot differ: " + pipeline.whole->dataDependent.front(), arguments.cut.file);
-  const auto schedule = scheduleFor(arguments, pipeline, meeting.size);
-  const auto transport = connectRanks(meeting);
-  RankStages stages(pipeline);
-  const auto actions = runRank(schedule, *transport, stages, progress);
-  sumOverRanks(*transport, stages.parameterGradients(), gradientsToSum(pipeline));
-  std::optional<Verdict> verdict;
-  if (arguments.check) verdict = compareWithUnsplit(pipeline, stages.parameterGradients(), schedule.microbatches, progress);
-  report(arguments, meeting.rank, actions, stages.parameterGradients(), verdict);
-  transport->barrier();
-  return verdict && !verdict->good() ? checkFailed : allWell;
+  requireFile(arguments.cut.file);
+  const auto transport = connectRanks(rendezvousFromEnvironment());
+  try {
+    return runOn(arguments, *transport, progress);
+  } catch (const std::exception& error) {
+    transport->fail(messageOf(error));  // whoever waits for this rank hears why it does not come
+    throw;
+  }
 }
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
   arguments->cut.addTo(app);
   app.add_option("--schedule", arguments->schedule, "its name (see pipeline schedule) or a CSV file")->capture_default_str();
-  app.add_option("--microbatches", arguments->microbatches, "microbatches of a step, each of the shapes that the file was exported with")
+  app.add_option("--microbatches", arguments->microbatches, "microbatches of a step; without --batch each has the shapes that the file was exported with")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_flag("--check", arguments->check, "compare the gradients with those of the model in one piece");
+  arguments->batch.addTo(app);
+  app.add_flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");
+  app.add_option("--save", arguments->save, "folder: rank_N.safetensors gets the gradients that a rank has, and its outputs, merged");
   addFormat(app, arguments->format);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }

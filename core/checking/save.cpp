@@ -76,4 +76,10 @@ void saveRun(const Session& session, const std::string& path) {
   writer.write(path, analysis.seed);
 }
 
+void saveReference(const TensorMap& tensors, std::uint64_t seed, const std::string& path) {
+  ReferenceWriter writer;
+  for (const auto& [key, tensor] : tensors) writer.add(key, tensor);
+  writer.write(path, seed);
+}
+
 }  // namespace retrograd

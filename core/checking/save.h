@@ -10,4 +10,7 @@ namespace retrograd {
 /// Complex tensors are written as `view_as_real`. Throws Error(io).
 void saveRun(const Session& session, const std::string& path);
 
+/// Writes tensors under the names that they have there ("out.0", "grad.p.weight"). Throws Error(io).
+void saveReference(const TensorMap& tensors, std::uint64_t seed, const std::string& path);
+
 }  // namespace retrograd

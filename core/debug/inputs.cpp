@@ -90,6 +90,13 @@ std::optional<Argument> numberFor(const ModelFile& file, const InputSpec& input,
 
 }  // namespace
 
+TensorData fittedInput(const TensorData& data, const TensorMeta& wanted, const std::string& what) {
+  auto tensor = fitDType(borrowTensor(data), wanted, false, what);
+  if (sameButForUnits(tensor.sizes().vec(), wanted.sizes)) tensor = tensor.reshape(wanted.sizes);
+  checkShape(tensor, wanted, {}, what);
+  return keepTensor(laidOutAs(tensor, wanted));
+}
+
 void chooseInputs(Analysis& analysis, const AnalysisOptions& options) {
   const auto& file = analysis.file;
   const auto& document = *file.document;

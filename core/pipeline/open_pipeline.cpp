@@ -59,6 +59,13 @@ void seedLoss(AnalysisOptions& options, const ModelFile& model, const std::strin
 
 }  // namespace
 
+std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, AnalysisOptions options, const Progress& progress) {
+  if (!loss.empty()) seedLoss(options, model, loss);
+  auto whole = analyse(copyOf(model), options, progress);
+  if (!whole->derived()) throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(*whole));
+  return whole;
+}
+
 CutModel openCut(const std::string& path, const CutRequest& request, const AnalysisOptions& reading, const OptionsFor& optionsFor, bool derive,
                  const Progress& progress) {
   try {
@@ -76,19 +83,12 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Analy
     const auto structure = asks && !isSessionFile(path) ? readPt2Structure(path) : std::nullopt;
     if (structure) nameOutputs(cut.model.computation, structure->outputPaths);
     cut.cuts = pointCuts(cut.model, request, structure ? structure->moduleCalls : ModuleCalls());
-    const auto deriveWith = [&](const AnalysisOptions& options) {
-      cut.whole = analyse(copyOf(cut.model), options, progress);
-      if (!cut.whole->derived()) throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(*cut.whole));
-    };
     if (isUntyped(cut.model)) {  // nothing can be said of its values before it ran
-      deriveWith(optionsFor(cut.model));
+      cut.whole = deriveWhole(cut.model, {}, optionsFor(cut.model), progress);
       completeTypes(cut.model, *cut.whole);
     }
-    if (!request.loss.empty() || (!cut.whole && (derive || (request.stages > 1 && (request.balance == Balance::time || request.balance == Balance::estimate))))) {
-      auto options = optionsFor(cut.model);
-      if (!request.loss.empty()) seedLoss(options, cut.model, request.loss);
-      deriveWith(options);
-    }
+    if (!request.loss.empty() || (!cut.whole && (derive || (request.stages > 1 && (request.balance == Balance::time || request.balance == Balance::estimate)))))
+      cut.whole = deriveWhole(cut.model, request.loss, optionsFor(cut.model), progress);
     if (request.stages > 1) {
       const auto cost = request.balance == Balance::time ? measuredCosts(cut.whole, progress).total() : balanceCosts(cut.model, cut.whole.get(), request.balance);
       cut.cuts = balancedCuts(document, computation, request.stages, cost);

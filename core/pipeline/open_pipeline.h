@@ -25,4 +25,8 @@ using OptionsFor = std::function<AnalysisOptions(const ModelFile&)>;
 CutModel openCut(const std::string& path, const CutRequest& request, const AnalysisOptions& reading, const OptionsFor& optionsFor, bool derive,
                  const Progress& progress = {});
 
+/// A model as it was read, derived in one piece; with a `loss` (loss.h) for its gradient of 1 alone. Throws Error as analyse() and lossOutput();
+/// unsupportedOp where its backward cannot be derived.
+std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, AnalysisOptions options, const Progress& progress = {});
+
 }  // namespace retrograd

@@ -1,28 +1,17 @@
 #include "core/pipeline/rank_stages.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "core/debug/result_names.h"
 
 namespace retrograd {
 namespace {
 
-std::uint64_t seedOf(const Analysis& whole, std::int32_t stage, std::int32_t microbatch) {
-  return whole.seed + 1000003u * static_cast<std::uint64_t>(stage + 1) + static_cast<std::uint64_t>(microbatch);
-}
+constexpr const char* generatorName = "generator";
 
-TensorData rotated(const TensorData& tensor, std::int32_t by) {
-  const auto dense = sentTensor(tensor);
-  const auto count = dense.meta.elements();
-  if (count < 2 || by % count == 0) return dense;
-  const auto item = static_cast<std::size_t>(itemSize(dense.meta.dtype)), bytes = static_cast<std::size_t>(count) * item;
-  const auto shift = static_cast<std::size_t>(by % count) * item;
-  auto memory = std::make_shared<std::vector<std::byte>>(bytes);
-  std::memcpy(memory->data() + shift, dense.data, bytes - shift);
-  std::memcpy(memory->data(), dense.data + (bytes - shift), shift);
-  return {dense.meta, memory->data(), bytes, memory};
-}
+/// Microbatches of one seed draw differently, and the first as a run of the model does.
+std::uint64_t seedOf(const Microbatch& microbatch, std::int32_t number) { return microbatch.pipeline->whole->seed + static_cast<std::uint64_t>(number); }
 
 void addTo(TensorMap& sums, const std::string& name, const TensorData& term) {
   const auto [it, isNew] = sums.try_emplace(name, term);
@@ -31,41 +20,43 @@ void addTo(TensorMap& sums, const std::string& name, const TensorData& term) {
 
 }  // namespace
 
-TensorMap microbatchInputs(const Analysis& whole, std::int32_t microbatch) {
-  TensorMap inputs;
-  for (const auto& [name, tensor] : whole.inputs) inputs.emplace(name, rotated(tensor, microbatch));
-  return inputs;
-}
+RankStages::RankStages(std::vector<Microbatch> microbatches, bool keepOutputs)
+    : microbatches_(std::move(microbatches)), keepOutputs_(keepOutputs), draws_(drawsAnything(*microbatches_.at(0).pipeline->whole)) {}
 
-StageValues RankStages::forward(std::int32_t s, std::int32_t microbatch, StageValues received) {
-  const auto& stage = *pipeline_.stages.at(static_cast<std::size_t>(s));
-  const auto& split = pipeline_.split.stages[static_cast<std::size_t>(s)];
+StageValues RankStages::forward(std::int32_t s, std::int32_t m, StageValues received) {
+  const auto& microbatch = at(m);
+  const auto& stage = *microbatch.pipeline->stages.at(static_cast<std::size_t>(s));
+  const auto& split = this->split().stages[static_cast<std::size_t>(s)];
   TensorMap inputs;
   for (std::size_t i = 0; i < split.inputs.size(); ++i) {
     const auto& name = stage.computation().inputs[split.held.size() + i].name;
     const bool isOwn = split.inputs[i].source < 0;  // an input of the model
-    const auto& from = isOwn ? pipeline_.whole->inputs : received[split.inputs[i].source];
+    const auto& from = isOwn ? microbatch.inputs : received[split.inputs[i].source];
     const auto it = from.find(isOwn ? name : std::to_string(split.inputs[i].output));
-    if (it != from.end()) inputs.insert_or_assign(name, isOwn ? rotated(it->second, microbatch) : it->second);
+    if (it != from.end()) inputs.insert_or_assign(name, it->second);
   }
-  auto result = runStageForward(stage, inputs, seededGenerator(seedOf(*pipeline_.whole, s, microbatch)));
+  auto result = runStageForward(stage, inputs, draws_ && s > 0 ? received.at(s - 1).at(generatorName) : seededGenerator(seedOf(microbatch, m)));
   StageValues sent;
-  for (std::size_t k = 0; k < split.outputs.size(); ++k)
-    for (auto destination : split.outputs[k].destinations)
-      if (result.outputs.at(k)) sent[destination][std::to_string(k)] = sentTensor(*result.outputs[k]);
-  running_[{s, microbatch}].forward = std::move(result);
+  for (std::size_t k = 0; k < split.outputs.size(); ++k) {
+    if (!result.outputs.at(k)) continue;
+    for (auto destination : split.outputs[k].destinations) sent[destination][std::to_string(k)] = sentTensor(*result.outputs[k]);
+    if (!keepOutputs_ && !result.outputs[k]->meta.sizes.empty()) continue;
+    for (auto output : split.outputs[k].results) outputs_[userOutputPosition(microbatch.pipeline->whole->computation(), output)][m] = *result.outputs[k];
+  }
+  if (draws_ && static_cast<std::size_t>(s) + 1 < this->split().stages.size()) sent[s + 1][generatorName] = result.generator;
+  running_[{s, m}].forward = std::move(result);
   return sent;
 }
 
 /// What outside gives, then what later stages sent, the last of them first: the order in which the stages of one process add them up.
-TensorMap RankStages::cotangentsOf(std::int32_t s, const StageValues& sent) const {
-  const auto& whole = *pipeline_.whole;
-  const auto& outputs = pipeline_.split.stages[static_cast<std::size_t>(s)].outputs;
+TensorMap RankStages::cotangentsOf(std::int32_t s, std::int32_t m, const StageValues& sent) const {
+  const auto& given = at(m).cotangents;
+  const auto& outputs = split().stages[static_cast<std::size_t>(s)].outputs;
   TensorMap found;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const auto name = std::to_string(k);
     for (auto result : outputs[k].results)
-      if (const auto it = whole.cotangents.find(userOutputPosition(whole.computation(), result)); it != whole.cotangents.end()) addTo(found, name, it->second);
+      if (const auto it = given.find(userOutputPosition(at(m).pipeline->whole->computation(), result)); it != given.end()) addTo(found, name, it->second);
     TensorMap back;
     for (auto later = sent.rbegin(); later != sent.rend(); ++later)
       if (const auto it = later->second.find(name); it != later->second.end()) addTo(back, name, it->second);
@@ -74,61 +65,84 @@ TensorMap RankStages::cotangentsOf(std::int32_t s, const StageValues& sent) cons
   return found;
 }
 
-StageValues RankStages::handBack(std::int32_t s, const TensorMap& gradients) const {
-  const auto& stage = pipeline_.stages[static_cast<std::size_t>(s)]->computation();
-  const auto& split = pipeline_.split.stages[static_cast<std::size_t>(s)];
+/// A backward draws where the one of the stage behind it stopped.
+TensorData RankStages::generatorOf(std::int32_t s, const Running& running, const StageValues& cotangents) const {
+  if (!draws_ || static_cast<std::size_t>(s) + 1 == split().stages.size()) return running.forward.generator;
+  return cotangents.at(s + 1).at(generatorName);
+}
+
+StageValues RankStages::handBack(std::int32_t s, std::int32_t m, const TensorMap& gradients, const TensorData& generator) const {
+  const auto& stage = at(m).pipeline->stages[static_cast<std::size_t>(s)]->computation();
+  const auto& split = this->split().stages[static_cast<std::size_t>(s)];
   StageValues back;
   for (std::size_t i = 0; i < split.inputs.size(); ++i) {
     const auto& from = split.inputs[i];
     const auto it = gradients.find("in." + stage.inputs[split.held.size() + i].name);
     if (from.source >= 0 && it != gradients.end()) back[from.source][std::to_string(from.output)] = sentTensor(it->second);
   }
+  if (draws_ && s > 0) back[s - 1][generatorName] = generator;
   return back;
 }
 
-void RankStages::addParameters(const TensorMap& gradients) {
+void RankStages::addParameters(std::int32_t m, const TensorMap& gradients) {
   for (const auto& [name, tensor] : gradients)
-    if (name.starts_with("p.")) addTo(gradients_, "p." + firstName(pipeline_.whole->computation(), name.substr(2)), tensor);
+    if (name.starts_with("p.")) addTo(gradients_, "p." + firstName(at(m).pipeline->whole->computation(), name.substr(2)), tensor);
 }
 
-StageValues RankStages::backward(std::int32_t s, std::int32_t microbatch, StageValues cotangents) {
-  auto running = running_.extract({s, microbatch});
+StageValues RankStages::backward(std::int32_t s, std::int32_t m, StageValues cotangents) {
+  const auto running = running_.extract({s, m});
   const auto& forward = running.mapped().forward;
-  const auto result = runStageBackward(*pipeline_.stages[static_cast<std::size_t>(s)], *forward.saved, cotangentsOf(s, cotangents), forward.generator);
-  addParameters(result.gradients);
-  return handBack(s, result.gradients);
+  const auto& stage = *at(m).pipeline->stages[static_cast<std::size_t>(s)];
+  const auto result = runStageBackward(stage, *forward.saved, cotangentsOf(s, m, cotangents), generatorOf(s, running.mapped(), cotangents));
+  addParameters(m, result.gradients);
+  return handBack(s, m, result.gradients, result.generator);
 }
 
-StageValues RankStages::backwardInput(std::int32_t s, std::int32_t microbatch, StageValues cotangents) {
-  auto& running = running_.at({s, microbatch});
-  running.half = runStageInputBackward(*pipeline_.stages[static_cast<std::size_t>(s)], *running.forward.saved, cotangentsOf(s, cotangents), running.forward.generator);
+StageValues RankStages::backwardInput(std::int32_t s, std::int32_t m, StageValues cotangents) {
+  auto& running = running_.at({s, m});
+  const auto& stage = *at(m).pipeline->stages[static_cast<std::size_t>(s)];
+  running.half = runStageInputBackward(stage, *running.forward.saved, cotangentsOf(s, m, cotangents), generatorOf(s, running, cotangents));
   running.forward.saved.reset();
-  return handBack(s, running.half.gradients);
+  return handBack(s, m, running.half.gradients, running.half.generator);
 }
 
-void RankStages::backwardWeight(std::int32_t s, std::int32_t microbatch) {
-  const auto running = running_.extract({s, microbatch});
-  addParameters(runStageWeightBackward(*pipeline_.stages[static_cast<std::size_t>(s)], *running.mapped().half.rest));
+void RankStages::backwardWeight(std::int32_t s, std::int32_t m) {
+  const auto running = running_.extract({s, m});
+  addParameters(m, runStageWeightBackward(*at(m).pipeline->stages[static_cast<std::size_t>(s)], *running.mapped().half.rest));
 }
 
-TensorMap unsplitGradients(const Analysis& whole, std::int32_t microbatches, const Progress& progress) {
-  TensorMap sums;
-  for (std::int32_t m = 0; m < microbatches; ++m) {
+UnsplitRun runUnsplit(const std::vector<Microbatch>& microbatches, const Progress& progress) {
+  UnsplitRun run;
+  for (std::size_t m = 0; m < microbatches.size(); ++m) {
     progress.check();
-    const auto forward = runStageForward(whole, microbatchInputs(whole, m), seededGenerator(whole.seed));
-    const auto backward = runStageBackward(whole, *forward.saved, whole.cotangents, forward.generator);
+    const auto& whole = *microbatches[m].pipeline->whole;
+    auto forward = runStageForward(whole, microbatches[m].inputs, seededGenerator(seedOf(microbatches[m], static_cast<std::int32_t>(m))));
+    const auto backward = runStageBackward(whole, *forward.saved, microbatches[m].cotangents, forward.generator);
     for (const auto& [name, tensor] : backward.gradients)
-      if (name.starts_with("p.")) addTo(sums, "p." + firstName(whole.computation(), name.substr(2)), tensor);
+      if (name.starts_with("p.")) addTo(run.gradients, "p." + firstName(whole.computation(), name.substr(2)), tensor);
+    run.outputs.push_back(std::move(forward.outputs));
   }
-  return sums;
+  return run;
 }
 
-std::vector<StageEdge> stageEdges(const PipelineSplit& split) {
+std::set<std::string> gradientsOfStages(const Pipeline& pipeline, const std::set<std::int32_t>& stages) {
+  std::set<std::string> names;
+  const auto& computation = pipeline.whole->computation();
+  for (auto s : stages)
+    for (auto i : pipeline.split.stages.at(static_cast<std::size_t>(s)).held)
+      if (computation.inputs[i].kind == InputKind::parameter) names.insert("p." + firstName(computation, computation.inputs[i].target));
+  return names;
+}
+
+std::vector<StageEdge> stageEdges(const Pipeline& pipeline) {
   std::vector<StageEdge> edges;
-  for (const auto& edge : split.edges) {
-    const StageEdge one{edge.source, edge.destination};
-    if (edge.source >= 0 && std::find(edges.begin(), edges.end(), one) == edges.end()) edges.push_back(one);
-  }
+  const auto add = [&](const StageEdge& one) {
+    if (std::find(edges.begin(), edges.end(), one) == edges.end()) edges.push_back(one);
+  };
+  for (const auto& edge : pipeline.split.edges)
+    if (edge.source >= 0) add({edge.source, edge.destination});
+  const auto stages = static_cast<std::int32_t>(pipeline.split.stages.size());
+  for (std::int32_t s = 0; drawsAnything(*pipeline.whole) && s + 1 < stages; ++s) add({s, s + 1});
   return edges;
 }
 
@@ -146,11 +160,6 @@ std::map<std::string, TensorMeta> gradientsToSum(const Pipeline& pipeline) {
     }
   }
   return found;
-}
-
-bool drawsAnything(const Analysis& whole) {
-  return std::any_of(whole.joint.ops.begin(), whole.joint.ops.end(),
-                     [&](BoundSymbolId op) { return (whole.document->boundSymbol(op).effects & effect::random) != 0; });
 }
 
 }  // namespace retrograd

@@ -1,21 +1,24 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "core/execution/distributed/stage_runner.h"
-#include "core/pipeline/pipeline.h"
+#include "core/pipeline/microbatches.h"
 #include "core/pipeline/schedule.h"
 #include "core/pipeline/stage_run.h"
 
 namespace retrograd {
 
-/// The stages of a pipeline as a rank computes them, microbatch by microbatch. Names at a border are the source's output numbers. Each
-/// microbatch has the shapes that the file was exported with; its draws start from a seed of stage and microbatch.
+/// The stages of a pipeline as a rank computes them, microbatch by microbatch. Names at a border are the source's output numbers. Microbatch m draws from the
+/// seed of the model plus m, and the generator goes from stage to stage as "generator", so that draws are those of the model in one piece.
 class RankStages : public StageRunner {
  public:
-  explicit RankStages(const Pipeline& pipeline) : pipeline_(pipeline) {}
+  /// At least one microbatch; their pipelines have the same cuts. `keepOutputs`: those with dimensions too.
+  explicit RankStages(std::vector<Microbatch> microbatches, bool keepOutputs = false);
 
   StageValues forward(std::int32_t stage, std::int32_t microbatch, StageValues inputs) override;
   StageValues backward(std::int32_t stage, std::int32_t microbatch, StageValues cotangents) override;
@@ -24,6 +27,8 @@ class RankStages : public StageRunner {
 
   /// Gradients of the parameters of the stages computed here, "p.<name>" by the first name of a tied one, summed over microbatches.
   TensorMap& parameterGradients() { return gradients_; }
+  /// User outputs of the stages computed here, by position as text, then by microbatch.
+  const std::map<std::string, std::map<std::int32_t, TensorData>>& outputs() const { return outputs_; }
 
  private:
   struct Running {
@@ -32,29 +37,34 @@ class RankStages : public StageRunner {
   };
   using Key = std::pair<std::int32_t, std::int32_t>;  ///< stage, microbatch
 
-  TensorMap cotangentsOf(std::int32_t stage, const StageValues& sent) const;
-  StageValues handBack(std::int32_t stage, const TensorMap& gradients) const;
-  void addParameters(const TensorMap& gradients);
+  const Microbatch& at(std::int32_t microbatch) const { return microbatches_.at(static_cast<std::size_t>(microbatch)); }
+  const PipelineSplit& split() const { return microbatches_.front().pipeline->split; }
+  TensorMap cotangentsOf(std::int32_t stage, std::int32_t microbatch, const StageValues& sent) const;
+  TensorData generatorOf(std::int32_t stage, const Running& running, const StageValues& cotangents) const;
+  StageValues handBack(std::int32_t stage, std::int32_t microbatch, const TensorMap& gradients, const TensorData& generator) const;
+  void addParameters(std::int32_t microbatch, const TensorMap& gradients);
 
-  const Pipeline& pipeline_;
+  std::vector<Microbatch> microbatches_;
+  bool keepOutputs_, draws_;
   std::map<Key, Running> running_;
   TensorMap gradients_;
+  std::map<std::string, std::map<std::int32_t, TensorData>> outputs_;
 };
 
-/// The inputs of one microbatch: those of the analysis, each with its elements rotated by the microbatch's number, so that microbatches differ
-/// and every element stays one that the model can take.
-TensorMap microbatchInputs(const Analysis& whole, std::int32_t microbatch);
+/// What the model in one piece gives for the microbatches: what the ranks have to give.
+struct UnsplitRun {
+  TensorMap gradients;                          ///< of all parameters, summed over microbatches
+  std::vector<std::vector<std::optional<TensorData>>> outputs;  ///< by microbatch, user outputs in order
+};
+UnsplitRun runUnsplit(const std::vector<Microbatch>& microbatches, const Progress& progress = {});
 
-/// Gradients of all parameters, summed over microbatches, by the model in one piece: what the ranks' have to be.
-TensorMap unsplitGradients(const Analysis& whole, std::int32_t microbatches, const Progress& progress = {});
+/// The parameters ("p.<name>", by the first name of a tied one) that these stages hold and the model in one piece has a gradient for.
+std::set<std::string> gradientsOfStages(const Pipeline& pipeline, const std::set<std::int32_t>& stages);
 
-/// The stages between which values go, each pair once.
-std::vector<StageEdge> stageEdges(const PipelineSplit& split);
+/// The stages between which something goes, each pair once: values, and of a model that draws the generator from each stage to the next.
+std::vector<StageEdge> stageEdges(const Pipeline& pipeline);
 
 /// What the ranks have to sum up: parameters that several stages have copies of.
 std::map<std::string, TensorMeta> gradientsToSum(const Pipeline& pipeline);
-
-/// Whether a run of the model draws random numbers.
-bool drawsAnything(const Analysis& whole);
 
 }  // namespace retrograd
