@@ -129,15 +129,17 @@ void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::ma
       ->allow_extra_args(false);
 }
 
+Device parseDevice(const std::string& text) {
+  const auto named = withIndex(deviceFromString(text));
+  const bool known = named.type == Device::Type::cpu || named.type == Device::Type::cuda;
+  if (!known || (toString(named) != text && text != "cuda")) throw CLI::ValidationError(text, "is no device; write cpu, cuda or cuda:1");
+  return named;
+}
+
 void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& name, const std::string& help) {
   app.add_option_function<std::string>(
       name,
-      [&device](const std::string& text) {
-        const auto named = withIndex(deviceFromString(text));
-        const bool known = named.type == Device::Type::cpu || named.type == Device::Type::cuda;
-        if (!known || (toString(named) != text && text != "cuda")) throw CLI::ValidationError(text, "is no device; write cpu, cuda or cuda:1");
-        device = named;
-      },
+      [&device](const std::string& text) { device = parseDevice(text); },
       help.empty() ? "cpu (default), cuda or cuda:N: move parameters, inputs and device literals there; deriving needs no such device, running does" : help);
 }
 

@@ -27,6 +27,9 @@ void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again);
 /// "--shape NAME=2x3[:dtype]" and "--value NAME=3", each repeatable: inputs that are drawn in a shape, and those that are no tensors.
 void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values);
 
+/// cpu, cuda (the first one) or cuda:N. Throws CLI::ValidationError.
+Device parseDevice(const std::string& text);
+
 /// "--device cpu|cuda|cuda:N", or an option of that kind by another name: where parameters and inputs are.
 void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& name = "--device", const std::string& help = {});
 

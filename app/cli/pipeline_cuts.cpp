@@ -24,11 +24,22 @@ void addCuts(CLI::App& app, CutRequest& request) {
          },
          "parameters that several stages use and that the first one sends to the others, comma separated, or all (default: each stage has a copy)")
       ->delimiter(',');
+  app.add_option_function<std::vector<std::string>>(
+         "--devices",
+         [&request](const std::vector<std::string>& names) {
+           for (const auto& name : names) request.options.devices.push_back(parseDevice(name));
+         },
+         "device of each stage, comma separated, or one for all: cpu, cuda or cuda:N; their device literals are rewritten")
+      ->delimiter(',');
   app.add_option("--loss", request.loss, "which output is the loss: its name, or (False, {'loss': True}) in the shape of what the model returns");
 }
 
 void CutOptions::addTo(CLI::App& app) {
   app.add_option("file", file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
+  addOptionsTo(app);
+}
+
+void CutOptions::addOptionsTo(CLI::App& app) {
   addCuts(app, request);
   input.addTo(app);
 }

@@ -16,6 +16,8 @@ struct CutOptions {
   InputOptions input;
 
   void addTo(CLI::App& app);
+  /// All but the file.
+  void addOptionsTo(CLI::App& app);
   /// Reads and cuts the file. Throws Error(badUse) where there is none, else as openCut.
   CutModel open(bool derive, const Progress& progress) const;
   /// The same with `given` in place of what the inputs file has.

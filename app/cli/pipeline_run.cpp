@@ -12,6 +12,7 @@
 #include "core/checking/rank_check.h"
 #include "core/checking/save.h"
 #include "core/execution/distributed/agreement.h"
+#include "core/execution/device.h"
 #include "core/execution/distributed/executor.h"
 #include "core/pipeline/rank_stages.h"
 #include "core/pipeline/schedule_kinds.h"
@@ -172,9 +173,14 @@ int runOn(const RunArguments& arguments, Transport& transport, const Progress& p
   return verdict && !verdict->good() ? checkFailed : allWell;
 }
 
-int run(const RunArguments& arguments, const Progress& progress) {
+/// `cuda` alone is each rank's own GPU; a device with a number, or one for each stage, is that.
+int run(RunArguments arguments, bool ownDevice, const Progress& progress) {
   requireFile(arguments.cut.file);
-  const auto transport = connectRanks(rendezvousFromEnvironment());
+  const auto meeting = rendezvousFromEnvironment();
+  if (ownDevice) arguments.cut.input.device = deviceOfProcess(meeting.localRank);
+  requireToRun(arguments.cut.input.device);
+  for (const auto device : arguments.cut.request.options.devices) requireDevice(device);
+  const auto transport = connectRanks(meeting);
   try {
     return runOn(arguments, *transport, progress);
   } catch (const std::exception& error) {
@@ -194,7 +200,8 @@ Run setup(CLI::App& app) {
   app.add_flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");
   app.add_option("--save", arguments->save, "folder: rank_N.safetensors gets the gradients that a rank has, and its outputs, merged");
   addFormat(app, arguments->format);
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  const auto* device = app.get_option("--device");
+  return [arguments, device](const Progress& progress) { return run(*arguments, device->count() > 0 && device->results().back() == "cuda", progress); };
 }
 
 const PipelineRegistration registration("run", "one rank's part of a training step: start it once a rank, with torchrun's variables or by pipeline launch", setup);

@@ -6,12 +6,16 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/cli/pipeline.h"
+#include "app/cli/pipeline_cuts.h"
+#include "core/pipeline/rank_stages.h"
 #include "core/pipeline/schedule_check.h"
 #include "core/pipeline/schedule_kinds.h"
 #include "core/pipeline/schedule_lowering.h"
 #include "core/pipeline/schedule_report.h"
+#include "core/pipeline/stage_costs.h"
 #include "core/trace/json.h"
 
 namespace retrograd::cli {
@@ -20,13 +24,40 @@ namespace {
 struct ScheduleArguments {
   std::string schedule, format = "text", costs, output;
   std::int32_t ranks = 0, microbatches = 0, stagesPerRank = 0;
-  bool lower = false, merge = false, spaced = false;
+  bool lower = false, merge = false, spaced = false, measure = false;
+  CutOptions model;  // its file is empty where none is given
 };
 
 std::string known() {
   std::string names;
   for (const auto& kind : scheduleKinds()) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
   return names;
+}
+
+/// The ranks that share a model's stages evenly.
+std::int32_t ranksFor(const ScheduleKind& kind, const ScheduleArguments& arguments, std::int32_t stages) {
+  const auto each = arguments.stagesPerRank ? arguments.stagesPerRank : kind.fixedStagesPerRank ? kind.fixedStagesPerRank : arguments.ranks ? stages / arguments.ranks : 1;
+  const auto ranks = arguments.ranks ? arguments.ranks : stages / std::max(each, 1);
+  if (ranks < 1 || ranks * each != stages)
+    throw Error(ErrorCode::badUse, fmt::format("the model is cut into {} stages, which are no {} for each of {} ranks", stages, each, std::max(ranks, 1)), arguments.model.file);
+  return ranks;
+}
+
+/// The schedule of a model: as large as it has stages, with what crosses between them.
+Schedule openFor(const ScheduleArguments& arguments, const Pipeline& pipeline) {
+  const auto stages = static_cast<std::int32_t>(pipeline.stages.size());
+  Schedule schedule;
+  if (const auto* kind = findScheduleKind(arguments.schedule)) {
+    if (!arguments.microbatches) throw Error(ErrorCode::badUse, "--microbatches says how large the schedule is", arguments.schedule);
+    const auto ranks = ranksFor(*kind, arguments, stages);
+    schedule = makeSchedule(*kind, ranks, arguments.microbatches, stages / ranks);
+  } else {
+    schedule = readScheduleFile(arguments.schedule);
+    if (schedule.stages != stages)
+      throw Error(ErrorCode::badUse, fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages), arguments.schedule);
+  }
+  schedule.edges = stageEdges(pipeline);
+  return schedule;
 }
 
 Schedule open(const ScheduleArguments& arguments) {
@@ -49,6 +80,13 @@ ScheduleCosts readCosts(const std::string& path) {
   return readScheduleCosts(std::string{std::istreambuf_iterator<char>(file), {}}, path);
 }
 
+Pipeline derive(const ScheduleArguments& arguments, const Progress& progress) {
+  if (arguments.measure) requireToRun(arguments.model.input.device);
+  auto cut = arguments.model.open(true, progress);
+  for (const auto& note : cut.notes) fmt::print(stderr, "note: {}\n", note);
+  return derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress);
+}
+
 /// All problems of a schedule that cannot run, to standard error.
 bool reportIfInvalid(const Schedule& schedule) {
   const auto check = checkSchedule(schedule);
@@ -59,21 +97,24 @@ bool reportIfInvalid(const Schedule& schedule) {
   return !check.ok();
 }
 
-std::string render(const ScheduleArguments& arguments, const Schedule& schedule) {
+std::string render(const ScheduleArguments& arguments, const Schedule& schedule, const ScheduleCosts& costs) {
   if (arguments.format == "csv") return arguments.spaced ? writeSpacedScheduleCsv(schedule) : writeScheduleCsv(schedule);
-  const auto costs = readCosts(arguments.costs);
   const auto run = simulate(schedule, costs);
   if (arguments.format == "json") return dumpJson(scheduleJson(schedule, run, costs), 1) + "\n";
   if (arguments.format == "svg") return scheduleSvg(schedule, run, costs);
   return scheduleText(schedule, run, costs);
 }
 
-int run(const ScheduleArguments& arguments) {
-  auto schedule = open(arguments);
+int run(const ScheduleArguments& arguments, const Progress& progress) {
+  std::optional<Pipeline> pipeline;
+  if (!arguments.model.file.empty()) pipeline = derive(arguments, progress);
+  else if (arguments.measure) throw Error(ErrorCode::badUse, "--measure measures a model: name it by --model", arguments.schedule);
+  auto schedule = pipeline ? openFor(arguments, *pipeline) : open(arguments);
   if (reportIfInvalid(schedule)) return checkFailed;
   if (arguments.merge) schedule = mergeBackward(std::move(schedule));
   if (arguments.lower) schedule = lowerSchedule(schedule);
-  const auto text = render(arguments, schedule);
+  const auto costs = !pipeline ? readCosts(arguments.costs) : arguments.measure ? measuredStageCosts(*pipeline, progress) : estimatedStageCosts(*pipeline);
+  const auto text = render(arguments, schedule, costs);
   if (arguments.output.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return allWell;
@@ -89,13 +130,20 @@ Run setup(CLI::App& app) {
   app.add_option("--ranks", arguments->ranks, "ranks that share the stages")->check(CLI::PositiveNumber);
   app.add_option("--microbatches", arguments->microbatches, "microbatches of a batch")->check(CLI::PositiveNumber);
   app.add_option("--stages-per-rank", arguments->stagesPerRank, "stages of each rank (default: the schedule's own number, or 2)")->check(CLI::PositiveNumber);
-  app.add_option("--costs", arguments->costs, "JSON file with times and activation bytes of the stages (default: F = I = W = 1, B = 2)");
+  auto* costs = app.add_option("--costs", arguments->costs, "JSON file with times and activation bytes of the stages (default: F = I = W = 1, B = 2)");
+  auto* model = app.add_option("--model", arguments->model.file, "a model: times and activation bytes are those of its stages; cut as in pipeline split");
+  model->excludes(costs);
+  app.add_flag("--measure", arguments->measure, "with --model: measure the stages by running them (default: estimate from the ops alone)");
+  const auto before = app.get_options().size();
+  arguments->model.addOptionsTo(app);
+  const auto options = app.get_options();
+  for (auto i = before; i < options.size(); ++i) options[i]->needs(model);
   app.add_flag("--merge", arguments->merge, "an I that its W follows at once becomes a B");
   app.add_flag("--lower", arguments->lower, "with the sends and receives that the schedule implies");
   app.add_flag("--spaced", arguments->spaced, "CSV with an empty cell for each unit of time that a rank waits");
   app.add_option("--format", arguments->format, "text, json, csv or svg")->check(CLI::IsMember({"text", "json", "csv", "svg"}))->capture_default_str();
   app.add_option("-o,--output", arguments->output, "file to write (default: standard output)");
-  return [arguments](const Progress&) { return run(*arguments); };
+  return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 
 const PipelineRegistration registration("schedule", "make, check, simulate and draw a pipeline schedule", setup);

@@ -9,6 +9,7 @@
 #include "core/checking/compare.h"
 #include "core/checking/reference.h"
 #include "core/checking/tolerance.h"
+#include "core/execution/device.h"
 #include "core/pipeline/pipeline.h"
 
 namespace retrograd {
@@ -114,6 +115,7 @@ CheckReport checkPipeline(const std::string& path, const CutRequest& request, co
   reading.numbers = options.numbers;
   reading.shapes = options.shapes;
   reading.seed = options.seed.value_or(reference ? reference->seed.value_or(0) : 0);
+  for (const auto device : request.options.devices) requireDevice(device);
   auto cut = openCut(path, request, reading, optionsOf, true, progress);
   const auto& ops = cut.whole->computation().trace.ops;
   report.ops = {ops.size(), cut.whole->joint.ops.size(), cut.whole->forward.ops.size(), cut.whole->backward.ops.size()};

@@ -97,6 +97,12 @@ void requireDevice(Device device) {
   if (device.type == Device::Type::cuda) at::globalContext().lazyInitDevice(c10::kCUDA);  // before generators and allocator figures are asked for
 }
 
+Device deviceOfProcess(int number) {
+  requireDevice({Device::Type::cuda, 0});
+  const auto count = static_cast<int>(devices().size()) - 1;
+  return {Device::Type::cuda, static_cast<std::int8_t>(number % count)};
+}
+
 void requireDriver(Device device) {
   if (device.type != Device::Type::cuda || dlopen(driverLibrary, RTLD_LAZY | RTLD_LOCAL)) return;
   throw Error(ErrorCode::badUse, "cannot be run on: " + noDriver(), toString(device));

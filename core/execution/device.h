@@ -24,7 +24,10 @@ DeviceStatus deviceStatus(Device device);
 /// Throws Error(badUse), saying what is missing and what to do, where nothing can run on `device`.
 void requireDevice(Device device);
 
-/// The same without initialising the driver, so that the process may still fork: it finds a missing driver, not a broken one.
+/// The GPU of one of several processes of a machine: each its own, as far as there are as many. Throws as requireDevice() where there is none.
+Device deviceOfProcess(int number);
+
+/// As requireDevice() without initialising the driver, so that the process may still fork: it finds a missing driver, not a broken one.
 void requireDriver(Device device);
 
 /// Waits until all that was asked of the device is done; the CPU is always done. Throws c10::Error where something failed on it.

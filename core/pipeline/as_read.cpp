@@ -7,9 +7,14 @@
 
 namespace retrograd {
 
+ModelFile copyOf(const ModelFile& model) {
+  auto copy = model;
+  copy.document = std::make_shared<Document>(*model.document);
+  return copy;
+}
+
 ModelFile asRead(const Analysis& whole) {
-  auto model = whole.file;
-  model.document = std::make_shared<Document>(*whole.document);
+  auto model = copyOf(whole.file);
   restoreStorages(model);
   return model;
 }

@@ -11,6 +11,9 @@ ModelFile asRead(const Analysis& whole);
 /// The same of a session's model, in place: a session file keeps the document as it was derived.
 void restoreStorages(const ModelFile& model);
 
+/// The model with a document of its own.
+ModelFile copyOf(const ModelFile& model);
+
 /// Whether printed traces leave out the types of what ops make.
 bool isUntyped(const ModelFile& model);
 

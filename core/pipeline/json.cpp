@@ -49,6 +49,7 @@ Json stageJson(const ModelFile& model, const PipelineSplit& split, std::size_t s
   json["outputs"] = Json::array();
   for (const auto& output : stage.outputs) json["outputs"].push_back(nameOf(model, output.value));
   json["ops"] = stage.ops.size();
+  if (stage.device) json["device"] = toString(*stage.device);
   return json;
 }
 

@@ -18,12 +18,6 @@
 namespace retrograd {
 namespace {
 
-ModelFile copyOf(const ModelFile& model) {
-  auto copy = model;
-  copy.document = std::make_shared<Document>(*model.document);
-  return copy;
-}
-
 std::string errorsOf(const Analysis& analysis) {
   std::string text;
   for (const auto& problem : analysis.problems)

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/execution/device.h"
+#include "core/pipeline/as_read.h"
 #include "core/pipeline/boundary.h"
 #include "core/pipeline/stage_run.h"
 #include "core/tracing/op_table.h"
@@ -121,7 +123,7 @@ void fillInputs(std::vector<StageModel>& stages, const PipelineSplit& split, con
   }
 }
 
-AnalysisOptions optionsFor(const Analysis& whole, const ModelFile& stage, TensorMap cotangents) {
+AnalysisOptions optionsFor(const Analysis& whole, const ModelFile& stage, Device device, TensorMap cotangents) {
   AnalysisOptions options;
   options.inputs = stage.sampleInputs;
   options.numbers = stage.sampleNumbers;
@@ -130,6 +132,7 @@ AnalysisOptions optionsFor(const Analysis& whole, const ModelFile& stage, Tensor
   options.seed = whole.seed;
   options.partition = whole.partition;
   options.rules = whole.rules;
+  options.device = device;
   return options;
 }
 
@@ -177,10 +180,19 @@ Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, 
   TensorMap ignored;
   for (std::size_t s = count; s-- > 0;) {
     progress.check();
-    const auto options = optionsFor(*pipeline.whole, stages[s].file, gradients.cotangents(s));
+    const auto device = pipeline.split.stages[s].device.value_or(pipeline.whole->device);
+    auto options = optionsFor(*pipeline.whole, stages[s].file, device, gradients.cotangents(s));
+    const bool isHere = deviceStatus(device).available;
+    auto twin = isHere ? ModelFile() : copyOf(stages[s].file);
     pipeline.stages[s] = deriveStage(std::move(stages[s].file), options, s, progress);
-    // Earlier stages are derived for the very gradients that they will get: their strides, and their elements where a formula reads them.
-    gradients.take(s, runJoint(*pipeline.stages[s]).gradients, ignored);
+    // Earlier stages are derived for the very gradients that they will get: their strides, and their elements where a formula reads them. For a device
+    // that is not here the CPU makes them.
+    auto run = pipeline.stages[s];
+    if (!isHere) {
+      options.device = Device();
+      run = deriveStage(std::move(twin), options, s, progress);
+    }
+    gradients.take(s, runJoint(*run).gradients, ignored);
   }
   for (auto& stage : stages) {
     pipeline.originOf.push_back(std::move(stage.originOf));

@@ -25,7 +25,8 @@ RankStages::RankStages(std::vector<Microbatch> microbatches, bool keepOutputs)
 
 StageValues RankStages::forward(std::int32_t s, std::int32_t m, StageValues received) {
   const auto& microbatch = at(m);
-  const auto& stage = *microbatch.pipeline->stages.at(static_cast<std::size_t>(s));
+  const auto& shared = microbatch.pipeline->stages.at(static_cast<std::size_t>(s));
+  const auto& stage = *shared;
   const auto& split = this->split().stages[static_cast<std::size_t>(s)];
   TensorMap inputs;
   for (std::size_t i = 0; i < split.inputs.size(); ++i) {
@@ -35,7 +36,7 @@ StageValues RankStages::forward(std::int32_t s, std::int32_t m, StageValues rece
     const auto it = from.find(isOwn ? name : std::to_string(split.inputs[i].output));
     if (it != from.end()) inputs.insert_or_assign(name, it->second);
   }
-  auto result = runStageForward(stage, inputs, draws_ && s > 0 ? received.at(s - 1).at(generatorName) : seededGenerator(seedOf(microbatch, m)));
+  auto result = runStageForward(stage, inputs, draws_ && s > 0 ? received.at(s - 1).at(generatorName) : seededGenerator(seedOf(microbatch, m)), weightsOf(shared));
   StageValues sent;
   for (std::size_t k = 0; k < split.outputs.size(); ++k) {
     if (!result.outputs.at(k)) continue;
@@ -46,6 +47,12 @@ StageValues RankStages::forward(std::int32_t s, std::int32_t m, StageValues rece
   if (draws_ && static_cast<std::size_t>(s) + 1 < this->split().stages.size()) sent[s + 1][generatorName] = result.generator;
   running_[{s, m}].forward = std::move(result);
   return sent;
+}
+
+const std::shared_ptr<const StageWeights>& RankStages::weightsOf(const std::shared_ptr<const Analysis>& stage) {
+  auto& weights = weights_[stage];
+  if (!weights) weights = placeWeights(*stage);
+  return weights;
 }
 
 /// What outside gives, then what later stages sent, the last of them first: the order in which the stages of one process add them up.

@@ -37,6 +37,15 @@ std::string scheduleText(const Schedule& schedule, const Simulation& run, const 
                        bytes ? fmt::format("  {:>16}", line.peakBytes) : "", fmt::join(stagesOf(schedule, rank), ", "));
   }
   out += '\n';
+  if (!costs.stages.empty()) {
+    out += fmt::format("{:>5}  {:>10}  {:>10}  {:>10}  {:>10}  activation bytes\n", "stage", "F", "I", "W", "B");
+    for (std::size_t s = 0; s < costs.stages.size(); ++s) {
+      const auto& cost = costs.stages[s];
+      out += fmt::format("{:>5}  {:>10.4g}  {:>10.4g}  {:>10.4g}  {:>10.4g}  {:>16}\n", costs.stages.size() == 1 ? "each" : std::to_string(s), cost.forward, cost.backwardInput,
+                         cost.backwardWeight, cost.backward, cost.activationBytes);
+    }
+    out += '\n';
+  }
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     out += fmt::format("{:>4} ", rank);
     for (const auto& action : schedule.ranks[rank]) out += ' ' + text(action);
@@ -50,6 +59,8 @@ nlohmann::ordered_json scheduleJson(const Schedule& schedule, const Simulation& 
   Json json{{"schedule", schedule.name},         {"ranks", schedule.ranks.size()}, {"stages", schedule.stages},
             {"microbatches", schedule.microbatches}, {"makespan", run.makespan},       {"bubble", run.bubble}};
   if (!costs.unit.empty()) json["unit"] = costs.unit;
+  for (const auto& cost : costs.stages)
+    json["costs"].push_back({{"F", cost.forward}, {"I", cost.backwardInput}, {"W", cost.backwardWeight}, {"B", cost.backward}, {"activation_bytes", cost.activationBytes}});
   auto rows = Json::array();
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
     const auto& timeline = run.ranks[rank];

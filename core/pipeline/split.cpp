@@ -349,10 +349,19 @@ class Splitter {
   std::map<int, std::vector<std::pair<ValueId, std::size_t>>> resultsOf_;
 };
 
+void placeStages(PipelineSplit& split, const std::vector<Device>& devices) {
+  if (devices.empty()) return;
+  if (devices.size() > 1 && devices.size() != split.stages.size())
+    throw Error(ErrorCode::badUse, fmt::format("{} devices are given for {} stage{}; give one for each, or one for all", devices.size(), split.stages.size(), split.stages.size() == 1 ? "" : "s"));
+  for (std::size_t s = 0; s < split.stages.size(); ++s) split.stages[s].device = devices[devices.size() == 1 ? 0 : s];
+}
+
 }  // namespace
 
 PipelineSplit splitPipeline(const Document& document, const Computation& computation, const Cuts& cuts, const PipelineOptions& options) {
-  return Splitter(document, computation, options).run(cuts);
+  auto split = Splitter(document, computation, options).run(cuts);
+  placeStages(split, options.devices);
+  return split;
 }
 
 std::string parameterName(const Document& document, const InputSpec& input, BoundSymbolId user) {

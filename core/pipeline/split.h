@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ enum class MultiUse : std::uint8_t {
 struct PipelineOptions {
   MultiUse multiUse = MultiUse::replicate;
   std::map<std::string, MultiUse> multiUseOf;  ///< by name of the parameter, any of a tied one; in place of `multiUse`
+  std::vector<Device> devices;                 ///< by stage, or one for all; empty: where the model is
 
   bool operator==(const PipelineOptions&) const = default;
 };
@@ -43,6 +45,7 @@ struct PipelineStage {
   std::vector<std::size_t> mutations;  ///< buffer, input and parameter mutations that it returns: indices into the computation's outputs
   std::vector<ValueId> cloned;         ///< of `inputs`: written in place here, so that a copy is worked on
   std::size_t begin = 0;               ///< position of the first op in the computation
+  std::optional<Device> device;        ///< where it is to run; absent: where the model is
 };
 
 /// A value sent from its defining stage straight to one that uses it.
@@ -75,7 +78,7 @@ struct PipelineSplit {
 /// the stages that use them; a buffer stays with the stage that writes it, which sends its content on. A stage that nothing needs and that has
 /// no effect is left out, with a note. What is written in place after it was sent is taken from the stage that wrote it.
 /// Throws Error(badUse) naming the op where no order of sends gives what the whole model gives: a write through one of several values that
-/// share memory across a border, a buffer read in a stage before the one that writes it.
+/// share memory across a border, a buffer read in a stage before the one that writes it; and where devices are neither one nor one for each stage.
 PipelineSplit splitPipeline(const Document& document, const Computation& computation, const Cuts& cuts, const PipelineOptions& options = {});
 
 /// Name of a parameter as an op knows it: of a tied one that under the op's module, else the first.

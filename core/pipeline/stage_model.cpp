@@ -312,11 +312,6 @@ class StageBuilder {
   StageModel stageModel_;
 };
 
-void placeLiterals(Argument& argument, const std::string& device) {
-  if (argument.kind == Argument::Kind::device) argument.text = device;
-  for (auto& item : argument.items) placeLiterals(item, device);
-}
-
 }  // namespace
 
 TensorMeta sentMeta(const TensorMeta& meta) {
@@ -331,24 +326,9 @@ TensorMeta sentMeta(const TensorMeta& meta) {
 }
 
 StageModel stageModel(const ModelFile& model, const PipelineSplit& split, std::size_t index, const SymbolLookup& lookup) {
+  if (index >= split.stages.size())
+    throw Error(ErrorCode::badUse, fmt::format("Invalid stage index {}! There are {} stages, counted from 0", index, split.stages.size()), model.path);
   return StageBuilder(model, split, index, lookup).build();
-}
-
-void placeOn(ModelFile& stage, const std::string& device) {
-  auto& document = *stage.document;
-  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {
-    auto& bound = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i)));
-    auto pattern = document.pattern(bound.pattern);
-    for (auto& argument : pattern.arguments) placeLiterals(argument, device);
-    bound.pattern = document.internPattern(pattern);
-  }
-  for (std::size_t i = 0; i < document.valueCount(); ++i) {
-    auto& value = document.value(ValueId(static_cast<std::int64_t>(i)));
-    if (!value.meta) continue;
-    auto meta = document.meta(value.meta);
-    meta.device = deviceFromString(device);
-    value.meta = document.internMeta(meta);
-  }
 }
 
 }  // namespace retrograd

@@ -16,13 +16,10 @@ struct StageModel {
 
 /// Takes stage `index` out of a model. Sent values are dense: one that has gaps or overlaps in memory arrives contiguous. A received value that the
 /// stage writes in place is copied on arrival, so that it keeps its gradient. `lookup` gives the op for that.
-/// Throws Error(badUse) where an op reads memory around a sent value (as_strided), which is not sent.
+/// Throws Error(badUse) where there is no such stage, and where an op reads memory around a sent value (as_strided), which is not sent.
 StageModel stageModel(const ModelFile& model, const PipelineSplit& split, std::size_t index, const SymbolLookup& lookup);
 
 /// Meta of a value as it arrives in another stage: at offset 0 in memory of its own, dense, without lazy conjugation or negation.
 TensorMeta sentMeta(const TensorMeta& meta);
-
-/// The stage on another device: metas and every device literal, wherever it stands in a call (P32). Weights stay where they are.
-void placeOn(ModelFile& stage, const std::string& device);
 
 }  // namespace retrograd

@@ -1,12 +1,16 @@
 #include "core/pipeline/stage_run.h"
 
 #include <ATen/ops/add.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+
+#include <cstring>
 
 #include "core/debug/bindings.h"
 #include "core/debug/results.h"
 #include "core/execution/evaluator.h"
-#include "core/pipeline/backward_halves.h"
+#include "core/execution/placement.h"
 #include "core/tracing/generator.h"
 
 namespace retrograd {
@@ -16,25 +20,65 @@ struct StageSaved {
   Evaluator draws;  // holds what replays of draws start from
 };
 
+struct StageWeights {
+  std::vector<std::pair<ValueId, c10::IValue>> values;  // and the sample inputs
+};
+
 struct StageHalf {
   std::vector<std::pair<ValueId, c10::IValue>> values;
 };
 
 namespace {
 
-at::Tensor generatorFrom(const TensorData& state) { return borrowTensor(state).clone(); }
+/// What draws go on from. Packed: the CPU's state, the seed that a GPU's starts from, and the GPU's state once it has drawn.
+struct Draws {
+  std::uint64_t seed = 0;
+  Evaluator::Generators states;
+};
+
+TensorData packed(const Draws& draws) {
+  auto seed = at::empty({static_cast<std::int64_t>(sizeof draws.seed)}, at::kByte);
+  std::memcpy(seed.data_ptr(), &draws.seed, sizeof draws.seed);
+  std::vector<at::Tensor> parts{draws.states.cpu, seed};
+  if (draws.states.gpu.defined()) parts.push_back(draws.states.gpu);
+  return keepTensor(at::cat(parts));
+}
+
+Draws unpacked(const TensorData& generator) {
+  const auto bytes = borrowTensor(generator);
+  const auto cpu = seededState(0).numel(), seedBytes = static_cast<std::int64_t>(sizeof(std::uint64_t));
+  Draws draws;
+  draws.states.cpu = bytes.narrow(0, 0, cpu).clone();
+  std::memcpy(&draws.seed, static_cast<const std::byte*>(bytes.const_data_ptr()) + cpu, sizeof draws.seed);
+  if (bytes.numel() > cpu + seedBytes) draws.states.gpu = bytes.narrow(0, cpu + seedBytes, bytes.numel() - cpu - seedBytes).clone();
+  return draws;
+}
+
+/// An evaluator whose draws go on from `generator`.
+Evaluator drawingFrom(const TensorData& generator, const Analysis& stage) {
+  const auto draws = unpacked(generator);
+  Evaluator evaluator(*stage.document, draws.seed);
+  evaluator.setGenerators(draws.states);
+  return evaluator;
+}
+
+TensorData generatorOf(const Evaluator& evaluator, const TensorData& before) { return packed({unpacked(before).seed, evaluator.generators()}); }
 
 bool isUser(const OutputSpec& output) { return output.kind == OutputKind::user || output.kind == OutputKind::loss; }
 
 std::optional<TensorData> outputOf(const Evaluator& evaluator, ValueId id) {
   if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return std::nullopt;
   // Borrowed memory knows no lazy conjugation or negation.
-  return keepTensor(evaluator.tensor(id).resolve_conj().resolve_neg());
+  return keepTensor(evaluator.tensor(id).resolve_conj().resolve_neg().to(at::kCPU));
+}
+
+/// Where the stage has the value.
+at::Tensor placed(const Analysis& stage, ValueId id, const TensorData& data) {
+  return Placement().place(data, stage.document->isTensor(id) ? stage.document->meta(stage.document->value(id).meta).device : Device());
 }
 
 /// What a backward starts from.
-void bindBackward(Evaluator& evaluator, const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
-  evaluator.setGenerators({generatorFrom(generator), {}});
+void bindBackward(Evaluator& evaluator, const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents) {
   evaluator.takeDraws(saved.draws);
   for (const auto& [id, value] : saved.values) evaluator.bind(id, value);
   const auto& computation = stage.computation();
@@ -44,10 +88,12 @@ void bindBackward(Evaluator& evaluator, const Analysis& stage, const StageSaved&
     const auto position = userOutputPosition(computation, i);
     const auto it = cotangents.find(position);
     if (it == cotangents.end()) throw Error(ErrorCode::badUse, "the stage was derived with a cotangent for it, and none is given", "output " + position);
-    evaluator.bind(id, borrowTensor(it->second));
+    evaluator.bind(id, placed(stage, id, it->second));
   }
-  for (const auto& [id, data] : stage.constants) evaluator.bind(ValueId(std::stoll(id)), borrowTensor(data));
+  for (const auto& [id, data] : stage.constants) evaluator.bind(ValueId(std::stoll(id)), placed(stage, ValueId(std::stoll(id)), data));
 }
+
+}  // namespace
 
 BackwardHalves halvesOf(const Analysis& stage) {
   std::vector<char> isInput;
@@ -55,24 +101,22 @@ BackwardHalves halvesOf(const Analysis& stage) {
   return splitBackward(*stage.document, stage.backward, isInput);
 }
 
-}  // namespace
+TensorData seededGenerator(std::uint64_t seed) { return packed({seed, {seededState(seed), {}}}); }
 
-TensorData seededGenerator(std::uint64_t seed) { return keepTensor(seededState(seed)); }
+std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage) { return std::make_shared<StageWeights>(StageWeights{inputBindings(stage)}); }
 
-StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const TensorMap& weights) {
-  Evaluator evaluator(*stage.document, stage.seed);
-  evaluator.setGenerators({generatorFrom(generator), {}});
-  for (auto& [id, value] : inputBindings(stage)) evaluator.bind(id, std::move(value));
+StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const std::shared_ptr<const StageWeights>& given) {
+  const auto weights = given ? given : placeWeights(stage);
+  auto evaluator = drawingFrom(generator, stage);
+  for (const auto& [id, value] : weights->values) evaluator.bind(id, value);
   const auto& computation = stage.computation();
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
-    const auto& input = computation.inputs[i];
-    const auto& given = input.kind == InputKind::user ? inputs : weights;
-    const auto it = given.find(input.kind == InputKind::user ? input.name : input.target);
-    if (it != given.end() && computation.trace.inputs[i]) evaluator.bind(computation.trace.inputs[i], borrowTensor(it->second));
+    const auto it = computation.inputs[i].kind == InputKind::user ? inputs.find(computation.inputs[i].name) : inputs.end();
+    if (const auto id = computation.trace.inputs[i]; id && it != inputs.end()) evaluator.bind(id, placed(stage, id, it->second));
   }
   for (auto op : stage.forward.ops) evaluator.run(op);
 
-  StageForward result{{}, mutatedOf(stage, evaluator), nullptr, keepTensor(evaluator.generators().cpu)};
+  StageForward result{{}, mutatedOf(stage, evaluator), nullptr, generatorOf(evaluator, generator)};
   for (std::size_t i = 0; i < computation.outputs.size(); ++i)
     if (isUser(computation.outputs[i])) result.outputs.push_back(outputOf(evaluator, stage.joint.outputs[i]));
   result.saved = std::make_shared<StageSaved>(StageSaved{{}, Evaluator(*stage.document, stage.seed)});
@@ -83,18 +127,18 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
 }
 
 StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
-  Evaluator evaluator(*stage.document, stage.seed);
-  bindBackward(evaluator, stage, saved, cotangents, generator);
+  auto evaluator = drawingFrom(generator, stage);
+  bindBackward(evaluator, stage, saved, cotangents);
   for (auto op : stage.backward.ops) evaluator.run(op);
-  return {gradientsOf(stage, evaluator), keepTensor(evaluator.generators().cpu)};
+  return {gradientsOf(stage, evaluator), generatorOf(evaluator, generator)};
 }
 
 StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
   const auto halves = halvesOf(stage);
-  Evaluator evaluator(*stage.document, stage.seed);
-  bindBackward(evaluator, stage, saved, cotangents, generator);
+  auto evaluator = drawingFrom(generator, stage);
+  bindBackward(evaluator, stage, saved, cotangents);
   for (auto op : halves.inputGradients.ops) evaluator.run(op);
-  StageInputGradients result{{}, std::make_shared<StageHalf>(), keepTensor(evaluator.generators().cpu)};
+  StageInputGradients result{{}, std::make_shared<StageHalf>(), generatorOf(evaluator, generator)};
   for (const auto& [name, gradient] : gradientsOf(stage, evaluator))
     if (name.starts_with("in.")) result.gradients.emplace(name, gradient);
   for (auto id : halves.weightGradients.inputs)
@@ -106,7 +150,7 @@ TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest) {
   const auto halves = halvesOf(stage);
   Evaluator evaluator(*stage.document, stage.seed);
   for (const auto& [id, value] : rest.values) evaluator.bind(id, value);
-  for (const auto& [id, data] : stage.constants) evaluator.bind(ValueId(std::stoll(id)), borrowTensor(data));
+  for (const auto& [id, data] : stage.constants) evaluator.bind(ValueId(std::stoll(id)), placed(stage, ValueId(std::stoll(id)), data));
   for (auto op : halves.weightGradients.ops) evaluator.run(op);
   TensorMap gradients;
   for (const auto& [name, gradient] : gradientsOf(stage, evaluator))

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/debug/analysis.h"
+#include "core/pipeline/backward_halves.h"
 
 namespace retrograd {
 
@@ -22,15 +23,22 @@ struct StageBackward {
   TensorData generator;
 };
 
-/// State of the generator that `seed` makes: what the first stage starts from.
+/// State of the generators, the CPU's and a GPU's, that `seed` makes: what the first stage starts from. An opaque tensor of bytes.
 TensorData seededGenerator(std::uint64_t seed);
 
+/// Parameters, buffers and constants of a stage where it runs, so that several forwards share one upload to a GPU. On the CPU they are borrowed.
+struct StageWeights;
+std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage);
+
 /// Runs the forward trace of a derived stage. `inputs`: by name, in place of those it was derived for, and of their shapes.
-/// `weights`: buffers and parameters by name, in place of the file's. Throws Error(execution) naming the op.
-StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const TensorMap& weights = {});
+/// `placed`: the stage's weights, where they are there already. Throws Error(execution) naming the op.
+StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const std::shared_ptr<const StageWeights>& placed = {});
 
 /// Runs the backward trace on what a forward left. `cotangents`: by user output as text, for the outputs the stage was derived with.
 StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator);
+
+/// The two halves of a stage's backward: what leads to a gradient of what it received, and the rest (backward_halves.h).
+BackwardHalves halvesOf(const Analysis& stage);
 
 /// The same backward in its two halves (backward_halves.h): the gradients of what the stage received first, those of its parameters when it suits.
 struct StageHalf;  ///< what dI leaves for dW

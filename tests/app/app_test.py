@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Runs the built `retrograd` (first argument) on tests/data and on bad input; validates its JSON against docs/*.schema.json."""
+import array
 import csv
 import json
+import math
 import os
 import pathlib
+import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -478,6 +482,26 @@ class Schedules(Case):
         self.assertEqual(file.read_text(), "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n")
         self.assertIn("makespan 14 ms", self.schedule(file, "--costs", costs))
 
+    def test_times_are_those_of_a_model(self):
+        model = ["--model", TOP / "tests" / "data" / "pipeline" / "mlp_3st" / "model.pt2", "--microbatches", 6]
+        for options, unit in (([], "%"), (["--measure"], "ms")):
+            document = json.loads(self.schedule("1F1B", *model, *options, "--format", "json"))
+            jsonschema.validate(document, schema("schedule"))
+            self.assertEqual((document["ranks"], document["unit"], len(document["costs"])), (3, unit, 3))
+            work = sum(cost["F"] + cost["B"] for cost in document["costs"])
+            self.assertAlmostEqual(sum(row["busy"] for row in document["rows"]), 6 * work, places=6)
+            for cost, row in zip(document["costs"], document["rows"]):
+                self.assertGreater(cost["activation_bytes"], 0)
+                self.assertEqual(row["peak_activation_bytes"], row["peak_in_flight"] * cost["activation_bytes"])
+                self.assertAlmostEqual(cost["I"] + cost["W"], cost["B"])
+            if not options:
+                self.assertAlmostEqual(work, 100)
+        self.assertTrue(self.schedule("1F1B", *model, "--measure", "--format", "svg").startswith("<svg"))
+        self.assertIn("F", self.schedule("ZBVZeroBubble", "--model", DATA / "mlp" / "model.pt2", "--stages", 4, "--ranks", 2, "--microbatches", 4, "--measure"))
+        self.assertIn("3 stages, which are no 2 for each", self.bad("pipeline", "schedule", "ZBVZeroBubble", *model).stderr)
+        self.assertIn("--model", self.bad("pipeline", "schedule", "1F1B", "--stages", 2, "--microbatches", 2, "--ranks", 2).stderr)
+        self.assertIn("--model", self.bad("pipeline", "schedule", "1F1B", "--measure", "--microbatches", 2, "--ranks", 2).stderr)
+
     def test_svg_is_xml(self):
         root = xml.etree.ElementTree.fromstring(self.schedule("Interleaved1F1B", "--ranks", 3, "--microbatches", 5, "--format", "svg"))
         self.assertEqual(sum(1 for e in root.iter() if e.tag.endswith("}title") and "microbatch" in e.text), 3 * 2 * 5 * 2)
@@ -515,6 +539,71 @@ class Ranks(Case):
                 with self.subTest(model=model, schedule=schedule):
                     lines = self.ranks(3, self.MARKED / model / "model.pt2", "--schedule", schedule, "--microbatches", 4).stdout
                     self.assertEqual(lines.count("compared with the model in one piece: equal"), 3)
+
+    # Holds P37: TRANSMIT over ranks, and REPLICATE without it.
+    def test_shared_parameters_are_sent_or_summed(self):
+        models = [self.MARKED / "shared_2st" / "model.pt2", TOP.parent / "shared" / "cases" / "pipeline" / "gpt4_2st" / "model.pt2"]
+        for model in filter(pathlib.Path.exists, models):
+            stages = len(json.loads(self.good("pipeline", "split", model, "--format", "json").stdout)["stages"])
+            for transmit in ([], ["--transmit", "all"]):
+                with self.subTest(model=model, transmit=transmit):
+                    lines = self.ranks(stages, model, *transmit, "--microbatches", 2).stdout
+                    self.assertEqual(lines.count("compared with the model in one piece: equal"), stages)
+                    self.good("pipeline", "check", model, *transmit)
+                    split = json.loads(self.good("pipeline", "split", model, *transmit, "--format", "json").stdout)
+                    self.assertTrue(split["transmitted" if transmit else "replicated"])
+                    self.assertFalse(split["replicated" if transmit else "transmitted"])
+
+    # Holds P31.
+    def test_draws_over_ranks_are_those_of_the_model_in_one_piece(self):
+        for schedule in ("1F1B", "InterleavedZeroBubble"):
+            lines = self.ranks(2, DATA / "dropout_train" / "model.pt2", "--stages", 2, "--schedule", schedule, "--microbatches", 3, "--seed", 5).stdout
+            self.assertEqual(lines.count("compared with the model in one piece: equal to 0.0e+00"), 2)
+
+    def batch(self, **inputs):
+        """A safetensors file of float32 tensors, by shape, and of int64 ones, by their elements."""
+        header, blob = {}, b""
+        for name, value in inputs.items():
+            count = math.prod(value) if isinstance(value, tuple) else len(value)
+            data = array.array("f", [math.sin(i) for i in range(count)]) if isinstance(value, tuple) else array.array("q", value)
+            header["in." + name] = {"dtype": "F32" if isinstance(value, tuple) else "I64", "shape": list(value) if isinstance(value, tuple) else [count],
+                                    "data_offsets": [len(blob), len(blob) + len(data.tobytes())]}
+            blob += data.tobytes()
+        text = json.dumps(header).encode()
+        file = self.path / "batch.safetensors"
+        file.write_bytes(struct.pack("<Q", len(text)) + text + blob)
+        return file
+
+    # Holds P62, P63.
+    def test_a_batch_is_cut_into_microbatches(self):
+        loss = DYNAMIC / "loss" / "model.pt2"
+        twelve = ["--batch", self.batch(x=(12, 8), target=list(range(10)) + [3, 4]), "--stages", 2, "--microbatches", 4]
+        lines = self.ranks(2, loss, *twelve, "--scale-gradients", "--save", self.path / "saved").stdout
+        self.assertEqual(lines.count("compared with the model in one piece over the whole batch: equal"), 2)
+        self.assertEqual(len(re.search(r"output 0 is ([-\d. ]+)", lines)[1].split()), 4)
+        self.assertTrue((self.path / "saved" / "rank_1.safetensors").exists())
+        launch = ["pipeline", "launch", "--ranks", 2, "--", "pipeline", "run", loss]
+        self.assertIn("--scale-gradients divides so", self.bad(*launch, *twelve, "--check", code=1).stderr)
+        uneven = self.ranks(2, DYNAMIC / "recurrence" / "model.pt2", "--batch", self.batch(x=(7, 5, 4)), "--stages", 2, "--microbatches", 3).stdout
+        self.assertEqual(uneven.count("over the whole batch: equal"), 2)
+        static = self.ranks(2, DATA / "mlp" / "model.pt2", "--batch", self.batch(x=(12, 8)), "--stages", 2, "--microbatches", 3).stdout
+        self.assertEqual(static.count("compared with the model in one piece: equal"), 2)
+
+    def test_a_batch_that_does_not_fit_says_why(self):
+        launch = ["pipeline", "launch", "--ranks", 1, "--", "pipeline", "run", DATA / "mlp" / "model.pt2"]
+        batch = self.batch(x=(10, 8))
+        self.assertIn("microbatch 0 of 3", self.bad(*launch, "--batch", batch, "--microbatches", 3).stderr)
+        self.assertIn("excludes", self.bad(*launch, "--batch", batch, "--inputs", batch).stderr)
+        self.assertIn("the batch has no such tensor; it has x", self.bad(*launch, "--batch", batch, "--batch-dim", "y=0").stderr)
+        self.assertIn("NAME=replicate", self.bad(*launch, "--batch", batch, "--batch-dim", "x=much").stderr)
+        self.assertIn("note: the batch makes 4 microbatches, not 8: x has 4 along dimension 0",
+                      self.good("pipeline", "launch", "--ranks", 1, "--", "pipeline", "run", DYNAMIC / "recurrence" / "model.pt2", "--batch", self.batch(x=(4, 5, 4)),
+                                "--microbatches", 8).stderr)
+
+    # Holds P20: where data decide what is computed, one graph does not stand for all microbatches.
+    def test_data_dependent_models_are_refused(self):
+        result = self.bad("pipeline", "launch", "--ranks", 1, "--", "pipeline", "run", DYNAMIC / "selection" / "model.pt2", "--microbatches", 2)
+        self.assertIn("its traces hold for one set of inputs only", result.stderr)
 
     def test_a_transformer_in_four_stages(self):
         if not self.GPT12.exists():
@@ -740,6 +829,21 @@ class Pipeline(Case):
             jsonschema.validate(document, schema("pipeline"))
             self.assertEqual(len(document["stages"]), 3)
 
+    # Holds P32.
+    def test_stages_have_devices_of_their_own(self):
+        model = DATA / "mlp" / "model.pt2"
+        document = json.loads(self.good("pipeline", "split", model, "--stages", 2, "--devices", "cpu,cuda:1", "--out", self.path, "--format", "json").stdout)
+        jsonschema.validate(document, schema("pipeline"))
+        self.assertEqual([stage["device"] for stage in document["stages"]], ["cpu", "cuda:1"])
+        self.assertNotIn("cuda", self.good("trace", self.path / "stage_0.retrograd").stdout)
+        trace = self.good("trace", self.path / "stage_1.retrograd").stdout
+        self.assertIn("cuda:1 f32[", trace)
+        self.assertNotIn('"cpu', trace)
+        self.good("pipeline", "check", model, "--stages", 2, "--devices", "cpu")
+        self.assertIn("3 devices are given for 2 stages", self.bad("pipeline", "split", model, "--stages", 2, "--devices", "cpu,cpu,cpu").stderr)
+        self.assertIn("is no device", self.bad("pipeline", "split", model, "--devices", "gpu").stderr)
+
+    # Holds P56: stages are kept on disk as session files.
     def test_stages_are_files_of_their_own(self):
         self.good("pipeline", "split", self.MARKED / "shared_2st" / "model.pt2", "--out", self.path)
         jsonschema.validate(json.loads((self.path / "pipeline.json").read_text()), schema("pipeline"))

@@ -32,6 +32,7 @@ Rendezvous rendezvousFromEnvironment() {
   Rendezvous where;
   where.size = number("WORLD_SIZE", 1, 100'000);
   where.rank = number("RANK", 0, where.size - 1);
+  where.localRank = std::getenv("LOCAL_RANK") ? number("LOCAL_RANK", 0, 100'000) : where.rank;
   where.address = variable("MASTER_ADDR");
   where.port = number("MASTER_PORT", 1, 65'535);
   return where;

@@ -47,6 +47,7 @@ class Transport {
 /// Where the ranks of a run meet, as torchrun says it.
 struct Rendezvous {
   int rank = 0, size = 1;
+  int localRank = 0;    ///< among those of this machine
   std::string address;  ///< of rank 0's machine
   int port = 0;
   std::chrono::milliseconds meeting{60'000};   ///< for all ranks to come
@@ -54,7 +55,7 @@ struct Rendezvous {
   std::chrono::milliseconds silence{8'000};    ///< after which a rank that gives no sign of life counts as dead
 };
 
-/// From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Throws Error(badUse) naming the variable that is missing or no number.
+/// From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; LOCAL_RANK where it is set, else RANK. Throws Error(badUse) naming the variable that is missing or no number.
 Rendezvous rendezvousFromEnvironment();
 
 /// Meets the other ranks and connects to them over TCP with LibTorch's Gloo backend. Throws Error(execution) where they do not come in time.

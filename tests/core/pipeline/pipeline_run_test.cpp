@@ -222,6 +222,7 @@ TEST(PipelineRun, RunsGiveTheSameGradients) {
 // Holds P46: stages that do not reach the loss get no gradient.
 // Holds P51: nor does an output that a later stage uses and the loss does not depend on.
 // Holds P48: the loss has an implicit gradient of 1.
+// Holds P10: a loss can be asked for wherever stages are derived.
 TEST(PipelineRun, OnlyWhatReachesTheLossIsDifferentiated) {
   const char* text = R"(
 def computation(x, w, u):

@@ -1,6 +1,7 @@
 #include "core/pipeline/stage_model.h"
 
 #include "core/trace/printer.h"
+#include "core/trace/relocate.h"
 #include "core/trace/verifier.h"
 #include "tests/core/pipeline/text_models.h"
 
@@ -106,7 +107,7 @@ def computation(x):
     c = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body, a)  # c: "f32[4]"
     return c
 )");
-  placeOn(model, "cuda:1");
+  relocate(*model.document, deviceFromString("cuda:1"));
   const auto lines = printed(model);
   EXPECT_EQ(lines.find("cpu"), std::string::npos) << lines;
   EXPECT_NE(lines.find("torch.ops.mylib.fill.default(y, torch.device(\"cuda:1\"))"), std::string::npos) << lines;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/execution/distributed/agreement.h"
 #include "core/execution/distributed/executor.h"
 #include "core/execution/distributed/launch.h"
 #include "core/pipeline/schedule_kinds.h"
@@ -95,6 +96,17 @@ void sumNumbers(Transport& transport) {
   fmt::print("summed\n");
 }
 
+/// Ranks that would each cut elsewhere.
+void agree(Transport& transport) {
+  std::vector<std::size_t> own{3, 7};
+  if (transport.rank() == 1) own = {4};
+  if (transport.rank() == 2) own = {1, 2, 9};
+  ASSERT_EQ(fromFirstRank(transport, own), (std::vector<std::size_t>{3, 7}));
+  if (transport.rank() == 0) own.clear();
+  ASSERT_TRUE(fromFirstRank(transport, own).empty());
+  fmt::print("agreed\n");
+}
+
 /// What each launched process is.
 TEST(RankProcess, DISABLED_body) {
   const auto what = scenario();
@@ -107,6 +119,7 @@ TEST(RankProcess, DISABLED_body) {
     if (what.starts_with("run ")) runSchedule(*transport, what.substr(4));
     if (what.starts_with("trouble ")) makeTrouble(*transport, what.substr(8));
     if (what == "sum") sumNumbers(*transport);
+    if (what == "agree") agree(*transport);
     if (what == "barrier") {
       if (where.rank == 1) kill(getpid(), SIGKILL);
       transport->barrier();
@@ -170,6 +183,12 @@ TEST(Gloo, gradientsAreSummedOverRanks) {
   const auto ran = launch(3, "sum");
   EXPECT_EQ(ran.result.exitCode, 0) << ran.all();
   EXPECT_TRUE(ran.says(2, "summed"));
+}
+
+TEST(Gloo, ranksAgreeWithTheFirst) {
+  const auto ran = launch(3, "agree");
+  EXPECT_EQ(ran.result.exitCode, 0) << ran.all();
+  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(ran.says(rank, "agreed")) << ran.all();
 }
 
 TEST(Gloo, aRankThatDiesIsReportedByAllOthers) {
