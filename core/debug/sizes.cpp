@@ -84,7 +84,7 @@ class SizeBinder {
       const auto name = *std::find_if(names.begin(), names.end(), [&](const auto& n) { return !sizes_.contains(n); });
       const auto* symbol = find(name);
       if (!symbol) continue;
-      const auto value = place.expression.solve(name, *size, sizes_);
+      const auto value = solve(place, *symbol, *size);
       if (!value) refuse(place, fmt::format("{} is {}, which no {} gives as {} ({} is {})", place.what(), *size, name, place.text, name, rangeText(*symbol)));
       if (*value < symbol->least || (symbol->greatest && *value > *symbol->greatest))
         refuse(place, fmt::format("{} is {}, but its symbol {} is {}{}", place.what(), *size, name, rangeText(*symbol),
@@ -94,6 +94,13 @@ class SizeBinder {
       return true;
     }
     return false;
+  }
+
+  /// The hint where it gives the size: a division that rounds has several solutions, and a pipeline's stage is sent what the whole model's sizes give.
+  std::optional<std::int64_t> solve(const Place& place, const SizeSymbol& symbol, std::int64_t size) const {
+    auto sizes = sizes_;
+    sizes[symbol.name] = symbol.hint;
+    return place.expression.evaluate(sizes) == size ? symbol.hint : place.expression.solve(symbol.name, size, sizes_);
   }
 
   void verify(const Place& place) const {

@@ -31,11 +31,21 @@ std::shared_ptr<const Pipeline> derivedFor(const CutModel& cut, std::shared_ptr<
   return std::make_shared<const Pipeline>(derivePipeline(cut.model, std::move(whole), cut.split, progress));
 }
 
+std::string namesOf(const Analysis& whole) {
+  std::string names;
+  for (const auto& input : whole.computation().inputs)
+    if (input.kind == InputKind::user) names += (names.empty() ? "" : ", ") + input.name;
+  return names;
+}
+
 /// All inputs of the model: those given, as it takes them, and those that are the same for all.
 TensorMap inputsFor(const Analysis& whole, const TensorMap& given) {
   auto inputs = whole.inputs;
-  for (const auto& [name, tensor] : given)
-    if (const auto it = inputs.find(name); it != inputs.end()) it->second = fittedInput(tensor, it->second.meta, "input " + name);
+  for (const auto& [name, tensor] : given) {
+    const auto it = inputs.find(name);
+    if (it != inputs.end()) it->second = fittedInput(tensor, it->second.meta, "input " + name);
+    else if (!whole.numbers.contains(name)) throw Error(ErrorCode::badUse, fmt::format("the model has no such input; it has {}", namesOf(whole)), name);
+  }
   return inputs;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/debug/sizes.h"
 #include "core/execution/device.h"
 #include "core/pipeline/as_read.h"
 #include "core/pipeline/boundary.h"
@@ -173,7 +174,10 @@ Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, 
   model.weights = pipeline.whole->file.weights;  // a text's are drawn when it is derived
   const auto differentiated = differentiatedInputs(model, *pipeline.whole);
   std::vector<StageModel> stages;
-  for (std::size_t s = 0; s < count; ++s) stages.push_back(stageModel(model, pipeline.split, s, lookupSymbol));
+  for (std::size_t s = 0; s < count; ++s) {
+    stages.push_back(stageModel(model, pipeline.split, s, lookupSymbol));
+    if (!model.document->sizeSymbols().empty()) setSizes(*stages.back().file.document, pipeline.whole->file.document->sizeHints());
+  }
   fillInputs(stages, pipeline.split, *pipeline.whole, borderValues(*pipeline.whole, pipeline.split, stages, differentiated), differentiated);
   pipeline.stages.resize(count);
   Gradients gradients(pipeline);

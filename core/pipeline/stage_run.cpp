@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/debug/bindings.h"
+#include "core/debug/inputs.h"
 #include "core/debug/results.h"
 #include "core/execution/evaluator.h"
 #include "core/execution/placement.h"
@@ -88,7 +89,7 @@ void bindBackward(Evaluator& evaluator, const Analysis& stage, const StageSaved&
     const auto position = userOutputPosition(computation, i);
     const auto it = cotangents.find(position);
     if (it == cotangents.end()) throw Error(ErrorCode::badUse, "the stage was derived with a cotangent for it, and none is given", "output " + position);
-    evaluator.bind(id, placed(stage, id, it->second));
+    evaluator.bind(id, placed(stage, id, it->second).contiguous());  // as the backward was derived; what a later stage made may lie otherwise
   }
   for (const auto& [id, data] : stage.constants) evaluator.bind(ValueId(std::stoll(id)), placed(stage, ValueId(std::stoll(id)), data));
 }
@@ -112,7 +113,11 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
   const auto& computation = stage.computation();
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
     const auto it = computation.inputs[i].kind == InputKind::user ? inputs.find(computation.inputs[i].name) : inputs.end();
-    if (const auto id = computation.trace.inputs[i]; id && it != inputs.end()) evaluator.bind(id, placed(stage, id, it->second));
+    const auto id = computation.trace.inputs[i];
+    if (!id || it == inputs.end()) continue;
+    // A value is dense on its way, in the strides of its source or row-major: views here hold in those that the stage was derived for.
+    const auto derivedFor = stage.inputs.find(it->first);
+    evaluator.bind(id, placed(stage, id, derivedFor == stage.inputs.end() ? it->second : fittedInput(it->second, derivedFor->second.meta, "input " + it->first)));
   }
   for (auto op : stage.forward.ops) evaluator.run(op);
 

@@ -592,9 +592,11 @@ class Ranks(Case):
     def test_a_batch_that_does_not_fit_says_why(self):
         launch = ["pipeline", "launch", "--ranks", 1, "--", "pipeline", "run", DATA / "mlp" / "model.pt2"]
         batch = self.batch(x=(10, 8))
-        self.assertIn("microbatch 0 of 3", self.bad(*launch, "--batch", batch, "--microbatches", 3).stderr)
+        self.assertIn("microbatch 1 of 3", self.bad(*launch, "--batch", batch, "--microbatches", 3).stderr)
         self.assertIn("excludes", self.bad(*launch, "--batch", batch, "--inputs", batch).stderr)
         self.assertIn("the batch has no such tensor; it has x", self.bad(*launch, "--batch", batch, "--batch-dim", "y=0").stderr)
+        self.assertIn("microbatch 0 of 3", self.bad(*launch, "--batch", self.batch(x=(12, 7)), "--microbatches", 3).stderr)
+        self.assertIn("y: the model has no such input; it has x", self.bad(*launch, "--batch", self.batch(y=(4, 8))).stderr)
         self.assertIn("NAME=replicate", self.bad(*launch, "--batch", batch, "--batch-dim", "x=much").stderr)
         self.assertIn("note: the batch makes 4 microbatches, not 8: x has 4 along dimension 0",
                       self.good("pipeline", "launch", "--ranks", 1, "--", "pipeline", "run", DYNAMIC / "recurrence" / "model.pt2", "--batch", self.batch(x=(4, 5, 4)),

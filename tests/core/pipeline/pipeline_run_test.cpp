@@ -134,6 +134,21 @@ TEST(PipelineRun, ModelsCutByPolicyGiveTheSame) {
     }
 }
 
+TEST(PipelineRun, DynamicModelsAreCutAtOtherSizes) {
+  for (std::size_t stages = 2; stages <= 4; ++stages)
+    for (const auto& one : findCases((sourceFolder / "tests/data/dynamic").string())) {
+      CutRequest request;
+      request.stages = stages;
+      request.balance = Balance::estimate;
+      try {
+        const auto report = checkPipeline(one.model, request, one.options);
+        EXPECT_EQ(report.status, CheckStatus::pass) << stages << ": " << reportLine(report);
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("is the most"), std::string::npos) << error.what();
+      }
+    }
+}
+
 TEST(PipelineRun, AnOpenModelIsCutAsItsFileIs) {
   for (const auto& one : allModels()) {
     CutRequest request;

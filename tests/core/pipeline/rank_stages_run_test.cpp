@@ -9,6 +9,7 @@
 #include "core/checking/compare.h"
 #include "core/checking/rank_check.h"
 #include "core/debug/inputs.h"
+#include "core/execution/distributed/message.h"
 #include "core/pipeline/batch.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/pipeline/text_models.h"
@@ -33,6 +34,9 @@ CutRequest inStages(std::size_t stages) {
   return request;
 }
 
+/// As it arrives from another process.
+TensorMap passed(const TensorMap& values) { return decodeMessage(std::make_shared<const std::vector<std::byte>>(encodeMessage(values))); }
+
 /// All forwards of a microbatch, then all backwards; what each stage sends lies by source and destination until it is read.
 TensorMap gradientsOf(const std::vector<Microbatch>& microbatches, bool inHalves) {
   RankStages runner(microbatches);
@@ -40,9 +44,9 @@ TensorMap gradientsOf(const std::vector<Microbatch>& microbatches, bool inHalves
   for (std::int32_t m = 0; m < static_cast<std::int32_t>(microbatches.size()); ++m) {
     std::map<std::int32_t, StageValues> arriving, returning;
     for (std::int32_t s = 0; s < count; ++s)
-      for (auto& [to, values] : runner.forward(s, m, arriving[s])) arriving[to][s] = values;
+      for (auto& [to, values] : runner.forward(s, m, arriving[s])) arriving[to][s] = passed(values);
     for (std::int32_t s = count; s-- > 0;)
-      for (auto& [to, values] : inHalves ? runner.backwardInput(s, m, returning[s]) : runner.backward(s, m, returning[s])) returning[to][s] = values;
+      for (auto& [to, values] : inHalves ? runner.backwardInput(s, m, returning[s]) : runner.backward(s, m, returning[s])) returning[to][s] = passed(values);
     for (std::int32_t s = 0; inHalves && s < count; ++s) runner.backwardWeight(s, m);
   }
   return runner.parameterGradients();
@@ -129,6 +133,28 @@ TEST(RankStages, P31_DrawsAreThoseOfTheModelInOnePiece) {
   same[1].inputs = same[0].inputs;
   const auto run = runUnsplit(same);
   EXPECT_FALSE(identical(*run.outputs[0].at(0), *run.outputs[1].at(0)));
+}
+
+/// Values and gradients are dense on their way, in whatever strides: a view in the next stage is only valid in those that it was derived for.
+TEST(RankStages, ValuesArriveInTheStridesThatTheStageWasDerivedFor) {
+  const auto file = test::writeTemporary("strides.txt", R"(
+def computation(x, w):
+    # x: "f32[4, 4]"
+    # w: "f32[4, 4]", parameter w
+    a = aten.mm(x, w)
+    t = aten.transpose.int(a, 0, 1)
+    s = aten.sin(t)
+    u = aten.transpose.int(s, 0, 1)
+    v = aten.view(u, [16])
+    y = aten.cos(v)
+    return y
+)");
+  for (const std::vector<std::string>& at : {std::vector<std::string>{"#u"}, {"#s"}, {"#t", "#u", "#v"}}) {
+    CutRequest request;
+    request.at = at;
+    const auto microbatches = rotatedMicrobatches(derived(file, request), 2);
+    expectEqual(gradientsOf(microbatches, false), runUnsplit(microbatches).gradients);
+  }
 }
 
 // Holds P60. A gradient that is None is not sent, and no zeros are in its place.
