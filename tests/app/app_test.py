@@ -556,6 +556,11 @@ class Ranks(Case):
 
     # Holds P31.
     def test_draws_over_ranks_are_those_of_the_model_in_one_piece(self):
+        model = self.path / "draws.txt"
+        model.write_text('def computation(x):\n    # x: "f32[8, 8]"\n    a = aten.dropout(x, 0.5, True)\n    b = aten.tanh(a)\n    c = aten.dropout(b, 0.5, True)\n'
+                         '    d = aten.sin(c)\n    e = aten.dropout(d, 0.5, True)\n    return e\n')
+        lines = self.ranks(3, model, "--at", "#b", "--at", "#d", "--microbatches", 2, "--seed", 5).stdout
+        self.assertEqual(lines.count("; 2 compared with the model in one piece: equal to 0.0e+00"), 1)  # its outputs
         for schedule in ("1F1B", "InterleavedZeroBubble"):
             lines = self.ranks(2, DATA / "dropout_train" / "model.pt2", "--stages", 2, "--schedule", schedule, "--microbatches", 3, "--seed", 5).stdout
             self.assertEqual(lines.count("compared with the model in one piece: equal to 0.0e+00"), 2)
