@@ -6,10 +6,13 @@
 #include <cstdlib>
 
 #include "core/checking/check.h"
+#include "core/checking/pipeline_check.h"
+#include "core/checking/rank_check.h"
 #include "core/checking/suite.h"
 #include "core/debug/compare_runs.h"
 #include "core/debug/session.h"
 #include "core/execution/device.h"
+#include "core/pipeline/rank_stages.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"
 
@@ -34,6 +37,41 @@ TEST(Gpu, modelsKeptWithTheTestsPassTheCheck) {
     const auto report = checkModel(one.model, one.options);
     EXPECT_EQ(report.status, CheckStatus::pass) << one.name << ": " << report.reason;
   }
+}
+
+TEST(Gpu, stagesOnTheirOwnDevicesGiveWhatTheModelGives) {
+  NEED_DEVICE();
+  for (const auto* name : {"mlp", "multi_output", "batchnorm_train"}) {
+    CutRequest request;
+    request.stages = 2;
+    request.balance = Balance::estimate;
+    request.options.devices = {Device(), cuda};
+    const auto report = checkPipeline((data() / name / "model.pt2").string(), request, {});
+    EXPECT_EQ(report.status, CheckStatus::pass) << name << ": " << report.reason;
+  }
+}
+
+/// A model that draws in several stages, all of them on the GPU: the generator goes with what crosses.
+TEST(Gpu, ranksDrawWhatTheModelInOnePieceDraws) {
+  NEED_DEVICE();
+  CutRequest request;
+  request.stages = 3;
+  request.balance = Balance::estimate;
+  auto cut = openCut((data() / "dropout_train" / "model.pt2").string(), request, {}, [](const ModelFile&) { return onCuda(); }, true);
+  const auto microbatches = rotatedMicrobatches(std::make_shared<const Pipeline>(derivePipeline(cut.model, cut.whole, cut.split)), 2);
+  RankStages stages(microbatches);
+  for (std::int32_t m = 0; m < 2; ++m) {
+    std::map<std::int32_t, StageValues> arriving, returning;
+    for (std::int32_t s = 0; s < 3; ++s)
+      for (auto& [to, values] : stages.forward(s, m, arriving[s])) arriving[to][s] = values;
+    for (std::int32_t s = 3; s-- > 0;)
+      for (auto& [to, values] : stages.backward(s, m, returning[s])) returning[to][s] = values;
+  }
+  RankResults results;
+  results.gradients = stages.parameterGradients();
+  const auto verdict = checkRank(results, microbatches, {}, {});
+  EXPECT_TRUE(verdict.good()) << verdict.worst << verdict.failure;
+  EXPECT_GT(verdict.compared, 0u);
 }
 
 TEST(Gpu, aSessionRunsInBothDirections) {
