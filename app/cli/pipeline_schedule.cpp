@@ -16,6 +16,7 @@
 #include "core/pipeline/schedule_lowering.h"
 #include "core/pipeline/schedule_report.h"
 #include "core/pipeline/stage_costs.h"
+#include "core/pipeline/stage_facts.h"
 #include "core/trace/json.h"
 
 namespace retrograd::cli {
@@ -25,6 +26,7 @@ struct ScheduleArguments {
   std::string schedule, format = "text", costs, output;
   std::int32_t ranks = 0, microbatches = 0, stagesPerRank = 0;
   bool lower = false, merge = false, spaced = false, measure = false;
+  double link = 0;   // GB/s between ranks; 0: what crosses is there at once
   CutOptions model;  // its file is empty where none is given
 };
 
@@ -80,11 +82,28 @@ ScheduleCosts readCosts(const std::string& path) {
   return readScheduleCosts(std::string{std::istreambuf_iterator<char>(file), {}}, path);
 }
 
-Pipeline derive(const ScheduleArguments& arguments, const Progress& progress) {
+/// A model's stages, and what crosses between them.
+struct DerivedModel {
+  Pipeline pipeline;
+  std::vector<StageTraffic> traffic;
+};
+
+DerivedModel derive(const ScheduleArguments& arguments, const Progress& progress) {
   if (arguments.measure) requireToRun(arguments.model.input.device);
+  if (arguments.link > 0 && !arguments.measure) throw Error(ErrorCode::badUse, "--link needs times in seconds: add --measure", arguments.model.file);
   auto cut = arguments.model.open(true, progress);
   for (const auto& note : cut.notes) fmt::print(stderr, "note: {}\n", note);
-  return derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress);
+  auto traffic = stageTraffic(*cut.whole, cut.model, cut.split);
+  return {derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress), std::move(traffic)};
+}
+
+ScheduleCosts costsOf(const ScheduleArguments& arguments, const DerivedModel& model, const Progress& progress) {
+  if (!arguments.measure) return estimatedStageCosts(model.pipeline);
+  auto costs = measuredStageCosts(model.pipeline, progress);
+  const auto milliseconds = [&](std::int64_t bytes) { return static_cast<double>(bytes) / (arguments.link * 1e6); };
+  if (arguments.link > 0)
+    for (const auto& one : model.traffic) costs.edges.push_back({{one.source, one.destination}, milliseconds(one.valueBytes), milliseconds(one.gradientBytes)});
+  return costs;
 }
 
 /// All problems of a schedule that cannot run, to standard error.
@@ -106,14 +125,14 @@ std::string render(const ScheduleArguments& arguments, const Schedule& schedule,
 }
 
 int run(const ScheduleArguments& arguments, const Progress& progress) {
-  std::optional<Pipeline> pipeline;
-  if (!arguments.model.file.empty()) pipeline = derive(arguments, progress);
+  std::optional<DerivedModel> model;
+  if (!arguments.model.file.empty()) model = derive(arguments, progress);
   else if (arguments.measure) throw Error(ErrorCode::badUse, "--measure measures a model: name it by --model", arguments.schedule);
-  auto schedule = pipeline ? openFor(arguments, *pipeline) : open(arguments);
+  auto schedule = model ? openFor(arguments, model->pipeline) : open(arguments);
   if (reportIfInvalid(schedule)) return checkFailed;
   if (arguments.merge) schedule = mergeBackward(std::move(schedule));
   if (arguments.lower) schedule = lowerSchedule(schedule);
-  const auto costs = !pipeline ? readCosts(arguments.costs) : arguments.measure ? measuredStageCosts(*pipeline, progress) : estimatedStageCosts(*pipeline);
+  const auto costs = model ? costsOf(arguments, *model, progress) : readCosts(arguments.costs);
   const auto text = render(arguments, schedule, costs);
   if (arguments.output.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -135,6 +154,7 @@ Run setup(CLI::App& app) {
   model->excludes(costs);
   app.add_flag("--measure", arguments->measure, "with --model: measure the stages by running them (default: estimate from the ops alone)");
   const auto before = app.get_options().size();
+  app.add_option("--link", arguments->link, "GB a second between ranks, for what crosses (default: it is there at once)")->check(CLI::PositiveNumber);
   arguments->model.addOptionsTo(app);
   const auto options = app.get_options();
   for (auto i = before; i < options.size(); ++i) options[i]->needs(model);

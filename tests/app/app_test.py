@@ -497,6 +497,9 @@ class Schedules(Case):
             if not options:
                 self.assertAlmostEqual(work, 100)
         self.assertTrue(self.schedule("1F1B", *model, "--measure", "--format", "svg").startswith("<svg"))
+        slow = json.loads(self.schedule("1F1B", *model, "--measure", "--link", 1e-6, "--format", "json"))  # a kilobyte a second
+        self.assertGreater(slow["makespan"], 100)
+        self.assertIn("--measure", self.bad("pipeline", "schedule", "1F1B", *model, "--link", 1).stderr)
         self.assertIn("F", self.schedule("ZBVZeroBubble", "--model", DATA / "mlp" / "model.pt2", "--stages", 4, "--ranks", 2, "--microbatches", 4, "--measure"))
         self.assertIn("3 stages, which are no 2 for each", self.bad("pipeline", "schedule", "ZBVZeroBubble", *model).stderr)
         self.assertIn("--model", self.bad("pipeline", "schedule", "1F1B", "--stages", 2, "--microbatches", 2, "--ranks", 2).stderr)
