@@ -158,11 +158,14 @@ void report(const RunArguments& arguments, int rank, const std::vector<ExecutedA
 int runOn(const RunArguments& arguments, Transport& transport, const Progress& progress) {
   const auto step = prepare(arguments, transport, progress);
   if (step.batch && !step.batch->note.empty() && transport.rank() == 0) fmt::print(stderr, "note: {}\n", step.batch->note);
+  const auto own = stagesOf(step.schedule, transport.rank());
+  for (auto s : own)
+    if (const auto device = step.pipeline().split.stages[static_cast<std::size_t>(s)].device) requireDevice(*device);
   RankStages stages(step.microbatches, arguments.check || !arguments.save.empty());
   const auto actions = runRank(step.schedule, transport, stages, progress);
   sumOverRanks(transport, stages.parameterGradients(), gradientsToSum(step.pipeline()));
   RankResults results{std::move(stages.parameterGradients()), step.scale(arguments.batch), stages.outputs(),
-                      gradientsOfStages(step.pipeline(), stagesOf(step.schedule, transport.rank()))};
+                      gradientsOfStages(step.pipeline(), own)};
   if (results.scale != 1)
     for (auto& [name, tensor] : results.gradients) tensor = scaledTensor(tensor, results.scale);
   std::optional<RankVerdict> verdict;
@@ -179,7 +182,6 @@ int run(RunArguments arguments, bool ownDevice, const Progress& progress) {
   const auto meeting = rendezvousFromEnvironment();
   if (ownDevice) arguments.cut.input.device = deviceOfProcess(meeting.localRank);
   requireToRun(arguments.cut.input.device);
-  for (const auto device : arguments.cut.request.options.devices) requireDevice(device);
   const auto transport = connectRanks(meeting);
   try {
     return runOn(arguments, *transport, progress);
