@@ -2,6 +2,7 @@
 // request at a time over stdin and stdout, killed to cancel. docs/graph.md describes the lines.
 #include <graphviz/gvc.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr rlim_t mostMemory = 1ull << 30;
 constexpr int mostNodes = 2'000, mostEdges = 20'000;
+constexpr unsigned mostSeconds = 20;   // for one graph, should nobody be there any more who kills this process
 constexpr int passage = 1;   // Graphviz's VIRTUAL, in a header that is not installed
 
 struct Request {
@@ -27,14 +29,18 @@ struct Request {
   };
   std::vector<Node> nodes;
   std::vector<Edge> edges;
+  bool reduced = false;   // less effort: for graphs of more than a few hundred nodes
 };
 
-/// "layout N M", N lines "n WIDTH HEIGHT" in points, M lines "e FROM TO", "end". False at the end of the input; a bad line ends the process.
+/// "layout N M full" or "... reduced", N lines "n WIDTH HEIGHT" in points, M lines "e FROM TO", "end". False at the end of the input; a bad line ends the process.
 bool read(Request& request) {
   std::string line, word;
   if (!std::getline(std::cin, line)) return false;
+  std::string effort;
   int nodes = -1, edges = -1;
-  if (std::istringstream head(line); !(head >> word >> nodes >> edges) || word != "layout" || nodes < 0 || nodes > mostNodes || edges < 0 || edges > mostEdges) return false;
+  if (std::istringstream head(line); !(head >> word >> nodes >> edges >> effort) || word != "layout" || nodes < 0 || nodes > mostNodes || edges < 0 || edges > mostEdges) return false;
+  if (effort != "full" && effort != "reduced") return false;
+  request.reduced = effort == "reduced";
   for (int i = 0; i < nodes; ++i) {
     Request::Node node{};
     if (!std::getline(std::cin, line)) return false;
@@ -55,15 +61,13 @@ bool read(Request& request) {
 
 void set(void* object, const char* name, const std::string& value) { agsafeset(object, const_cast<char*>(name), const_cast<char*>(value.c_str()), const_cast<char*>("")); }
 
-/// Ranks and order from dot; no splines, for edges are drawn by the program (and ortho and curved do not always come back).
+/// Ranks and order from dot, its first two phases. Coordinates and lines are the program's own: dot takes many times longer for them than for all else
+/// where edges are long, and ortho and curved lines do not always come back.
 void layout(GVC_t* context, const Request& request) {
   auto* graph = agopen(const_cast<char*>("g"), Agdirected, nullptr);
-  set(graph, "splines", "none");
-  set(graph, "nodesep", "0.3");
-  set(graph, "ranksep", "0.4");
-  if (request.nodes.size() > 300) {
-    set(graph, "nslimit", "1");
-    set(graph, "nslimit1", "1");
+  set(graph, "phase", "2");
+  if (request.reduced) {
+    set(graph, "nslimit1", "1");   // of the ranks; nslimit is for coordinates
     set(graph, "mclimit", "0.5");
   }
   std::vector<Agnode_t*> nodes;
@@ -111,6 +115,10 @@ int main() {
   std::ios::sync_with_stdio(false);
   agseterr(AGMAX);  // what dot has to say of a graph is for nobody
   auto* context = gvContext();
-  for (Request request; read(request); request = {}) layout(context, request);
+  for (Request request; read(request); request = {}) {
+    alarm(mostSeconds);
+    layout(context, request);
+    alarm(0);
+  }
   gvFreeContext(context);
 }

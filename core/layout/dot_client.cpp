@@ -37,7 +37,7 @@ std::string requestOf(const LayerGraph& graph) {
     if (graph.topPort && !entered[at(i)]) edges += fmt::format("e 0 {}\n", i), ++count;
     if (graph.bottomPort && !left[at(i)]) edges += fmt::format("e {} {}\n", i, last), ++count;
   }
-  auto text = fmt::format("layout {} {}\n", graph.nodes, count);
+  auto text = fmt::format("layout {} {} {}\n", graph.nodes, count, dotEffort(graph.nodes) == DotEffort::full ? "full" : "reduced");
   for (std::int32_t i = 0; i < graph.nodes; ++i) text += fmt::format("n {:.1f} {:.1f}\n", graph.width[at(i)], std::max(8.f, graph.height[at(i)]));
   return text + edges + "end\n";
 }
@@ -65,6 +65,12 @@ std::optional<Layering> layeringOf(const LayerGraph& graph, const std::string& a
 }
 
 }  // namespace
+
+DotEffort dotEffort(std::int32_t nodes) {
+  if (nodes <= 300) return DotEffort::full;
+  if (nodes <= 1'000) return DotEffort::reduced;
+  return nodes <= 2'000 ? DotEffort::watched : DotEffort::none;
+}
 
 std::string layoutHelper() {
   const auto helper = privateFile("retrograd-layout");
@@ -107,7 +113,9 @@ void DotClient::stop() {
 bool DotClient::wait(short what, const Progress& progress) {
   for (;;) {
     progress.check();
-    if (std::chrono::steady_clock::now() > deadline_) return false;
+    const auto left = deadline_ - std::chrono::steady_clock::now();
+    if (left.count() < 0) return false;
+    if (!told_.empty()) progress.at(told_, 1 - std::chrono::duration<double>(left) / std::chrono::duration<double>(limit_));
     pollfd entry{socket_, what, 0};
     const int ready = poll(&entry, 1, pollMilliseconds);
     if (ready > 0) return true;
@@ -140,7 +148,9 @@ std::string DotClient::receive(const Progress& progress) {
 }
 
 std::optional<Layering> DotClient::operator()(const LayerGraph& graph, const Progress& progress) {
-  if (graph.nodes < 2 || graph.nodes > mostNodes || !start()) return {};
+  const auto effort = dotEffort(graph.nodes);
+  if (graph.nodes < 2 || effort == DotEffort::none || !start()) return {};
+  told_ = effort == DotEffort::watched ? fmt::format("dot: {} boxes", graph.nodes) : std::string();
   deadline_ = std::chrono::steady_clock::now() + limit_;
   std::string answer;
   try {

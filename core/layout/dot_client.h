@@ -9,6 +9,15 @@
 
 namespace retrograd::layout {
 
+/// What dot is asked for, by the number of nodes in one graph: its time grows faster than the square of them (docs/graph.md has the figures).
+enum class DotEffort : std::uint8_t {
+  full,     ///< to 300: all that it does by itself, some ten milliseconds
+  reduced,  ///< to 1,000: fewer rounds, tenths of a second
+  watched,  ///< to 2,000: the same, and how long it takes is told while it does
+  none      ///< above: never; the own layout, or groups that are closed
+};
+DotEffort dotEffort(std::int32_t nodes);
+
 /// `retrograd-layout` beside the running program; empty where it is not there.
 std::string layoutHelper();
 
@@ -16,15 +25,13 @@ std::string layoutHelper();
 /// Not for several threads at once.
 class DotClient {
  public:
-  static constexpr std::int32_t mostNodes = 2'000;   ///< beyond them dot takes minutes and gigabytes
-
   explicit DotClient(std::string program = layoutHelper()) : program_(std::move(program)) {}
   ~DotClient() { stop(); }
   DotClient(const DotClient&) = delete;
   DotClient& operator=(const DotClient&) = delete;
 
-  /// Nothing where there is no helper, the graph is larger than `mostNodes`, the helper fails or takes longer than the limit.
-  /// Throws Error(cancelled).
+  /// Nothing where there is no helper, dotEffort() is none, the helper fails or takes longer than the limit. While a `watched` graph is laid out, `progress`
+  /// is told "dot: 1,500 boxes" and the share of the limit that is over. Throws Error(cancelled), after the helper has been killed.
   std::optional<Layering> operator()(const LayerGraph& graph, const Progress& progress = {});
 
   void setLimit(std::chrono::milliseconds limit) { limit_ = limit; }
@@ -44,6 +51,7 @@ class DotClient {
   int socket_ = -1;
   std::chrono::milliseconds limit_{5'000};
   std::chrono::steady_clock::time_point deadline_;
+  std::string told_;   ///< what progress is told while waiting; empty: nothing
 };
 
 /// The better of the own layout and dot's: dot is asked where the own has crossings.

@@ -1,5 +1,7 @@
 #include "core/layout/shape.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -115,6 +117,9 @@ LayerQuality Shaper::quality() const {
 std::shared_ptr<const Layering> Shaper::layeringOf(std::int32_t group, Lane lane, const LayerGraph& graph, const Progress& progress) {
   const auto wanted = mix(tree_->node(group).structure, static_cast<std::uint64_t>(lane));
   if (const auto known = layerings_.find(wanted); known != layerings_.end()) return known->second;
+  // Groups are laid out from the inside out, so all before its end is done.
+  progress.at(fmt::format("{}, {} boxes", group == 0 ? "the whole graph" : boxText(*tree_, group, lane).title, graph.nodes),
+              static_cast<double>(tree_->node(group).end) / std::max(1, tree_->size()));
   std::optional<Layering> made;
   if (maker_) made = maker_(graph, progress);
   if (!made) made = layer(graph, progress);

@@ -1,4 +1,4 @@
-// What lies over the graph and does not move with it: minimap and progress.
+// What lies over the graph and does not move with it: the small map.
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
@@ -76,20 +76,6 @@ void GraphView::centreOnMinimap(const QPointF& position) {
   origin_ = at - QPointF(width(), height()) / (2 * scale_);
   keepInSight();
   moved();
-}
-
-void GraphView::paintBusy(QPainter& painter) const {
-  painter.setRenderHint(QPainter::Antialiasing, true);
-  painter.setFont(font());
-  const auto text = tr("Laying out ...  Esc: cancel");
-  const double width = QFontMetricsF(font()).horizontalAdvance(text) + 28;
-  const QRectF box(12, height() - 42, width, 30);
-  painter.setPen(QPen(look_.colors.frameLine, 1));
-  painter.setBrush(look_.colors.canvas);
-  painter.drawRoundedRect(box, 6, 6);
-  painter.fillRect(QRectF(box.left() + 8, box.bottom() - 6, (box.width() - 16) * std::clamp(fraction_, 0.05, 1.0), 2.5), look_.colors.selected);
-  painter.setPen(look_.colors.text);
-  painter.drawText(box.adjusted(0, 0, 0, -4), Qt::AlignCenter, text);
 }
 
 }  // namespace retrograd::views

@@ -16,8 +16,7 @@ namespace retrograd::views {
 void GraphView::keyPressEvent(QKeyEvent* event) {
   if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return QWidget::keyPressEvent(event);
   if (event->key() == Qt::Key_Escape && busy_) return cancelLayout();
-  if (event->key() == Qt::Key_F) return picture_ ? zoomToFit() : requestLayout({});
-  if (!picture_) return QWidget::keyPressEvent(event);
+  if (!picture_) return event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter ? layOutAgain() : QWidget::keyPressEvent(event);
   const QPointF middle(width() / 2.0, height() / 2.0);
   switch (event->key()) {
     case Qt::Key_Up:
@@ -127,7 +126,7 @@ bool GraphView::isToggleAt(int i, const QPointF& position) const {
 }
 
 void GraphView::mousePressEvent(QMouseEvent* event) {
-  if (!picture_) return;
+  if (!picture_) return layOutAgain();
   const auto at = event->position();
   if (event->button() == Qt::LeftButton && minimapRect().contains(at)) {
     onMinimap_ = true;

@@ -13,9 +13,8 @@ void GraphView::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), look_.colors.canvas);
   if (!picture_) {
     painter.setPen(look_.colors.faint);
-    const auto text = !problem_.isEmpty() ? problem_ : busy_ ? tr("Laying out ...") : document_ ? tr("No ops") : QString();
+    const auto text = busy_ ? tr("Laying out ...") : !problem_.isEmpty() ? problem_ : document_ ? tr("No ops") : QString();
     painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap, text);
-    if (busy_) paintBusy(painter);
     return;
   }
   const auto area = visibleArea();
@@ -40,8 +39,7 @@ void GraphView::paintEvent(QPaintEvent*) {
   paintHighlights(painter);
   paint.lanes(painter);
   paintMinimap(painter, paint);
-  paint.legend(&painter, QPointF(12, height() - (busy_ ? 52 : 12)));
-  if (busy_) paintBusy(painter);
+  paint.legend(&painter, QPointF(12, height() - (busyPanel_->isVisible() ? busyPanel_->height() + 22 : 12)));
   if (hasFocus()) {
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.setPen(QPen(palette().color(QPalette::Highlight), 1));

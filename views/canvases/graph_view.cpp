@@ -3,6 +3,7 @@
 #include <QAccessible>
 #include <QAccessibleWidget>
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "core/layout/dot_client.h"
@@ -25,10 +26,25 @@ struct GraphView::LayoutBench {
   TraceKind kind = TraceKind::joint;
   std::unique_ptr<layout::Shaper> shaper;
   layout::DotClient dot;
+
+  // Known to both threads.
+  std::atomic<bool> asking = false;    ///< dot is being waited for
+  std::atomic<bool> hurried = false;   ///< its user did not want to wait: from now on dot is asked for small groups only
+
+  explicit LayoutBench(const std::string& program) : dot(program) {}
+
+  std::optional<layout::Layering> layering(const layout::LayerGraph& graph, const Progress& progress) {
+    const auto effort = layout::dotEffort(graph.nodes);
+    if (effort == layout::DotEffort::none || (hurried && effort != layout::DotEffort::full)) return {};
+    asking = true;
+    auto made = layout::bestLayering(dot, graph, progress);
+    asking = false;
+    return made;
+  }
 };
 
 GraphView::GraphView(ViewContext context, QWidget* parent)
-    : QWidget(parent), context_(context), worker_(std::make_unique<Worker>()), bench_(std::make_shared<LayoutBench>()) {
+    : QWidget(parent), context_(context), worker_(std::make_unique<Worker>()), bench_(std::make_shared<LayoutBench>(layout::layoutHelper())) {
   setObjectName(QStringLiteral("graph"));
   setAccessibleName(tr("Graph"));
   setFocusPolicy(Qt::StrongFocus);
@@ -52,10 +68,10 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
       if (overlayKind_ == Overlay::stage) requestOverlay();
     });
   connect(worker_.get(), &Worker::progressed, this, [this](QObject*, const QString&, const QString& stage, double fraction) {
-    stage_ = stage;
-    fraction_ = fraction;
-    update();
+    busyPanel_->tell(stage, fraction);
   });
+  busyPanel_ = new GraphBusy(this);
+  connect(busyPanel_, &GraphBusy::cancelled, this, &GraphView::cancelLayout);
   updateStyle();
   documentChanged();
 }
@@ -131,7 +147,9 @@ void GraphView::documentChanged() {
   minimap_ = {};
   current_ = hovered_ = currentNode_ = -1;
   reach_ = {};
-  placed_ = busy_ = false;
+  placed_ = cancelling_ = false;
+  setBusy(false);
+  bench_->hurried = false;
   problem_.clear();
   shownExecution_ = {};
   stale_ = true;
@@ -162,8 +180,8 @@ void GraphView::showEvent(QShowEvent* event) {
 
 void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymbolId reveal) {
   if (!document_) return;
-  stale_ = false;
-  busy_ = true;
+  stale_ = cancelling_ = false;
+  setBusy(true);
   problem_.clear();
   wanted_ = open;
   Worker::Job job;
@@ -171,31 +189,35 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
   job.title = tr("Laying out the graph");
   job.replaceRunning = true;
   job.work = [self = this, bench = bench_, document = document_, kind = kind_, open = std::move(open), anchor, reveal](const Progress& progress) mutable {
+    bench->asking = false;
     if (bench->document != document || bench->kind != kind || !bench->shaper) {
       bench->shaper.reset();
-      progress.at("graph", 0);
+      progress.at("boxes and what flows between them", 0);
       const auto& analysis = *document->analysis;
       auto tree = std::make_shared<layout::GraphTree>(layout::buildTree(*analysis.document, traceOf(analysis, kind), &analysis.computation(), progress));
       bench->shaper = std::make_unique<layout::Shaper>(
-          std::move(tree), [raw = bench.get()](const layout::LayerGraph& graph, const Progress& p) { return bestLayering(raw->dot, graph, p); });
+          std::move(tree), [raw = bench.get()](const layout::LayerGraph& graph, const Progress& p) { return raw->layering(graph, p); });
       bench->document = document;
       bench->kind = kind;
     }
     const auto& tree = *bench->shaper->tree();
     if (open.empty()) open = layout::openingFolds(tree);
     if (const auto node = tree.nodeOf(reveal); node >= 0) layout::reveal(tree, open, node);
-    progress.at("layout", 0.3);
     auto picture = std::make_shared<GraphPicture>();
     picture->scene = layout::makeScene(*bench->shaper, open, progress);
-    progress.at("layout", 0.9);
+    progress.at("what is where", 0.95);
     picture->grid = GraphGrid(picture->scene);
     return Worker::Deliver([self, document, kind, picture, anchor, reveal] {
       // It may have been on its way when another trace was chosen, whose nodes are others.
       if (self->document_ == document && self->kind_ == kind) self->layoutDone(picture, anchor, reveal);
     });
   };
-  job.failed = [this](const Error& error) {
-    busy_ = worker_->busy(this, layoutTag);
+  job.failed = [this, anchor, reveal](const Error& error) {
+    if (cancelling_ && bench_->asking) {
+      bench_->hurried = true;
+      return requestLayout(layout::Folds(wanted_), anchor, reveal);
+    }
+    setBusy(worker_->busy(this, layoutTag));
     if (error.code() != ErrorCode::cancelled) problem_ = QString::fromStdString(error.message());
     if (picture_) wanted_ = scene().open;
     update();
@@ -206,13 +228,26 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
 }
 
 void GraphView::cancelLayout() {
+  if (!busy_) return;
+  cancelling_ = true;
   worker_->cancel(this, layoutTag);
-  if (!picture_) problem_ = tr("Cancelled; F lays it out again");
+  if (!picture_) problem_ = tr("Cancelled; Enter or a click lays it out");
   update();
 }
 
+void GraphView::setLayoutHelper(const std::string& program) {
+  worker_->cancelAll(this);
+  bench_ = std::make_shared<LayoutBench>(program);
+  documentChanged();
+}
+
+void GraphView::setBusy(bool busy) {
+  busy_ = busy;
+  busy ? busyPanel_->begin() : busyPanel_->end();
+}
+
 void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int32_t anchor, BoundSymbolId reveal) {
-  busy_ = false;
+  setBusy(false);
   // What was opened or closed stays where it is; everything else moves around it.
   std::optional<QPointF> before;
   const auto corner = [&](const GraphPicture& p) -> std::optional<QPointF> {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "views/canvases/graph_busy.h"
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_painter.h"
 #include "views/view_context.h"
@@ -46,8 +47,12 @@ class GraphView : public QWidget {
   /// Null until the first layout is there.
   const std::shared_ptr<const GraphPicture>& picture() const { return picture_; }
   bool busy() const { return busy_; }
-  /// Stops the layout that runs; what was there stays.
+  const GraphBusy& busyPanel() const { return *busyPanel_; }
+  /// Stops the layout that runs. Where it waited for dot, the graph is laid out without, and dot is no longer asked for large groups of this document;
+  /// else what was there stays.
   void cancelLayout();
+  /// Another program in place of `retrograd-layout`, for what is laid out from now on.
+  void setLayoutHelper(const std::string& program);
 
   /// The box that the keyboard is on; -1 where there is none.
   int current() const { return current_; }
@@ -114,6 +119,11 @@ class GraphView : public QWidget {
   void makeOverlay(const std::vector<OpMeasure>& measures);
   /// Lays out anew with these folds, on the layout worker; `anchor` (a tree node) keeps its place on the screen.
   void requestLayout(layout::Folds open, std::int32_t anchor = -1, BoundSymbolId reveal = {});
+  void setBusy(bool busy);
+  /// After a layout that was cancelled before the first was there.
+  void layOutAgain() {
+    if (!busy_) requestLayout({});
+  }
   void layoutDone(std::shared_ptr<const GraphPicture> picture, std::int32_t anchor, BoundSymbolId reveal);
   const layout::Scene& scene() const { return picture_->scene; }
   const layout::SceneBox& box(int i) const { return scene().boxes[static_cast<std::size_t>(i)]; }
@@ -138,7 +148,6 @@ class GraphView : public QWidget {
   void paintBatched(QPainter& painter, const GraphPainter& paint);
   void paintPixels(QPainter& painter, const GraphPainter& paint);
   void paintMinimap(QPainter& painter, const GraphPainter& paint);
-  void paintBusy(QPainter& painter) const;
   void paintHighlights(QPainter& painter) const;
   void centreOnMinimap(const QPointF& position);
 
@@ -150,8 +159,9 @@ class GraphView : public QWidget {
   std::shared_ptr<const GraphPicture> picture_;
   layout::Folds wanted_;           ///< folds of the newest request
   bool busy_ = false, stale_ = true;
-  QString stage_, problem_;
-  double fraction_ = 0;
+  bool cancelling_ = false;        ///< by the user: a newer request stops an older one too
+  QString problem_;
+  GraphBusy* busyPanel_ = nullptr;
 
   QPointF origin_;
   double scale_ = 1;
