@@ -39,6 +39,7 @@ GraphPane::GraphPane(ViewContext context, QWidget* parent) : QWidget(parent), co
   layout->addWidget(makeControls());
   layout->addWidget(view_, 1);
   connect(view_, &GraphView::layoutChanged, this, &GraphPane::updateControls);
+  connect(view_, &GraphView::overlayChanged, this, [this] { overlay_->setCurrentIndex(overlay_->findData(static_cast<int>(view_->overlay()))); });
   connect(context_.theme, &Theme::changed, this, &GraphPane::updateControls);
   updateControls();
 }

@@ -37,6 +37,9 @@ class GraphTest : public QObject {
   void otherTracesAreDrawnToo();
   void layoutsOfAnotherTraceComeTooLate();
   void overlaysTellInWords();
+  void devicesAreTold();
+  void keysZoom();
+  void menuLooksAndOpens();
   void screenReaderHearsTheBox();
   void aNewDocumentIsLaidOutAnew();
   void largeGraphs();
@@ -320,6 +323,106 @@ void GraphTest::overlaysTellInWords() {
   fixture_->picture(QStringLiteral("graph-bytes"));
   graph().setOverlay(Overlay::role);
   QVERIFY(!graph().overlayShown());
+}
+
+void GraphTest::devicesAreTold() {
+  const auto op = fixture_->analysis().forward.ops[1];
+  show(op);
+  graph().setOverlay(Overlay::device);
+  QVERIFY(graph().textOf(graph().boxOf(op)).contains(QStringLiteral("cpu")));
+  const auto legend = graph().overlayShown()->legend();
+  QCOMPARE(legend.size(), std::size_t(1));
+  QCOMPARE(legend[0].text, QStringLiteral("cpu"));
+  // A group tells what all of it is on.
+  graph().setAllOpen(false);
+  QVERIFY(laidOut());
+  QVERIFY(graph().textOf(0).contains(QStringLiteral("cpu")));
+  graph().setOverlay(Overlay::role);
+}
+
+void GraphTest::keysZoom() {
+  graph().setAllOpen(true);
+  QVERIFY(laidOut());
+  const auto op = fixture_->analysis().forward.ops[4];  // addmm of the second layer
+  const int box = show(op);
+  graph().setFocus();
+  QTest::mouseClick(&graph(), Qt::LeftButton, {}, middle(box));
+  const auto& scene = graph().picture()->scene;
+  const QRectF view(graph().rect());
+  const auto sees = [&](std::int32_t node) {
+    return view.contains(graph().boxRect(scene.box(node, Lane::forward))) && view.contains(graph().boxRect(scene.box(node, Lane::backward)));
+  };
+  // The whole graph: all of it is in sight.
+  QTest::keyClick(&graph(), Qt::Key_F);
+  for (std::size_t i = 0; i < scene.boxes.size(); ++i) QVERIFY(view.contains(graph().boxRect(static_cast<int>(i))));
+  const auto whole = graph().scale();
+  // The selection: close, in the middle.
+  QTest::keyClick(&graph(), Qt::Key_S);
+  QVERIFY(graph().scale() >= 1);
+  QVERIFY((graph().boxRect(graph().boxOf(op)).center() - view.center()).manhattanLength() < 40);
+  // The module: "linear" of the layer, then the layer, then the run of layers, then all; each in both lanes.
+  const auto& tree = *scene.tree;
+  auto node = tree.nodeOf(op);
+  const auto moduleAround = [&](std::int32_t from) {
+    while (from > 0 && (tree.node(from).label < 0 || tree.node(from).kind == layout::TreeNode::Kind::op)) from = tree.node(from).parent;
+    return from;
+  };
+  int modules = 0;
+  for (node = moduleAround(node); node > 0; node = moduleAround(tree.node(node).parent), ++modules) {
+    QTest::keyClick(&graph(), Qt::Key_M);
+    QVERIFY2(sees(node), qPrintable(QString::fromUtf8(tree.label(node).data(), static_cast<int>(tree.label(node).size()))));
+    QVERIFY(graph().scale() > whole);
+  }
+  QVERIFY(modules >= 2);
+  QTest::keyClick(&graph(), Qt::Key_M);
+  QCOMPARE(graph().scale(), whole);
+  QTest::keyClick(&graph(), Qt::Key_1);
+  QCOMPARE(graph().scale(), 1.0);
+  QTest::keyClick(&graph(), Qt::Key_Minus, Qt::ControlModifier);
+  QCOMPARE(graph().scale(), 0.8);
+  QTest::keyClick(&graph(), Qt::Key_Equal, Qt::ControlModifier);
+  QCOMPARE(graph().scale(), 1.0);
+  QTest::keyClick(&graph(), Qt::Key_Home);
+  QVERIFY(graph().scale() < 1 || graph().boxRect(0).left() >= 0);
+  // They are the graph's keys: in a listing they do nothing to it.
+  QTest::keyClick(&graph(), Qt::Key_1);
+  fixture_->listing(TraceKind::forward).setFocus();
+  QTest::keyClick(&fixture_->listing(TraceKind::forward), Qt::Key_F);
+  QCOMPARE(graph().scale(), 1.0);
+}
+
+void GraphTest::menuLooksAndOpens() {
+  auto* menu = fixture_->window().findChild<QMenu*>(QStringLiteral("graph-menu"));
+  QVERIFY(menu);
+  const auto action = [&](const char* name) { return fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-") + QLatin1String(name)); };
+  for (const char* name : {"fit", "width", "selection", "module", "full-size", "open-all", "close-all"}) {
+    QVERIFY2(action(name) && menu->actions().contains(action(name)), name);
+    QVERIFY2(action(name)->isEnabled(), name);
+  }
+  action("close-all")->trigger();
+  QVERIFY(laidOut());
+  QCOMPARE(graph().picture()->scene.boxes.size(), std::size_t(2));
+  action("open-all")->trigger();
+  QVERIFY(laidOut());
+  QVERIFY(graph().picture()->scene.boxes.size() > 54);
+  // Overlays: the choice over the graph follows the menu, and the menu the choice.
+  action("tell-device")->trigger();
+  QCOMPARE(graph().overlay(), Overlay::device);
+  auto& choice = fixture_->window().listings().graphPane().overlayChoice();
+  QCOMPARE(choice.currentData().toInt(), static_cast<int>(Overlay::device));
+  choice.setCurrentIndex(0);
+  Q_EMIT choice.activated(0);
+  QVERIFY(action("tell-role")->isChecked());
+  QVERIFY(!action("tell-device")->isChecked());
+  show(gradientOp(0));
+  QVERIFY(!graph().minimapRect().isEmpty());
+  action("map")->trigger();
+  QVERIFY(graph().minimapRect().isEmpty());
+  action("map")->trigger();
+  // Where the graph is not shown, the commands say so.
+  fixture_->window().listings().graphAction()->setChecked(false);
+  QVERIFY(!action("fit")->isEnabled());
+  QVERIFY(action("fit")->toolTip().contains(QStringLiteral("not shown")));
 }
 
 void GraphTest::screenReaderHearsTheBox() {

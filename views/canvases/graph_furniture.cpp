@@ -30,12 +30,17 @@ void fillPixels(QImage& image, const QRectF& rect, QRgb color) {
 }
 
 QRectF GraphView::minimapRect() const {
-  if (!picture_) return {};
+  if (!picture_ || !minimapShown_) return {};
   const auto bounds = toQt(scene().bounds);
   if (visibleArea().contains(bounds)) return {};
   const double factor = std::min(130 / std::max(1.0, bounds.width()), std::min(260.0, height() * 0.4) / std::max(1.0, bounds.height()));
   const QSizeF size(std::max(24.0, bounds.width() * factor), std::max(24.0, bounds.height() * factor));
   return {QPointF(width() - size.width() - 12, height() - size.height() - 12), size};
+}
+
+void GraphView::showMinimap(bool on) {
+  minimapShown_ = on;
+  update();
 }
 
 void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {

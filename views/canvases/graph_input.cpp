@@ -17,7 +17,6 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
   if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return QWidget::keyPressEvent(event);
   if (event->key() == Qt::Key_Escape && busy_) return cancelLayout();
   if (!picture_) return event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter ? layOutAgain() : QWidget::keyPressEvent(event);
-  const QPointF middle(width() / 2.0, height() / 2.0);
   switch (event->key()) {
     case Qt::Key_Up:
     case Qt::Key_Down:
@@ -63,14 +62,6 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
       return setAllOpen(true);
     case Qt::Key_Slash:
       return setAllOpen(false);
-    case Qt::Key_S:
-      return zoomToSelection();
-    case Qt::Key_1:
-      return zoomBy(1 / scale_, middle);
-    case Qt::Key_BracketRight:
-      return zoomBy(1.25, middle);
-    case Qt::Key_BracketLeft:
-      return zoomBy(0.8, middle);
     default:
       QWidget::keyPressEvent(event);
   }
@@ -211,9 +202,10 @@ void GraphView::contextMenuEvent(QContextMenuEvent* event) {
   menu.addAction(tr("Open All\t*"), this, [this] { setAllOpen(true); });
   menu.addAction(tr("Close All\t/"), this, [this] { setAllOpen(false); });
   menu.addSeparator();
-  menu.addAction(tr("Whole Graph\tF"), this, [this] { zoomToFit(); });
-  menu.addAction(tr("Whole Width\tHome"), this, [this] { zoomToWidth(); });
-  menu.addAction(tr("Zoom to Selection\tS"), this, [this] { zoomToSelection(); })->setEnabled(current_ >= 0);
+  menu.addAction(withKey(tr("Zoom to Fit"), *this, "graph-fit"), this, [this] { zoomToFit(); });
+  menu.addAction(tr("Zoom to Width\tHome"), this, [this] { zoomToWidth(); });
+  menu.addAction(withKey(tr("Zoom to Selection"), *this, "graph-selection"), this, [this] { zoomToSelection(); })->setEnabled(current_ >= 0);
+  menu.addAction(withKey(tr("Zoom to Module"), *this, "graph-module"), this, [this] { zoomToModule(); })->setEnabled(current_ >= 0);
   Q_EMIT menuAboutToShow(&menu);
   menu.exec(event->reason() == QContextMenuEvent::Mouse || current_ < 0 ? event->globalPos() : mapToGlobal(boxRect(current_).bottomLeft().toPoint()));
 }

@@ -101,6 +101,7 @@ void GraphView::updateFilter() {
 void GraphView::setOverlay(Overlay overlay) {
   overlayKind_ = overlay;
   requestOverlay();
+  Q_EMIT overlayChanged();
 }
 
 void GraphView::requestOverlay() {
@@ -446,17 +447,24 @@ void GraphView::zoomBy(double factor, const QPointF& around) {
   moved();
 }
 
-void GraphView::zoomTo(const QRectF& area, double most) {
+GraphView::Place GraphView::placeFor(const QRectF& area, double most) const {
   const double margin = 28;
   const double strip = scene().tree->ladder() ? 24 : 0;   // the names of the lanes
   const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()), (height() - strip - 2 * margin) / std::max(1.0, area.height()));
-  scale_ = std::clamp(fit, leastScale, most);
-  origin_ = area.center() - QPointF(width(), height() + strip) / (2 * scale_);
+  const double scale = std::clamp(fit, leastScale, most);
+  return {area.center() - QPointF(width(), height() + strip) / (2 * scale), scale};
+}
+
+void GraphView::goTo(const Place& place) {
+  origin_ = place.origin;
+  scale_ = place.scale;
   moved();
 }
 
+void GraphView::zoomTo(const QRectF& area, double most) { goTo(placeFor(area, most)); }
+
 void GraphView::zoomToFit() {
-  if (picture_) zoomTo(toQt(scene().bounds));
+  picture_ ? zoomTo(toQt(scene().bounds)) : layOutAgain();
 }
 
 void GraphView::zoomToWidth() {
@@ -470,6 +478,27 @@ void GraphView::zoomToWidth() {
 
 void GraphView::zoomToSelection() {
   if (current_ >= 0) zoomTo(toQt(box(current_).rect).marginsAdded({60, 60, 60, 60}), 1.2);
+}
+
+void GraphView::zoomToModule() {
+  if (!picture_ || current_ < 0) return;
+  const auto& tree = *scene().tree;
+  // An operation that is all of its module stands for it.
+  const auto isModule = [&](std::int32_t node) { return node == 0 || (tree.node(node).kind != layout::TreeNode::Kind::op && tree.node(node).label >= 0); };
+  std::vector<Place> places;   // from the inside out
+  for (auto node = currentNode_; node >= 0; node = tree.node(node).parent) {
+    QRectF area = node == 0 ? toQt(scene().bounds) : QRectF();
+    for (auto lane : {layout::Lane::forward, layout::Lane::backward})
+      if (const auto i = scene().box(node, lane); i >= 0) area |= toQt(box(i).rect);
+    if (isModule(node) && !area.isNull()) places.push_back(placeFor(area, 1));
+  }
+  const auto isHere = [&](const Place& place) {
+    return std::abs(place.scale - scale_) < 1e-3 * scale_ && (place.origin - origin_).manhattanLength() * scale_ < 2;
+  };
+  // Of places that look the same (a run and the module that holds nothing else) the last.
+  const auto here = std::find_if(places.rbegin(), places.rend(), isHere);
+  const auto next = here == places.rend() ? places.begin() : here.base();
+  if (next != places.end()) goTo(*next);
 }
 
 void GraphView::ensureVisible(int i, bool centre) {

@@ -66,6 +66,7 @@ class GraphView : public QWidget {
   double scale() const { return scale_; }
   /// Where the small map is; empty while the whole graph is in sight.
   QRectF minimapRect() const;
+  void showMinimap(bool on);
 
   /// Opens or closes a group; siblings move, the group stays where it is on the screen.
   void setOpen(std::int32_t node, bool open);
@@ -77,6 +78,9 @@ class GraphView : public QWidget {
   void zoomToWidth();
   void zoomTo(const QRectF& area, double mostScale = 1);
   void zoomToSelection();
+  /// The module that the current box stands in, in both lanes; where that is what one sees already, the module around it.
+  void zoomToModule();
+  void zoomToFullSize() { zoomBy(1 / scale_, {width() / 2.0, height() / 2.0}); }
   void zoomBy(double factor, const QPointF& around);
   void panBy(const QPointF& pixels);
 
@@ -86,6 +90,7 @@ class GraphView : public QWidget {
   void activated();
   /// The context menu of the current box, to which others may add.
   void menuAboutToShow(QMenu* menu);
+  void overlayChanged();
   /// A layout is there, or will not come: see picture() and busy().
   void layoutChanged();
 
@@ -127,6 +132,15 @@ class GraphView : public QWidget {
   void layoutDone(std::shared_ptr<const GraphPicture> picture, std::int32_t anchor, BoundSymbolId reveal);
   const layout::Scene& scene() const { return picture_->scene; }
   const layout::SceneBox& box(int i) const { return scene().boxes[static_cast<std::size_t>(i)]; }
+
+  /// Where one looks from.
+  struct Place {
+    QPointF origin;
+    double scale;
+  };
+  /// From where all of an area is seen, as close as that goes.
+  Place placeFor(const QRectF& area, double mostScale) const;
+  void goTo(const Place& place);
 
   QPointF toScreen(const QPointF& p) const { return (p - origin_) * scale_; }
   QPointF toScene(const QPointF& p) const { return p / scale_ + origin_; }
@@ -186,6 +200,7 @@ class GraphView : public QWidget {
   GraphLook look_;
   mutable GraphTexts texts_{4000};
   mutable std::vector<std::int32_t> boxesHere_, edgesHere_;
+  bool minimapShown_ = true;
   QImage pixels_, minimap_;
 };
 

@@ -10,7 +10,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr int steps = 5;
-constexpr double mixed = -2, nothing = -1;   // amounts of Overlay::dtype that are no dtype
+constexpr double mixed = -2, nothing = -1;   // amounts of Overlay::dtype and Overlay::device that are none
 
 /// From little to much, light enough (or dark enough) for the text that stands on it.
 QColor rampColor(int step, bool dark) {
@@ -56,6 +56,8 @@ QString titleText(Overlay overlay) {
       return QObject::tr("Health");
     case Overlay::dtype:
       return QObject::tr("Dtype");
+    case Overlay::device:
+      return QObject::tr("Device");
     case Overlay::stage:
       return QObject::tr("Stage");
   }
@@ -76,6 +78,8 @@ QString toolTipText(Overlay overlay) {
       return QObject::tr("Where NaN or Inf were seen");
     case Overlay::dtype:
       return QObject::tr("Element type of each op's first result");
+    case Overlay::device:
+      return QObject::tr("Device that each op's first result is on");
     case Overlay::stage:
       return QObject::tr("Pipeline stages, and the bytes that cross their borders");
   }
@@ -97,7 +101,7 @@ GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphT
   }
   badValues_ = execution.badValues();
   badOps_ = execution.now().bad;
-  const bool sums = kind_ != Overlay::dtype;
+  const bool sums = kind_ != Overlay::dtype && kind_ != Overlay::device;
   amounts_.assign(static_cast<std::size_t>(tree_->size()), {sums ? 0 : nothing, sums ? 0 : nothing});
   for (auto i = tree_->size() - 1; i >= 0; --i) {
     const auto& node = tree_->node(i);
@@ -117,7 +121,7 @@ GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphT
   }
 }
 
-double GraphOverlay::amountOf(BoundSymbolId op) const {
+double GraphOverlay::amountOf(BoundSymbolId op) {
   const auto& document = *document_->analysis->document;
   const auto outputs = document.outputs(op);
   switch (kind_) {
@@ -151,6 +155,15 @@ double GraphOverlay::amountOf(BoundSymbolId op) const {
       for (auto output : outputs)
         if (output && document.isTensor(output)) return static_cast<double>(document.meta(document.value(output).meta).dtype);
       return nothing;
+    case Overlay::device:
+      for (auto output : outputs) {
+        if (!output || !document.isTensor(output)) continue;
+        const auto device = document.meta(document.value(output).meta).device;
+        const auto place = std::find(devices_.begin(), devices_.end(), device) - devices_.begin();
+        if (static_cast<std::size_t>(place) == devices_.size()) devices_.push_back(device);
+        return static_cast<double>(place);
+      }
+      return nothing;
   }
   return 0;
 }
@@ -181,6 +194,9 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
     case Overlay::dtype:
       if (amount == mixed) return QObject::tr("several dtypes");
       return amount == nothing ? QObject::tr("no tensor") : toQt(shortName(static_cast<DType>(static_cast<int>(amount))));
+    case Overlay::device:
+      if (amount == mixed) return QObject::tr("several devices");
+      return amount == nothing ? QObject::tr("no tensor") : toQt(toString(devices_[static_cast<std::size_t>(amount)]));
   }
   return {};
 }
@@ -210,6 +226,8 @@ QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
     case Overlay::dtype:
       if (amount == mixed || amount == nothing) return none;
       return dtypeColor(static_cast<DType>(static_cast<int>(amount)), dark_);
+    case Overlay::device:
+      return amount == mixed || amount == nothing ? none : stageFill(static_cast<int>(amount), dark_);
   }
   return {};
 }
@@ -253,6 +271,9 @@ std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
       for (auto dtype : present) entries.push_back({dtypeColor(static_cast<DType>(dtype), dark_), toQt(shortName(static_cast<DType>(dtype)))});
       break;
     }
+    case Overlay::device:
+      for (std::size_t i = 0; i < devices_.size(); ++i) entries.push_back({stageFill(static_cast<int>(i), dark_), toQt(toString(devices_[i]))});
+      break;
   }
   return entries;
 }

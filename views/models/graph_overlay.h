@@ -13,8 +13,8 @@
 namespace retrograd::views {
 
 /// What the boxes of a graph tell beside what they are.
-enum class Overlay : std::uint8_t { role, time, bytes, saved, health, dtype, stage };
-inline constexpr std::array overlays{Overlay::role, Overlay::time, Overlay::bytes, Overlay::saved, Overlay::health, Overlay::dtype, Overlay::stage};
+enum class Overlay : std::uint8_t { role, time, bytes, saved, health, dtype, device, stage };
+inline constexpr std::array overlays{Overlay::role, Overlay::time, Overlay::bytes, Overlay::saved, Overlay::health, Overlay::dtype, Overlay::device, Overlay::stage};
 QString titleText(Overlay overlay);
 QString toolTipText(Overlay overlay);
 
@@ -41,8 +41,8 @@ class GraphOverlay {
   std::vector<Entry> legend() const;
 
  private:
-  /// Of an op alone. For dtype: its number, or -1.
-  double amountOf(BoundSymbolId op) const;
+  /// Of an op alone. For dtype its number, for device its place in `devices_`; -1 where it has none.
+  double amountOf(BoundSymbolId op);
   int stepOf(double amount) const;
 
   Overlay kind_;
@@ -54,6 +54,7 @@ class GraphOverlay {
   std::set<BoundSymbolId> badOps_;
   std::vector<std::array<double, layout::laneCount>> amounts_;
   double most_ = 0;            ///< of an op
+  std::vector<Device> devices_;  ///< that ops of the graph are on, in the order in which they are met
   std::shared_ptr<const StageCut> cut_;
   std::unique_ptr<NodeStages> stages_;  ///< for Overlay::stage, where there is a cut
 };

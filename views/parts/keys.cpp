@@ -61,7 +61,7 @@ void showList(MainWindow& window, QAction* change) {
   const auto tr = [](const char* text) { return MainWindow::tr(text); };
   add(tr("Space"), tr("Listing or Graph"), tr("From a listing to the selected op in the graph, and back"));
   add(tr("In the graph: arrows, Backspace"), tr("Walk"), tr("Along edges, across the ladder; out of the group"));
-  add(tr("In the graph: F, Home, S, 1, [, ]"), tr("Look"), tr("Whole graph, whole width, the selection, full size, away, closer"));
+  add(tr("In the graph: Home"), tr("Look"), tr("The whole width; other keys of the graph are in the menu View > In the Graph"));
   add(tr("Arrows, Page Up/Down, Home, End"), tr("Move"), tr("Moves the line in a listing; with Shift: selects lines to copy"));
   add(tr("+, -, *, /"), tr("Fold"), tr("Unfolds, folds, unfolds all, folds all; in the graph: opens and closes groups"));
   add(tr("Enter"), tr("Origin and Back"), tr("To the op's origin, or back; on a header: folds or unfolds"));
@@ -98,9 +98,9 @@ const WindowPart part(1000, [](MainWindow& window) {
     dialog->open();
   });
   for (const auto& [name, action] : commandActions(window)) action->setProperty(ownProperty, QVariant::fromValue(action->shortcut()));
-  // Shortcuts of docks and the like need the action to be the window's.
+  // Shortcuts of docks and the like need the action to be the window's; others are for the widget that they were added to.
   for (const auto& [name, action] : commandActions(window))
-    if (!window.QWidget::actions().contains(action)) window.addAction(action);
+    if (action->shortcutContext() == Qt::WindowShortcut && !window.QWidget::actions().contains(action)) window.addAction(action);
   QObject::connect(&keymap, &Keymap::changed, &window, [&window, &keymap] { applyKeys(window, keymap); });
   applyKeys(window, keymap);
 });
