@@ -92,8 +92,16 @@ QWidget* GraphPane::makeControls() {
   };
   look(tr("Fit"), tr("Shows the whole graph (F)"), [this] { view_->zoomToFit(); });
   look(tr("Width"), tr("Shows the graph in its whole width (Home)"), [this] { view_->zoomToWidth(); });
+  // A choice that cannot be read is none; buttons give way, whose lines tell which is which.
+  for (auto* choice : {trace_, overlay_}) choice->setMinimumWidth(choice->sizeHint().width());
+  wholeWidth_ = row->sizeHint().width();
   row->setMinimumWidth(1);
   return row;
+}
+
+void GraphPane::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  for (auto* button : edges_) button->setToolButtonStyle(width() < wholeWidth_ ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
 }
 
 QIcon GraphPane::edgeIcon(layout::EdgeKind kind) const {

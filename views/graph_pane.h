@@ -25,6 +25,9 @@ class GraphPane : public QWidget {
  Q_SIGNALS:
   void titleChanged();
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   QWidget* makeControls();
   void updateControls();
@@ -35,6 +38,7 @@ class GraphPane : public QWidget {
   QComboBox* trace_ = nullptr;
   QComboBox* overlay_ = nullptr;
   std::array<QToolButton*, layout::edgeKindCount> edges_{};
+  int wholeWidth_ = 0;   ///< of the controls with all their words
 };
 
 }  // namespace retrograd::views

@@ -7,6 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "core/checking/curve.h"
+#include "core/layout/layout_report.h"
 #include "core/trace/json.h"
 
 namespace retrograd::cli {
@@ -15,6 +16,7 @@ namespace {
 struct BenchArguments {
   std::string file, format = "text";
   int repeat = 5, curve = 0;
+  bool layout = false;
   InputOptions input;
 };
 
@@ -50,15 +52,35 @@ int runCurve(const BenchArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
+int runLayout(const BenchArguments& arguments, const Progress& progress) {
+  const auto analysis = open(arguments.file, arguments.input, progress);
+  const auto& trace = analysis->derived() ? analysis->joint : analysis->computation().trace;
+  nlohmann::ordered_json json{{"file", arguments.file}, {"trace", name(trace.kind)}};
+  if (arguments.format == "text")
+    fmt::print("{:<10} {:>8} {:>8} {:>10} {:>8} {:>8} {:>8} {:>10} {:>10} {:>10} {:>9}\n", name(trace.kind), "boxes", "lines", "crossings", "saved's", "edges", "rows", "length", "longest",
+               "saved's", "ms");
+  for (const bool allOpen : {false, true}) {
+    const auto report = layout::reportLayout(*analysis->document, trace, &analysis->computation(), allOpen, progress);
+    json[allOpen ? "all_open" : "at_first"] = layout::toJson(report);
+    if (arguments.format == "text")
+      fmt::print("{:<10} {:>8} {:>8} {:>10} {:>8} {:>8} {:>8} {:>10.0f} {:>10.0f} {:>10.0f} {:>9.1f}\n", allOpen ? "all open" : "at first", report.boxes, report.lines, report.crossings,
+                 report.savedCrossings, report.edges, report.rows, report.flowLength, report.longestFlow, report.savedLength, (report.treeSeconds + report.layoutSeconds) * 1e3);
+  }
+  if (arguments.format == "json") fmt::print("{}\n", dumpJson(json, 1));
+  return allWell;
+}
+
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
   app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
   app.add_option("--repeat", arguments->repeat, "repeats the medians are taken over")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--budget-curve", arguments->curve, "in place of the report: bytes saved against time recomputed, at this many budgets")
       ->check(CLI::Range(2, 1000));
+  app.add_flag("--layout", arguments->layout, "in place of the report: how tangled the graph is, its crossings, rows that edges span and their lengths in pixels");
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) {
+    if (arguments->layout) return runLayout(*arguments, progress);
     requireToRun(arguments->input.device);
     if (arguments->curve) return runCurve(*arguments, progress);
     const auto report = bench([&] { return open(arguments->file, arguments->input, progress); }, arguments->repeat, progress);

@@ -99,6 +99,8 @@ std::uint64_t Shaper::key(std::int32_t group, const Folds& open) const {
   return hash;
 }
 
+std::uint64_t Shaper::layeringKey(std::int32_t group, Lane lane) const { return mix(tree_->node(group).structure, static_cast<std::uint64_t>(lane)); }
+
 std::shared_ptr<const Shape> Shaper::shape(std::int32_t group, const Folds& open, const Progress& progress) {
   progress.check();
   const auto wanted = key(group, open);
@@ -114,8 +116,26 @@ LayerQuality Shaper::quality() const {
   return sum;
 }
 
+LayerQuality Shaper::quality(const Folds& open) const {
+  std::unordered_map<const Layering*, LayerQuality> known;
+  LayerQuality sum;
+  const auto add = [&](auto&& self, std::int32_t group) -> void {
+    for (auto lane : {Lane::forward, Lane::backward}) {
+      const auto layering = layerings_.find(layeringKey(group, lane));
+      if (layering == layerings_.end()) continue;
+      const auto [it, isNew] = known.try_emplace(layering->second.get());
+      if (isNew) it->second = layout::quality(*layering->second);
+      sum += it->second;
+    }
+    for (auto child = group + 1; child < tree_->node(group).end; child = tree_->next(child))
+      if (open[at(child)] && tree_->canOpen(child)) self(self, child);
+  };
+  if (tree_->size() > 0) add(add, 0);
+  return sum;
+}
+
 std::shared_ptr<const Layering> Shaper::layeringOf(std::int32_t group, Lane lane, const LayerGraph& graph, const Progress& progress) {
-  const auto wanted = mix(tree_->node(group).structure, static_cast<std::uint64_t>(lane));
+  const auto wanted = layeringKey(group, lane);
   if (const auto known = layerings_.find(wanted); known != layerings_.end()) return known->second;
   // Groups are laid out from the inside out, so all before its end is done.
   progress.at(fmt::format("{}, {} boxes", group == 0 ? "the whole graph" : boxText(*tree_, group, lane).title, graph.nodes),

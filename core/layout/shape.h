@@ -57,11 +57,14 @@ class Shaper {
   std::shared_ptr<const Shape> shape(std::int32_t group, const Folds& open, const Progress& progress = {});
   /// Crossings and spans of all groups that have been laid out so far, each once.
   LayerQuality quality() const;
+  /// The same of all groups that are open, equal ones each time; laid out they have to be.
+  LayerQuality quality(const Folds& open) const;
   std::size_t layerings() const { return layerings_.size(); }
   std::size_t shapes() const { return shapes_.size(); }
 
  private:
   std::uint64_t key(std::int32_t group, const Folds& open) const;
+  std::uint64_t layeringKey(std::int32_t group, Lane lane) const;
   std::shared_ptr<const Layering> layeringOf(std::int32_t group, Lane lane, const LayerGraph& graph, const Progress& progress);
   std::shared_ptr<const Shape> makeModule(std::int32_t group, const Folds& open, const Progress& progress);
   std::shared_ptr<const Shape> makeOperation(std::int32_t group, const Progress& progress);

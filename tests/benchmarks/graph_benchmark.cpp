@@ -1,5 +1,5 @@
 // What the graph of a joint costs before it is drawn: the tree with its lifted edges, the first scene, one block opened, everything opened. Frames are
-// measured by tests/views/graph_test. docs/performance.md holds the figures of one run.
+// measured in the window (views/graph_view_benchmark.cpp). docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
 
 #include <ctime>
@@ -82,13 +82,6 @@ void measure(benchmark::State& state, const Analysis& analysis) {
   state.counters["crossings"] = static_cast<double>(lines.crossings);
 }
 
-/// Residual blocks of ten ops, each in a module of its own; the joint has 4.2 ops for each of the computation.
-ModelFile inModules(std::size_t ops) {
-  auto model = syntheticModel(ops);
-  const auto& all = model.computation.trace.ops;
-  for (std::size_t i = 0; i < all.size(); ++i) model.document->boundSymbol(all[i]).module = model.document->intern("blocks." + std::to_string(i / 10));
-  return model;
-}
 void syntheticGraph(benchmark::State& state) { measure(state, *analyse(inModules(static_cast<std::size_t>(state.range(0))))); }
 BENCHMARK(syntheticGraph)->Arg(2'400)->Arg(24'000)->UseManualTime()->Unit(benchmark::kMillisecond);
 

@@ -1,7 +1,7 @@
 #include "views/canvases/graph_busy.h"
 
 #include <QEvent>
-#include <QHBoxLayout>
+#include <QGridLayout>
 
 namespace retrograd::views {
 namespace {
@@ -17,8 +17,7 @@ GraphBusy::GraphBusy(QWidget* graph) : QFrame(graph), text_(new QLabel(this)), b
   setAutoFillBackground(true);
   setCursor(Qt::ArrowCursor);
   text_->setTextFormat(Qt::PlainText);   // names of a file must not be read as markup
-  text_->setFixedWidth(text_->fontMetrics().averageCharWidth() * 44);
-  bar_->setFixedWidth(140);
+  text_->setFixedWidth(text_->fontMetrics().averageCharWidth() * 40);
   bar_->setMaximumHeight(14);
   bar_->setTextVisible(false);
   bar_->setAccessibleName(tr("Progress of the layout"));
@@ -26,11 +25,12 @@ GraphBusy::GraphBusy(QWidget* graph) : QFrame(graph), text_(new QLabel(this)), b
   cancel_->setObjectName(QStringLiteral("graph-busy-cancel"));
   cancel_->setAccessibleName(tr("Cancel the layout of the graph"));
   cancel_->setToolTip(tr("Stops the layout (Esc in the graph); what dot has not finished is laid out in a simpler way"));
-  auto* row = new QHBoxLayout(this);
-  row->setContentsMargins(10, 5, 6, 5);
-  row->addWidget(text_);
-  row->addWidget(bar_);
-  row->addWidget(cancel_);
+  auto* grid = new QGridLayout(this);
+  grid->setContentsMargins(10, 6, 10, 8);
+  grid->setVerticalSpacing(4);
+  grid->addWidget(text_, 0, 0, 1, 2);
+  grid->addWidget(bar_, 1, 0);
+  grid->addWidget(cancel_, 1, 1);
   delay_.setSingleShot(true);
   delay_.setInterval(delay);
   connect(&delay_, &QTimer::timeout, this, [this] {

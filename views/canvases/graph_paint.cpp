@@ -94,19 +94,19 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
   }
   paint.frameTitles(painter, boxesHere_);
   auto font = look_.detail;
-  font.setPixelSize(10);
+  font.setPixelSize(scale_ < 0.3 ? 8 : 9);
   painter.setFont(font);
-  painter.setPen(look_.colors.text);
   const QFontMetricsF metrics(font);
+  const double least = 4 * metrics.averageCharWidth();
   for (auto i : boxesHere_) {
-    const auto rect = toScreen(toQt(box(i).rect));
-    if (box(i).open || rect.height() < 11 || rect.width() < 44) continue;
-    // In full, or else the module alone, or nothing: half a word helps nobody.
+    const auto rect = toScreen(toQt(box(i).rect)).adjusted(4, 0, -3, 0);
+    if (box(i).open || rect.height() < metrics.xHeight() + 3 || rect.width() < 4) continue;
+    // In full, or else the module alone, or as much as is more than a letter or two.
     auto title = toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title);
-    if (metrics.horizontalAdvance(title) > rect.width() - 9) title = toQt(scene().tree->label(box(i).node));
-    if (metrics.horizontalAdvance(title) > rect.width() - 9) continue;
+    if (const auto module = toQt(scene().tree->label(box(i).node)); !module.isEmpty() && metrics.horizontalAdvance(title) > rect.width()) title = module;
+    if (rect.width() < least && metrics.horizontalAdvance(title) > rect.width() + 1) continue;
     painter.setPen(isDimmed(i) ? look_.colors.faint : look_.colors.text);
-    painter.drawText(rect.adjusted(5, 0, -4, 0), Qt::AlignVCenter | Qt::AlignLeft, title);
+    painter.drawText(rect, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(title, Qt::ElideRight, rect.width()));
   }
   for (auto i : reach_.edges) {
     const auto& edge = scene().edges[static_cast<std::size_t>(i)];
@@ -114,6 +114,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     painter.setPen(QPen(look_.colors.edge[static_cast<std::size_t>(edge.kind)], 2));
     for (std::size_t k = 1; k < path.size(); ++k) painter.drawLine(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
   }
+  paint.stuckTitles(painter, boxesHere_);
 }
 
 void GraphView::paintPixels(QPainter& painter, const GraphPainter& paint) {

@@ -13,6 +13,7 @@
 namespace retrograd::views {
 namespace {
 
+constexpr double readable = 0.62;     ///< scale below which text in its place would be too small
 constexpr double dimmedShare = 0.35;  ///< of its colours that a box keeps which the filter does not let through
 
 QPainterPath pathOf(const std::vector<QPointF>& points, bool across) {
@@ -112,10 +113,12 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
     closedBox(painter, i);
     step();
   }
-  if (!lens_.reach) return;
+  const auto titles = [&] { stuckTitles(painter, boxes); };
+  if (!lens_.reach) return titles();
   for (auto i : lens_.reach->edges)
     if (const auto& one = scene().edges[static_cast<std::size_t>(i)]; look_.shown[static_cast<std::size_t>(one.kind)] || one.kind == layout::EdgeKind::saved)
       edge(painter, one, true);
+  titles();
 }
 
 Role GraphPainter::roleOf(const layout::SceneBox& box) const {
@@ -140,12 +143,16 @@ void GraphPainter::frame(QPainter& painter, int i) const {
   painter.drawRoundedRect(rect, corner, corner);
 }
 
-void GraphPainter::frameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const {
+QFont GraphPainter::frameFont() const {
   auto font = look_.title;
   font.setPixelSize(std::clamp(static_cast<int>(std::lround(12 * lens_.scale)), 10, 15));
+  return font;
+}
+
+void GraphPainter::frameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const {
+  const auto font = frameFont();
   painter.setFont(font);
   const QFontMetricsF metrics(font);
-  std::vector<QRectF> placed;
   for (auto i : boxes) {
     if (!box(i).open) continue;
     const auto rect = toScreen(toQt(box(i).rect));
@@ -160,24 +167,47 @@ void GraphPainter::frameTitles(QPainter& painter, const std::vector<std::int32_t
       }
       continue;
     }
-    if (rect.height() < metrics.height() + 8 || rect.width() < 48) continue;
-    // A frame that begins above the view keeps its title in sight.
-    const double sight = scene().tree->ladder() ? lanesHeight : 0;
-    const double top = std::clamp(sight, rect.top(), std::max(rect.top(), rect.bottom() - metrics.height() - 8));
-    const QRectF line(rect.left() + 1, top + 1, rect.width() - 2, metrics.height() + 6);
-    // Frames in one another that all begin above the view have their titles side by side.
-    double left = line.left() + 7;
-    for (const auto& other : placed)
-      if (other.intersects(QRectF(left, line.top() + 2, 40, line.height() - 3))) left = std::max(left, other.right() + 4);
-    const double room = line.right() - 24 - left;
-    if (room < 24) continue;
-    const auto title = metrics.elidedText(toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title), Qt::ElideRight, room);
-    const QRectF area(left, line.top() + 2, metrics.horizontalAdvance(title) + 6, line.height() - 3);
-    placed.push_back(area);
-    painter.fillRect(area, faded(look_.colors.canvas, 0.85));
+    if (rect.height() < metrics.height() + 8 || rect.width() < 48 || stuckLine(i, metrics)) continue;
+    const QRectF line(rect.left() + 1, rect.top() + 1, rect.width() - 2, metrics.height() + 6);
+    const auto title = metrics.elidedText(toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title), Qt::ElideRight, line.width() - 31);
+    painter.fillRect(QRectF(line.left() + 7, line.top() + 2, metrics.horizontalAdvance(title) + 6, line.height() - 3), faded(look_.colors.canvas, 0.85));
     painter.setPen(i == lens_.current ? look_.colors.selected : look_.colors.frameText);
-    painter.drawText(QPointF(left + 3, line.top() + 3 + metrics.ascent()), title);
+    painter.drawText(QPointF(line.left() + 10, line.top() + 3 + metrics.ascent()), title);
     drawChevron(painter, {line.right() - 12, line.center().y()}, 3.5, true, look_.colors.faint);
+  }
+}
+
+std::optional<QRectF> GraphPainter::stuckLine(int i, const QFontMetricsF& metrics) const {
+  const auto rect = toScreen(toQt(box(i).rect));
+  const double sight = scene().tree->ladder() ? lanesHeight : 0;
+  if (rect.top() >= sight || rect.bottom() < sight + metrics.height() + 8) return {};
+  return QRectF(rect.left() + 1, sight + 1, rect.width() - 2, metrics.height() + 6);
+}
+
+void GraphPainter::stuckTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const {
+  if (layout::frame::header * lens_.scale < 8) return;
+  const auto font = frameFont();
+  painter.setFont(font);
+  const QFontMetricsF metrics(font);
+  std::vector<QRectF> placed;
+  for (auto i : boxes) {
+    if (!box(i).open) continue;
+    const auto line = stuckLine(i, metrics);
+    if (!line || line->width() < 48) continue;
+    double left = std::max(line->left() + 7, 4.0);
+    for (const auto& other : placed)
+      if (other.intersects(QRectF(left, line->top(), 40, line->height()))) left = std::max(left, other.right() + 4);
+    const auto words = toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title);
+    const double room = line->right() - 8 - left;
+    if (room < std::min(24.0, metrics.horizontalAdvance(words))) continue;
+    const auto title = metrics.elidedText(words, Qt::ElideRight, room);
+    const QRectF area(left, line->top() + 2, metrics.horizontalAdvance(title) + 10, line->height());
+    placed.push_back(area);
+    painter.setPen(QPen(look_.colors.frameLine, 1));
+    painter.setBrush(look_.colors.canvas);
+    painter.drawRoundedRect(area, 4, 4);
+    painter.setPen(i == lens_.current ? look_.colors.selected : look_.colors.frameText);
+    painter.drawText(area, Qt::AlignCenter, title);
   }
 }
 
@@ -230,6 +260,11 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
   const QRectF strip(b.lane == layout::Lane::backward ? rect.right() - bar - 1 : rect.left() + 1, rect.top() + corner / 2, bar, rect.height() - corner);
   painter.fillRect(strip, fill.accent);
 
+  if (lens_.scale < readable) {
+    smallText(painter, i, rect);
+    if (group) drawChevron(painter, {rect.right() - 8 - (b.lane == layout::Lane::backward ? bar : 0), rect.center().y()}, 2.5, false, look_.colors.faint);
+    return marks(painter, i, rect);
+  }
   const auto& text = textFor(i);
   const bool dimmed = look_.isDimmed(b);
   const auto ink = [&](const QColor& color) { return dimmed ? mixed(color, look_.colors.canvas, dimmedShare) : color; };
@@ -255,6 +290,29 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
   painter.restore();
   if (group) drawChevron(painter, {rect.right() - 12 * lens_.scale - (b.lane == layout::Lane::backward ? bar : 0), rect.top() + 13 * lens_.scale}, 3.5 * lens_.scale, false, look_.colors.faint);
   marks(painter, i, rect);
+}
+
+void GraphPainter::smallText(QPainter& painter, int i, const QRectF& rect) const {
+  const bool group = scene().tree->canOpen(box(i).node);
+  auto font = look_.title;
+  font.setPixelSize(10);
+  const QFontMetricsF metrics(font);
+  const auto room = rect.adjusted(6, 1, group ? -14 : -6, -1);
+  if (room.height() < metrics.ascent()) return;
+  const auto text = layout::boxText(*scene().tree, box(i).node, box(i).lane);
+  const auto told = look_.overlay ? look_.overlay->text(box(i).node, box(i).lane) : QString();
+  const bool dimmed = look_.isDimmed(box(i));
+  const auto ink = [&](const QColor& color) { return dimmed ? mixed(color, look_.colors.canvas, dimmedShare) : color; };
+  // What the overlay tells comes before what there is no room for.
+  const bool both = room.height() >= 2 * metrics.height() - 2 && !told.isEmpty();
+  const QRectF first(room.left(), both ? room.center().y() - metrics.height() + 1 : room.top(), room.width(), both ? metrics.height() : room.height());
+  painter.setFont(font);
+  painter.setPen(ink(look_.colors.text));
+  painter.drawText(first, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(toQt(text.title), Qt::ElideRight, room.width()));
+  if (!both) return;
+  painter.setFont(look_.detail);
+  painter.setPen(ink(look_.colors.faint));
+  painter.drawText(first.translated(0, metrics.height() - 1), Qt::AlignVCenter | Qt::AlignLeft, QFontMetricsF(look_.detail).elidedText(told, Qt::ElideRight, room.width()));
 }
 
 /// What is where on a box: breakpoint at the outer top corner, NaN at the inner one, the op that runs next as an arrow from outside, origin links as diamonds.
@@ -359,7 +417,7 @@ void GraphPainter::lanes(QPainter& painter) const {
   font.setPixelSize(11);
   painter.setFont(font);
   const QFontMetricsF metrics(font);
-  painter.fillRect(QRectF(0, 0, lens_.size.width(), lanesHeight), faded(look_.colors.canvas, 0.93));
+  painter.fillRect(QRectF(0, 0, lens_.size.width(), lanesHeight), look_.colors.canvas);
   painter.fillRect(QRectF(0, lanesHeight, lens_.size.width(), 1), faded(look_.colors.frameLine, 0.6));
   const auto bounds = toScreen(toQt(scene().bounds));
   const double axis = toScreen(QPointF(scene().axis, 0)).x();

@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <QStaticText>
 #include <memory>
+#include <optional>
 
 #include "core/layout/labels.h"
 #include "core/layout/reach.h"
@@ -62,8 +63,10 @@ class GraphPainter {
   /// These boxes (those around others first) and edges, and over them the lit ones.
   void all(QPainter& painter, const std::vector<std::int32_t>& boxes, const std::vector<std::int32_t>& edges, const Progress& progress = {}) const;
   void frame(QPainter& painter, int box) const;
-  /// Titles of those of the boxes that are frames.
+  /// Titles of those of the boxes that are frames and begin in sight.
   void frameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
+  /// Titles of those that begin above the view: at its top edge, side by side, over what is there.
+  void stuckTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
   void closedBox(QPainter& painter, int box) const;
   void edge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const;
   /// Which lane is which, at the top edge, whatever part of it is in sight.
@@ -84,6 +87,11 @@ class GraphPainter {
   QRectF toScreen(const QRectF& r) const { return lens_.toScreen(r); }
   Relation relationOf(BoundSymbolId op) const { return op && lens_.selection ? lens_.selection->relation(op) : Relation::none; }
   void marks(QPainter& painter, int box, const QRectF& rect) const;
+  /// The words of a box that is smaller than they are: its title in a size that can be read, as much of it as there is room for.
+  void smallText(QPainter& painter, int box, const QRectF& rect) const;
+  QFont frameFont() const;
+  /// Where the title of a frame stands that begins above the view; nothing for one that begins in it.
+  std::optional<QRectF> stuckLine(int box, const QFontMetricsF& metrics) const;
   const GraphText& textFor(int box) const;
 
   const layout::Scene& scene_;

@@ -15,6 +15,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr double leastScale = 0.0002, mostScale = 3;
+constexpr double leastToRead = 0.6;
 constexpr int stillAfter = 150;   // ms without movement before edges are smoothed
 const QString layoutTag = QStringLiteral("layout");
 
@@ -363,6 +364,8 @@ void GraphView::reveal(BoundSymbolId op) {
   }
   const auto node = tree.nodeOf(target);
   if (node < 0) return;
+  // Who comes from a listing wants to read the op, not to see where it would be.
+  if (!hasFocus() && scale_ < leastToRead) zoomBy(leastToRead / scale_, boxRect(boxOf(target)).center());
   auto folds = wanted_.empty() ? scene().open : wanted_;
   if (layout::reveal(tree, folds, node)) return requestLayout(std::move(folds), -1, target);
   setCurrent(boxOf(target), false);

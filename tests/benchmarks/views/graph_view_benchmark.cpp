@@ -1,0 +1,223 @@
+// The graph in its window: opening it at module level, opening a block, frames while it is moved, memory beyond the traces. What is laid out is measured by
+// the clock and by the processor, frames by the processor time of the thread that paints. docs/performance.md holds the figures of one run.
+#include <benchmark/benchmark.h>
+
+#include <QApplication>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QTimer>
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/benchmarks/synthetic_model.h"
+#include "tests/support/source_path.h"
+#include "views/main_window.h"
+
+namespace retrograd::benchmarks {
+namespace {
+
+using namespace views;
+
+double milliseconds(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+double residentMegabytes() {
+  std::ifstream statm("/proc/self/statm");
+  double total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * 4096 / 1e6;
+}
+
+/// Has ready what is opened: how long deriving takes is measured elsewhere.
+class ReadyEngine : public Engine {
+ public:
+  explicit ReadyEngine(std::shared_ptr<const Analysis> analysis) : analysis_(std::move(analysis)) {}
+  std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) override { return analysis_; }
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override { return live_->run(std::move(analysis)); }
+  RunRecord record(const Analysis& a, const std::map<ValueId, double>& fills, const Progress& p) override { return live_->record(a, fills, p); }
+  WhatIf whatIf(const Analysis& a, const PartitionOptions& o, const std::vector<OpMeasure>& m, const Progress& p) override { return live_->whatIf(a, o, m, p); }
+  GradientCheck checkGradients(const Analysis& a, const std::vector<BoundSymbolId>& ops, const Progress& p) override { return live_->checkGradients(a, ops, p); }
+  AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& a, const Progress& p) override { return live_->measureMemory(a, p); }
+  RunComparison compare(const Analysis& a, const Counterpart& c, double tolerance, const Progress& p) override { return live_->compare(a, c, tolerance, p); }
+
+ private:
+  std::shared_ptr<const Analysis> analysis_;
+  std::shared_ptr<Engine> live_ = liveEngine();
+};
+
+template <class Done>
+void waitFor(Done done) {
+  while (!done()) QApplication::processEvents(QEventLoop::WaitForMoreEvents, 1);
+}
+
+struct Took {
+  double wall = milliseconds(CLOCK_MONOTONIC), cpu = milliseconds(CLOCK_PROCESS_CPUTIME_ID);
+  Took since() const { return {milliseconds(CLOCK_MONOTONIC) - wall, milliseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu}; }
+};
+
+struct Frames {
+  double median = 0, slowest = 0;   ///< of a hundred, the second slowest
+  void worse(const Frames& other) {
+    median = std::max(median, other.median);
+    slowest = std::max(slowest, other.slowest);
+  }
+};
+
+template <class Move>
+Frames framesOf(GraphView& graph, Move move) {
+  std::vector<double> times;
+  for (int i = 0; i < 200; ++i) {
+    move(i);
+    const auto begin = milliseconds(CLOCK_THREAD_CPUTIME_ID);
+    graph.repaint();
+    times.push_back(milliseconds(CLOCK_THREAD_CPUTIME_ID) - begin);
+  }
+  std::sort(times.begin(), times.end());
+  return {times[times.size() / 2], times[times.size() * 99 / 100]};
+}
+
+/// One window with one graph.
+class Bench {
+ public:
+  explicit Bench(std::shared_ptr<const Analysis> analysis)
+      : analysis_(std::move(analysis)),
+        settings_(folder_.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat),
+        theme_(*qApp),
+        window_({std::make_shared<Worker>(), std::make_shared<ReadyEngine>(analysis_), &theme_, &settings_}) {
+    theme_.choose(Theme::Choice::light);
+    window_.resize(1600, 1000);
+    window_.show();
+    window_.openFile(QString::fromStdString(analysis_->file.path));
+    auto& controller = *window_.context().controller;
+    waitFor([&] { return controller.document() && !controller.opening() && !controller.asking() && !window_.context().execution->now().running; });
+  }
+
+  GraphView& graph() { return window_.listings().graph(); }
+  void settle() {
+    waitFor([&] { return graph().picture() && !graph().busy(); });
+  }
+
+  /// The first picture at module level, painted.
+  Took open() {
+    window_.listings().graphAction()->setChecked(true);
+    for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward}) window_.listings().toggleAction(kind)->setChecked(false);
+    QApplication::processEvents();
+    graph().setKind(TraceKind::forward);
+    settle();
+    // Once more from nothing, now that the window's other parts have drawn themselves.
+    const Took begin;
+    graph().setKind(TraceKind::joint);
+    settle();
+    graph().repaint();
+    return begin.since();
+  }
+
+  /// The slowest of some blocks, each opened beside those before it, painted.
+  Took openBlocks() {
+    graph().reveal(analysis_->joint.ops[analysis_->joint.forwardCount / 2]);
+    settle();
+    Took slowest{0, 0};
+    for (int count = 0; count < 20; ++count) {
+      const auto& scene = graph().picture()->scene;
+      const auto closed = std::find_if(scene.boxes.rbegin() + static_cast<std::ptrdiff_t>(scene.boxes.size()) / 2, scene.boxes.rend(),
+                                       [&](const auto& box) { return !box.open && scene.tree->canOpen(box.node) && scene.tree->node(box.node).childCount > 1; });
+      if (closed == scene.boxes.rend()) break;
+      const Took begin;
+      graph().setOpen(closed->node, true);
+      settle();
+      graph().repaint();
+      const auto took = begin.since();
+      slowest = {std::max(slowest.wall, took.wall), std::max(slowest.cpu, took.cpu)};
+    }
+    return slowest;
+  }
+
+  void openAll() {
+    graph().setAllOpen(true);
+    settle();
+    graph().repaint();
+  }
+
+  Frames panning() {
+    graph().zoomToFit();
+    auto worst = framesOf(graph(), [&](int i) { graph().panBy({i % 2 ? 30.0 : -30.0, 0}); });
+    const auto down = [&](double pixels) { worst.worse(framesOf(graph(), [&](int) { graph().panBy({0, pixels}); })); };
+    graph().zoomToWidth();
+    down(100);
+    graph().zoomBy(0.5, {});
+    down(100);
+    graph().reveal(analysis_->joint.ops[analysis_->joint.forwardCount / 2]);
+    settle();
+    graph().zoomToFullSize();
+    down(40);
+    return worst;
+  }
+
+  Frames zooming() {
+    graph().zoomToFit();
+    const QPointF middle = graph().rect().center();
+    auto worst = framesOf(graph(), [&](int) { graph().zoomBy(1.05, middle); });
+    worst.worse(framesOf(graph(), [&](int) { graph().zoomBy(1 / 1.05, middle); }));
+    return worst;
+  }
+
+ private:
+  std::shared_ptr<const Analysis> analysis_;
+  QTemporaryDir folder_;
+  QSettings settings_;
+  Theme theme_;
+  MainWindow window_;
+};
+
+void measure(benchmark::State& state, const std::shared_ptr<const Analysis>& analysis) {
+  for (auto _ : state) {
+    Bench bench(analysis);
+    const auto before = residentMegabytes();
+    const auto open = bench.open();
+    const auto block = bench.openBlocks();
+    bench.openAll();
+    const auto pan = bench.panning(), zoom = bench.zooming();
+    state.SetIterationTime(open.wall / 1e3);
+    state.counters["ops"] = static_cast<double>(analysis->joint.ops.size());
+    state.counters["boxes"] = static_cast<double>(bench.graph().picture()->scene.boxes.size());
+    state.counters["open_ms"] = open.wall;
+    state.counters["open_cpu_ms"] = open.cpu;
+    state.counters["block_ms"] = block.wall;
+    state.counters["block_cpu_ms"] = block.cpu;
+    state.counters["pan_ms"] = pan.median;
+    state.counters["pan_p99_ms"] = pan.slowest;
+    state.counters["zoom_ms"] = zoom.median;
+    state.counters["zoom_p99_ms"] = zoom.slowest;
+    state.counters["memory_MB"] = residentMegabytes() - before;
+  }
+}
+
+void graphView(benchmark::State& state) { measure(state, analyse(inModules(static_cast<std::size_t>(state.range(0))))); }
+BENCHMARK(graphView)->Arg(24'000)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+/// Without modules: all ops stand in one group.
+void graphViewOfFlat(benchmark::State& state) { measure(state, analyse(syntheticModel(static_cast<std::size_t>(state.range(0))))); }
+BENCHMARK(graphViewOfFlat)->Arg(24'000)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace retrograd::benchmarks
+
+int main(int argc, char** argv) {
+  using namespace retrograd;
+  if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication application(argc, argv);
+  QStandardPaths::setTestModeEnabled(true);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  if (const auto path = sourcePath("../shared/cases/large/gpt96/model.pt2"); std::filesystem::exists(path))
+    benchmark::RegisterBenchmark("graphView/gpt96", [path](benchmark::State& state) { benchmarks::measure(state, openModel(path)); })
+        ->Iterations(1)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  benchmark::RunSpecifiedBenchmarks();
+}
