@@ -149,11 +149,12 @@ void liftEdges(GraphTree& tree, const Progress& progress) {
   progress.check();
   tree.flowBegin_.assign(size + 1, 0);
   tree.savedBegin_.assign(size + 1, 0);
+  std::vector<StorageId> kept;   // of one flow; sorted, since emptying a set costs as much as it ever held
   for (std::size_t i = 0; i < lifted.size();) {
     const auto& first = lifted[i];
     Flow flow{first.from, first.to};
     SavedFlow saved{first.from, first.to};
-    storages.clear();
+    kept.clear();
     for (; i < lifted.size() && lifted[i].group == first.group && lifted[i].from == first.from && lifted[i].to == first.to; ++i) {
       if (&lifted[i] != &first && lifted[i].part == lifted[i - 1].part && lifted[i].value == lifted[i - 1].value) continue;
       if (lifted[i].part != Part::saved) {
@@ -162,8 +163,11 @@ void liftEdges(GraphTree& tree, const Progress& progress) {
       }
       ++saved.count;
       const auto storage = document.value(ValueId(lifted[i].value)).storage;
-      if (storage && !document.storage(storage).external && storages.insert(storage.index).second) saved.bytes += document.storage(storage).bytes;
+      if (storage && !document.storage(storage).external) kept.push_back(storage);
     }
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    for (auto storage : kept) saved.bytes += document.storage(storage).bytes;
     const auto group = static_cast<std::size_t>(first.group);
     if (flow.data + flow.gradient + flow.accumulation + flow.downward > 0) {
       tree.flows_.push_back(flow);

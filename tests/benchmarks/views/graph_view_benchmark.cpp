@@ -4,6 +4,7 @@
 
 #include <QApplication>
 #include <QSettings>
+#include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTimer>
 #include <algorithm>
@@ -61,24 +62,28 @@ struct Took {
 };
 
 struct Frames {
-  double median = 0, slowest = 0;   ///< of a hundred, the second slowest
+  double median = 0, slowest = 0;   ///< of the thread that paints; 99 of 100 are below `slowest`
+  double all = 0;                   ///< median with what Qt's own threads fill
   void worse(const Frames& other) {
     median = std::max(median, other.median);
     slowest = std::max(slowest, other.slowest);
+    all = std::max(all, other.all);
   }
 };
 
 template <class Move>
 Frames framesOf(GraphView& graph, Move move) {
-  std::vector<double> times;
+  std::vector<double> times, all;
   for (int i = 0; i < 200; ++i) {
     move(i);
-    const auto begin = milliseconds(CLOCK_THREAD_CPUTIME_ID);
+    const auto begin = milliseconds(CLOCK_THREAD_CPUTIME_ID), allBegin = milliseconds(CLOCK_PROCESS_CPUTIME_ID);
     graph.repaint();
     times.push_back(milliseconds(CLOCK_THREAD_CPUTIME_ID) - begin);
+    all.push_back(milliseconds(CLOCK_PROCESS_CPUTIME_ID) - allBegin);
   }
   std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times[times.size() * 99 / 100]};
+  std::sort(all.begin(), all.end());
+  return {times[times.size() / 2], times[times.size() * 99 / 100], all[all.size() / 2]};
 }
 
 /// One window with one graph.
@@ -191,6 +196,7 @@ void measure(benchmark::State& state, const std::shared_ptr<const Analysis>& ana
     state.counters["block_cpu_ms"] = block.cpu;
     state.counters["pan_ms"] = pan.median;
     state.counters["pan_p99_ms"] = pan.slowest;
+    state.counters["pan_all_threads_ms"] = pan.all;
     state.counters["zoom_ms"] = zoom.median;
     state.counters["zoom_p99_ms"] = zoom.slowest;
     state.counters["memory_MB"] = residentMegabytes() - before;
