@@ -1,6 +1,7 @@
 // The graph in its window: opening it at module level, opening a block, frames while it is moved, memory beyond the traces. What is laid out is measured by
 // the clock and by the processor, frames by the processor time of the thread that paints. docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
 #include <QApplication>
 #include <QSettings>
@@ -182,6 +183,7 @@ class Bench {
 void measure(benchmark::State& state, const std::shared_ptr<const Analysis>& analysis) {
   for (auto _ : state) {
     Bench bench(analysis);
+    malloc_trim(0);   // or what an earlier graph has left behind would be had for nothing
     const auto before = residentMegabytes();
     const auto open = bench.open();
     const auto block = bench.openBlocks();
