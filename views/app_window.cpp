@@ -95,6 +95,9 @@ void giveCommand(MainWindow& window, const QString& name) {
   waitFor([&] { return !window.context().execution->now().running && !controller.asking() && !controller.opening(); });
 }
 
+/// Commands to the graph are given once it is there; in the order of the command line among themselves.
+bool isForGraph(const std::string& command) { return command.starts_with("graph-"); }
+
 /// A state of the window that is worth a picture. Throws Error(badUse) for what is not there.
 void arrange(MainWindow& window, const PictureOptions& options) {
   if (!options.select.empty()) {
@@ -108,7 +111,8 @@ void arrange(MainWindow& window, const PictureOptions& options) {
     dock->show();
     dock->raise();
   }
-  for (const auto& name : options.commands) giveCommand(window, QString::fromStdString(name));
+  for (const auto& name : options.commands)
+    if (!isForGraph(name)) giveCommand(window, QString::fromStdString(name));
   if (options.filter.empty()) return;
   auto& filter = *window.context().filter;
   if (const auto problem = OpFilter::problemOf(QString::fromStdString(options.filter))) throw Error(ErrorCode::badUse, problem->message.toStdString(), "--filter " + options.filter);
@@ -172,6 +176,11 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
     showBackward(*window);
     arrange(*window, options);
     if (options.graph) showGraph(*window, options);
+    for (const auto& name : options.commands)
+      if (isForGraph(name)) {
+        giveCommand(*window, QString::fromStdString(name));
+        waitFor([&] { return !window->listings().graph().busy(); });
+      }
     // The last answer to the values panel comes after its last question.
     waitFor([&] { return !controller.worker().busy(&controller, QStringLiteral("values")); });
     QEventLoop rest;
