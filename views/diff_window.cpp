@@ -89,10 +89,11 @@ QWidget* DiffWindow::makeTools() {
   previous_ = addKeyedAction(tr("Previous Difference"), QStringLiteral("diff-previous"), {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, &DiffWindow::previous);
   next_ = addKeyedAction(tr("Next Difference"), QStringLiteral("diff-next"), {Qt::Key_F8, Qt::CTRL | Qt::Key_Down}, &DiffWindow::next);
   addKeyedAction(tr("Close"), QStringLiteral("diff-close"), {Qt::CTRL | Qt::Key_W}, &DiffWindow::leave);
+  next_->setIconText(tr("Next \u2193"));
+  previous_->setIconText(tr("\u2191 Previous"));
   for (auto* action : {previous_, next_}) {
     auto* button = new QToolButton(row);
     button->setDefaultAction(action);
-    button->setText(action == next_ ? tr("Next \u2193") : tr("\u2191 Previous"));
     button->setToolButtonStyle(Qt::ToolButtonTextOnly);
     button->setFocusPolicy(Qt::StrongFocus);
     layout->addWidget(button);

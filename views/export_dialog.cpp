@@ -59,7 +59,9 @@ ExportDialog::ExportDialog(ViewContext context, QSettings* settings, ShownGraph 
   form->addRow(tr("Traces"), makeTraces());
   form->addRow(QString(), times_);
   form->addRow(tr("Picture"), drawing_ = makeDrawing());
-  form->addRow(tr("F&ile"), makePath());
+  auto* path = new QLabel(tr("F&ile"), this);
+  form->addRow(path, makePath());
+  path->setBuddy(path_);
   auto* layout = new QVBoxLayout(this);
   layout->addLayout(form);
   layout->addStretch(1);
@@ -133,7 +135,6 @@ QWidget* ExportDialog::makePath() {
   layout->addWidget(browse);
   connect(browse, &QToolButton::clicked, this, &ExportDialog::browse);
   connect(path_, &QLineEdit::textChanged, this, &ExportDialog::updateState);
-  row->setFocusProxy(path_);
   return row;
 }
 

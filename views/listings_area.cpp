@@ -132,7 +132,7 @@ QWidget* ListingsArea::makeFindBar() {
   findBar_ = new QWidget(this);
   auto* layout = new QHBoxLayout(findBar_);
   layout->setContentsMargins(8, 4, 8, 4);
-  auto* label = new QLabel(tr("&Find:"), findBar_);
+  auto* label = new QLabel(tr("F&ind:"), findBar_);
   findText_ = new QLineEdit(findBar_);
   findText_->setObjectName(QStringLiteral("find-text"));
   findText_->setAccessibleName(tr("Text to find in the active listing"));
@@ -140,7 +140,7 @@ QWidget* ListingsArea::makeFindBar() {
   findText_->setClearButtonEnabled(true);
   findText_->installEventFilter(this);
   label->setBuddy(findText_);
-  findExpression_ = new QCheckBox(tr("&Regular expression"), findBar_);
+  findExpression_ = new QCheckBox(tr("Regular e&xpression"), findBar_);
   findExpression_->setObjectName(QStringLiteral("find-expression"));
   findExpression_->setToolTip(tr(". * + ? | ( ) [ ] ^ $ \\d \\w \\s; case matters"));
   findState_ = new QLabel(findBar_);

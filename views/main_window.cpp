@@ -21,6 +21,7 @@
 #include "views/inputs_dialog.h"
 #include "views/kept_marks.h"
 #include "views/models/format.h"
+#include "views/models/own_names.h"
 #include "views/quick_open.h"
 #include "views/session/stage_plan.h"
 #include "views/window_part.h"
@@ -310,7 +311,8 @@ void MainWindow::executionChanged() {
     case StopReason::end:
       statusBar()->showMessage(tr("At the end of the backward"), 8000);
       break;
-    default:
+    default:  // what was said of another place
+      statusBar()->clearMessage();
       break;
   }
 }
@@ -322,7 +324,7 @@ QString MainWindow::hitText() const {
   auto words = QString::fromStdString(describe(analysis, *now.hit));
   if (now.hit->where == Breakpoint::Where::op)  // people know it by what it makes
     if (const auto outputs = analysis.document->outputs(now.hit->op); !outputs.empty() && outputs[0])
-      words.replace(0, words.section(QLatin1Char(' '), 0, 0).size(), QString::fromStdString(analysis.document->displayName(outputs[0])));
+      words.replace(0, words.section(QLatin1Char(' '), 0, 0).size(), nameOf(*analysis.document, outputs[0], context_.notes));
   return (looksAtOutputs(*now.hit) ? tr("Stopped: the op before meets the breakpoint '%1'") : tr("Stopped at the breakpoint '%1'")).arg(words);
 }
 

@@ -6,6 +6,7 @@
 
 #include "views/docks/findings_dock.h"
 #include "views/main_window.h"
+#include "views/models/own_names.h"
 
 namespace retrograd::views {
 
@@ -25,7 +26,7 @@ void MainWindow::fillValue() {
   const auto& document = controller_->document();
   const auto value = selection_.value();
   if (!document || !value) return;
-  const auto name = QString::fromStdString(document->analysis->document->displayName(value));
+  const auto name = nameOf(*document->analysis->document, value, context_.notes);
   auto* dialog = new QInputDialog(this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(tr("Fill %1").arg(name));
@@ -45,7 +46,7 @@ void MainWindow::saveContents() {
   const auto& document = controller_->document();
   const auto value = selection_.value();
   if (!document || !value) return;
-  const auto name = QString::fromStdString(document->analysis->document->displayName(value));
+  const auto name = nameOf(*document->analysis->document, value, context_.notes);
   auto* dialog = new QFileDialog(this, tr("Save %1").arg(name), {}, tr("NumPy (*.npy);;Safetensors (*.safetensors)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setAcceptMode(QFileDialog::AcceptSave);

@@ -129,10 +129,17 @@ void QuickOpen::showCommands(const QString& query) {
 void QuickOpen::searchPlaces(const QString& query) {
   const auto document = context_.controller->document();
   if (!document) return found({});
-  job_.start([this, document, query = query.toStdString(), known = places_](const Progress& progress) -> PoolJob::Deliver {
+  std::vector<std::pair<ValueId, std::string>> names;
+  for (const auto& placed : context_.notes->notes())
+    if (placed.value && !placed.note.name.empty()) names.emplace_back(placed.value, placed.note.name);
+  job_.start([this, document, query = query.toStdString(), known = places_, names = std::move(names)](const Progress& progress) -> PoolJob::Deliver {
     const auto all = known ? known : std::make_shared<const std::vector<Place>>(places(*document->analysis, progress));
     std::vector<Place> best;
-    for (auto i : match(*all, query, most, progress)) best.push_back((*all)[i]);
+    const auto add = [&](const std::vector<Place>& places) {
+      for (auto i : match(places, query, most, progress)) best.push_back(places[i]);
+    };
+    add(namedPlaces(*document->analysis, *all, names));  // what someone named is what they look for
+    add(*all);
     return [this, all, best = std::move(best)] {
       places_ = all;
       found(best);

@@ -11,6 +11,8 @@
 #include <QToolTip>
 #include <cmath>
 
+#include "views/canvases/code_metrics.h"
+
 namespace retrograd::views {
 
 DiffView::DiffView(Theme* theme, QWidget* parent) : QAbstractScrollArea(parent), theme_(theme) {
@@ -66,12 +68,7 @@ void DiffView::showOnlyDifferences(bool on) {
 }
 
 void DiffView::updateMetrics() {
-  const auto font = Theme::codeFont();
-  viewport()->setFont(font);
-  const QFontMetricsF metrics(font);
-  rowHeight_ = static_cast<int>(std::ceil(metrics.height())) + 3;
-  charWidth_ = std::max(1.0, metrics.horizontalAdvance(QLatin1Char('m')));
-  ascent_ = static_cast<int>(std::ceil(metrics.ascent())) + 1;
+  std::tie(rowHeight_, ascent_, charWidth_) = useCodeFont(*viewport());
 }
 
 /// Line number, sign.

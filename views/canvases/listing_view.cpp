@@ -4,6 +4,7 @@
 #include <QScrollBar>
 #include <cmath>
 
+#include "views/canvases/code_metrics.h"
 #include "views/models/format.h"
 #include "views/models/line_notes.h"
 #include "views/session/stage_plan.h"
@@ -23,6 +24,20 @@ QString titleOf(TraceKind kind) {
       return QObject::tr("Backward listing");
   }
   return {};
+}
+
+/// What the mark beside a line says to those who hear it.
+QString relationText(Relation relation) {
+  switch (relation) {
+    case Relation::origin:
+      return QObject::tr("origin of the selected op");
+    case Relation::derived:
+      return QObject::tr("comes from the selected op");
+    case Relation::sibling:
+      return QObject::tr("of the same operation");
+    default:
+      return {};
+  }
 }
 
 }  // namespace
@@ -106,12 +121,7 @@ void ListingView::setAllFolded(bool on) {
 }
 
 void ListingView::updateMetrics() {
-  const auto font = Theme::codeFont();
-  viewport()->setFont(font);
-  const QFontMetricsF metrics(font);
-  rowHeight_ = static_cast<int>(std::ceil(metrics.height())) + 3;
-  charWidth_ = std::max(1.0, metrics.horizontalAdvance(QLatin1Char('m')));
-  ascent_ = static_cast<int>(std::ceil(metrics.ascent())) + 1;
+  std::tie(rowHeight_, ascent_, charWidth_) = useCodeFont(*viewport());
 }
 
 void ListingView::updateScrollBars() {
@@ -349,9 +359,12 @@ QString ListingView::spokenAt(int visible) const {
   if (visible < 0 || visible >= rows_.count()) return {};
   QStringList words{textAt(visible)};
   const auto op = opAt(visible);
+  if (const auto relation = relationText(relationOf(visible)); !relation.isEmpty()) words << relation;
   if (const auto* note = context_.notes->at(opForKey(visible)); note && note->bookmark) words << tr("bookmark");
   if (context_.execution->mark(op) != BreakpointMark::none) words << tr("breakpoint");
   if (op && context_.execution->now().current == op) words << tr("runs next");
+  if (op && context_.execution->now().bad.contains(op)) words << tr("made NaN or Inf");
+  if (outline().foldable(rows_.rowAt(visible)) && rows_.folded(rows_.rowAt(visible))) words << tr("folded");
   if (isKept(visible)) words << tr("does not pass the filter");
   return words.join(QStringLiteral(", "));
 }

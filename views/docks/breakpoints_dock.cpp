@@ -15,6 +15,7 @@ BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
     : QWidget(parent), context_(context), model_(new BreakpointsModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("breakpoints"));
   table_->setModel(model_);
+  model_->followNotes(context_.notes);
   prepareTree(*table_, tr("Breakpoints"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);

@@ -2,11 +2,11 @@
 
 #include <QAction>
 #include <QHeaderView>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "core/debug/gradient_of.h"
 #include "core/debug/op_range.h"
+#include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
 
 namespace retrograd::views {
@@ -37,13 +37,7 @@ ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWid
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 6, 4);
   row->addWidget(range_, 1);
-  for (auto* action : {check, terms}) {
-    auto* button = new QToolButton(this);
-    button->setDefaultAction(action);
-    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    button->setFocusPolicy(Qt::StrongFocus);
-    row->addWidget(button);
-  }
+  for (auto* action : {check, terms}) row->addWidget(commandButton(action, this));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -105,12 +99,12 @@ void ChecksDock::terms() {
     const auto result = gradientTerms(analysis, value, record);
     return [this, result] {
       const auto& document = *context_.controller->document();
-      const auto name = QString::fromStdString(document.analysis->document->displayName(result.value));
+      const auto name = nameOf(*document.analysis->document, result.value, context_.notes);
       if (!result.gradient) {
         model_->clear();
         return summary_->setText(tr("%1 has no gradient: the Why dock tells what cuts it off").arg(name));
       }
-      model_->show(document, result);
+      model_->show(document, result, context_.notes);
       tree_->expandToDepth(0);
       summary_->setText(tr("The gradient of %1 is the sum of %n term(s)", nullptr, static_cast<int>(result.terms.size())).arg(name));
     };

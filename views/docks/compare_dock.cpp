@@ -11,8 +11,10 @@
 #include <QVBoxLayout>
 
 #include "core/debug/precision.h"
+#include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
+#include "views/models/own_names.h"
 
 namespace retrograd::views {
 namespace {
@@ -25,6 +27,7 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
     : QWidget(parent), context_(context), model_(new CompareModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("compare"));
   table_->setModel(model_);
+  model_->followNotes(context_.notes);
   prepareTree(*table_, tr("Two runs op by op"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);
@@ -83,10 +86,7 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   weights_ = makeField(fields, "compare-weights", tr("Safetensors file with weights of the other run"), tr("Its own"), compare);
   file_ = makeField(fields, "compare-file", tr("Model or session of the other run"), tr("This one"), compare);
   for (auto* edit : {seed_, tolerance_}) edit->setMaximumWidth(fontMetrics().horizontalAdvance(QStringLiteral("0000000000")));
-  auto* button = new QToolButton(fields);
-  button->setDefaultAction(compare);
-  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-  button->setFocusPolicy(Qt::StrongFocus);
+  auto* button = commandButton(compare, fields);
   auto* grid = new QGridLayout(fields);
   grid->setContentsMargins(8, 4, 6, 4);
   grid->setHorizontalSpacing(6);
@@ -97,7 +97,7 @@ QWidget* CompareDock::makeFields(QAction* compare) {
     label->setBuddy(field);
     grid->addWidget(label, row, at);
   };
-  for (const auto& [title, field] : {std::pair<QString, QWidget*>(tr("&Precision"), precision_), {tr("&Device"), device_}, {tr("&Seed"), seed_}, {tr("&Tolerance"), tolerance_}}) {
+  for (const auto& [title, field] : {std::pair<QString, QWidget*>(tr("Precisio&n"), precision_), {tr("&Device"), device_}, {tr("&Seed"), seed_}, {tr("&Tolerance"), tolerance_}}) {
     place(title, field, 0, column);
     grid->addWidget(field, 0, column + 1);
     column += 2;
@@ -110,8 +110,8 @@ QWidget* CompareDock::makeFields(QAction* compare) {
     line->addWidget(browser);
     grid->addLayout(line, 1, at + 1, 1, span);
   };
-  placeFile(tr("&Weights"), weights_, makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")), 0, 3);
-  placeFile(tr("&File"), file_, makeBrowser(fields, file_, tr("Compare With"), tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")), 4, 3);
+  placeFile(tr("W&eights"), weights_, makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")), 0, 3);
+  placeFile(tr("Fi&le"), file_, makeBrowser(fields, file_, tr("Compare With"), tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")), 4, 3);
   grid->addWidget(button, 0, column, 2, 1, Qt::AlignRight | Qt::AlignBottom);
   for (int field : {1, 3, 5, 7}) grid->setColumnStretch(field, 1);
   connect(precision_, &QComboBox::currentIndexChanged, this, &CompareDock::precisionChanged);
@@ -245,7 +245,7 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
   first_->setEnabled(first >= 0);
   auto text = first < 0 ? tr("\u2713 Against %1: the runs agree in %2 values; the largest relative difference is %3").arg(words).arg(comparison->rows.size()).arg(numberText(comparison->largest))
                         : tr("\u25c6 Against %1: the runs part at %2, value %3 of %4")
-                              .arg(words, QString::fromStdString(document->analysis->document->displayName(comparison->rows[static_cast<std::size_t>(first)].valueA)))
+                              .arg(words, nameOf(*document->analysis->document, comparison->rows[static_cast<std::size_t>(first)].valueA, context_.notes))
                               .arg(first + 1)
                               .arg(comparison->rows.size());
   if (!comparison->onlyInA.empty() || !comparison->onlyInB.empty())

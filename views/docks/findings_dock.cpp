@@ -2,9 +2,9 @@
 
 #include <QAction>
 #include <QHeaderView>
-#include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
 
 namespace retrograd::views {
@@ -23,13 +23,7 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   summary_->setMinimumWidth(1);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 6, 4);
-  for (auto* action : {walk, check}) {
-    auto* button = new QToolButton(this);
-    button->setDefaultAction(action);
-    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    button->setFocusPolicy(Qt::StrongFocus);
-    row->addWidget(button);
-  }
+  for (auto* action : {walk, check}) row->addWidget(commandButton(action, this));
   row->addWidget(summary_, 1);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -65,7 +59,7 @@ void FindingsDock::walk(ValueId value) {
 }
 
 void FindingsDock::show(const NanWalk& walk) {
-  model_->show(context_.controller->document(), walk);
+  model_->show(context_.controller->document(), walk, context_.notes);
   tree_->expandToDepth(0);
   summary_->setText(walk.path.empty() ? tr("Every value of the run is finite") : tr("NaN or Inf: the root is below"));
 }

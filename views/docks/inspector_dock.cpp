@@ -16,6 +16,7 @@ InspectorDock::InspectorDock(ViewContext context, QWidget* parent)
   header()->setStretchLastSection(true);
   header()->resizeSection(0, 110);
   connect(context_.selection, &Selection::changed, this, &InspectorDock::refresh);
+  connect(context_.notes, &NoteBook::changed, this, &InspectorDock::refresh);
   connect(this, &QTreeView::activated, this, [this](const QModelIndex& index) {
     const auto op = opOf(index);
     if (op && op != context_.selection->op()) Q_EMIT jumpRequested(op);
@@ -29,7 +30,7 @@ void InspectorDock::refresh() {
   if (!isVisible()) return;
   const auto& document = context_.controller->document();
   const bool same = document && context_.selection->analysis() == document->analysis;
-  model_->show(same ? document : nullptr, context_.selection->op());
+  model_->show(same ? document : nullptr, context_.selection->op(), context_.notes);
   for (int row = 0; row < model_->rowCount(); ++row) expand(model_->index(row, 0));
 }
 

@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <QVBoxLayout>
 
+#include "views/docks/command_button.h"
 #include "views/models/format.h"
 #include "views/models/line_text.h"
 
@@ -123,11 +124,7 @@ QToolButton* MemoryDock::makeJump(QWidget* parent, const QString& text, const QS
 }
 
 void MemoryDock::addMeasure(QAction* action) {
-  auto* button = new QToolButton(this);
-  button->setDefaultAction(action);
-  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-  button->setFocusPolicy(Qt::StrongFocus);
-  measuredLine_->addWidget(button);
+  measuredLine_->addWidget(commandButton(action, this));
 }
 
 void MemoryDock::forgetMeasured() {

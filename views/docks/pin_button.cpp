@@ -3,10 +3,12 @@
 #include <QEvent>
 #include <QStyle>
 
+#include "views/models/own_names.h"
+
 namespace retrograd::views {
 
-PinButton::PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin, Theme* theme)
-    : QToolButton(dock), dock_(dock), selection_(selection), theme_(theme), title_(dock->windowTitle()) {
+PinButton::PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin, const ViewContext& context)
+    : QToolButton(dock), dock_(dock), selection_(selection), theme_(context.theme), notes_(context.notes), title_(dock->windowTitle()) {
   setObjectName(QStringLiteral("pin"));
   setDefaultAction(pin);
   setToolButtonStyle(Qt::ToolButtonIconOnly);
@@ -17,6 +19,7 @@ PinButton::PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin
   connect(theme_, &Theme::changed, this, showIcon);
   connect(selection_, &PinnedSelection::pinnedChanged, this, &PinButton::showState);
   connect(selection_, &Selection::changed, this, &PinButton::showState);
+  connect(notes_, &NoteBook::changed, this, &PinButton::showState);
   dock_->installEventFilter(this);
   showIcon();
   place();
@@ -49,9 +52,9 @@ void PinButton::place() {
 QString PinButton::pinnedText() const {
   if (!selection_->analysis()) return {};
   const auto& document = *selection_->analysis()->document;
-  if (!selection_->op()) return selection_->value() ? QString::fromStdString(document.displayName(selection_->value())) : QString();
+  if (!selection_->op()) return selection_->value() ? nameOf(document, selection_->value(), notes_) : QString();
   for (auto output : document.outputs(selection_->op()))
-    if (output) return QString::fromStdString(document.displayName(output));
+    if (output) return nameOf(document, output, notes_);
   return QString::fromStdString(document.opName(selection_->op()));
 }
 

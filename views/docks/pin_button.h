@@ -3,7 +3,7 @@
 #include <QToolButton>
 
 #include "views/session/pinned_selection.h"
-#include "views/theme.h"
+#include "views/view_context.h"
 
 namespace retrograd::views {
 
@@ -13,7 +13,7 @@ class PinButton : public QToolButton {
 
  public:
   /// `pin` is a checkable action for menus, the palette and this button.
-  PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin, Theme* theme);
+  PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin, const ViewContext& context);
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -26,6 +26,7 @@ class PinButton : public QToolButton {
   QDockWidget* dock_;
   PinnedSelection* selection_;
   Theme* theme_;
+  NoteBook* notes_;
   QString title_;
 };
 

@@ -33,6 +33,7 @@ ReferencesDock::ReferencesDock(ViewContext context, QWidget* parent) : QTreeView
   header()->resizeSection(0, 190);
   connect(context_.selection, &Selection::changed, this, &ReferencesDock::refresh);
   connect(context_.controller, &DocumentController::documentChanged, this, &ReferencesDock::refresh);
+  connect(context_.notes, &NoteBook::changed, this, &ReferencesDock::refresh);
   connect(this, &QTreeView::activated, this, [this](const QModelIndex& index) {
     if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
   });
@@ -53,7 +54,7 @@ void ReferencesDock::refresh() {
       found.push_back({value, referencesOf(*document->analysis, value)});
     }
     return [this, document, found = std::move(found)] {
-      model_->show(document, found);
+      model_->show(document, found, context_.notes);
       expandToDepth(0);
     };
   });

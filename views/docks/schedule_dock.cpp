@@ -12,6 +12,7 @@
 
 #include "core/pipeline/schedule_kinds.h"
 #include "core/pipeline/schedule_report.h"
+#include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
 #include "views/session/stage_plan.h"
@@ -133,10 +134,7 @@ QWidget* ScheduleDock::makeControls(QAction* save) {
   each_->setPrefix(tr("stages a rank: "));
   microbatches_ = makeSpin("schedule-microbatches", tr("Microbatches of a step"), tr(" microbatches"), 4096, request_.microbatches);
   link_ = makeLink();
-  auto* button = new QToolButton(line);
-  button->setDefaultAction(save);
-  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-  button->setFocusPolicy(Qt::StrongFocus);
+  auto* button = commandButton(save, line);
   auto* row = new QHBoxLayout(line);
   row->setContentsMargins(6, 4, 6, 4);
   for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_), static_cast<QWidget*>(microbatches_), static_cast<QWidget*>(link_)})

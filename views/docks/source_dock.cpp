@@ -4,9 +4,9 @@
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QSplitter>
-#include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
 #include "views/session/editor.h"
@@ -104,13 +104,7 @@ QWidget* SourceDock::makeButtons(const QList<QAction*>& actions) {
   auto* row = new QWidget(this);
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(6, 4, 6, 4);
-  for (auto* action : actions) {
-    auto* button = new QToolButton(row);
-    button->setDefaultAction(action);
-    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    button->setFocusPolicy(Qt::StrongFocus);
-    layout->addWidget(button);
-  }
+  for (auto* action : actions) layout->addWidget(commandButton(action, row));
   layout->addStretch(1);
   return row;
 }

@@ -2,9 +2,9 @@
 
 #include <QAction>
 #include <QHeaderView>
-#include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
 #include "views/session/pipeline_engine.h"
@@ -36,13 +36,7 @@ StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* can
   auto* row = new QHBoxLayout;
   row->setContentsMargins(8, 4, 6, 4);
   row->addWidget(summary_, 1);
-  for (auto* action : {check, cancel}) {
-    auto* button = new QToolButton(this);
-    button->setDefaultAction(action);
-    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    button->setFocusPolicy(Qt::StrongFocus);
-    row->addWidget(button);
-  }
+  for (auto* action : {check, cancel}) row->addWidget(commandButton(action, this));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);

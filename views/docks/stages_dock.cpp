@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 #include <array>
 
+#include "views/docks/command_button.h"
 #include "views/docks/stage_cells.h"
 #include "views/models/format.h"
 
@@ -16,14 +17,6 @@ QString pointsText(const CutRequest& request) {
   QStringList points;
   for (const auto& point : request.at) points << QString::fromStdString(point);
   return points.join(QStringLiteral(", "));
-}
-
-QToolButton* buttonOf(QAction* action, QWidget* parent) {
-  auto* button = new QToolButton(parent);
-  button->setDefaultAction(action);
-  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-  button->setFocusPolicy(Qt::StrongFocus);
-  return button;
 }
 
 }  // namespace
@@ -88,7 +81,7 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   row->addWidget(balance_);
   row->addWidget(markers_);
   row->addStretch(0);
-  for (auto* action : {commands.measure, commands.undo, commands.redo}) row->addWidget(buttonOf(action, line));
+  for (auto* action : {commands.measure, commands.undo, commands.redo}) row->addWidget(commandButton(action, line));
   connect(how_, &QComboBox::activated, this, [this] {
     refreshControls();
     // Points are asked for when there are some.

@@ -10,6 +10,7 @@
 #include "core/debug/gradient_of.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
+#include "views/models/own_names.h"
 
 namespace retrograd::views {
 ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent)
@@ -17,6 +18,7 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   table_ = new QTreeView(this);
   table_->setObjectName(QStringLiteral("values"));
   table_->setModel(model_);
+  model_->followNotes(context_.notes);
   prepareTree(*table_, tr("Values of the selected op"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
@@ -36,6 +38,7 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   connect(&soon_, &QTimer::timeout, this, &ValuesDock::request);
   connect(context_.selection, &Selection::changed, this, &ValuesDock::selectionChanged);
   connect(context_.execution, &ExecutionState::changed, this, &ValuesDock::ask);
+  connect(context_.notes, &NoteBook::changed, this, &ValuesDock::ask);
   connect(context_.controller, &DocumentController::valuesReady, this, &ValuesDock::show);
   connect(context_.controller, &DocumentController::valuesFailed, this, &ValuesDock::clearDetail);
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) { choose(now.row()); });
@@ -51,10 +54,10 @@ QWidget* ValuesDock::makeDetail() {
   panel_ = new ValuePanel(context_.theme, QStringLiteral("value"), detail);
   beside_ = new ValuePanel(context_.theme, QStringLiteral("beside"), detail);
   beside_->hide();
-  picture_ = new QCheckBox(tr("&Picture"), detail);
+  picture_ = new QCheckBox(tr("Pict&ure"), detail);
   picture_->setObjectName(QStringLiteral("value-picture"));
   picture_->setToolTip(tr("Shows the slice as a picture with a colour scale, in place of a table"));
-  withGradient_ = new QCheckBox(tr("&Gradient beside"), detail);
+  withGradient_ = new QCheckBox(tr("Gradient &beside"), detail);
   withGradient_->setObjectName(QStringLiteral("value-gradient"));
   withGradient_->setToolTip(tr("Shows the gradient of the chosen value beside it, or what a chosen gradient is the gradient of"));
   auto* panels = new QHBoxLayout;
@@ -139,7 +142,7 @@ void ValuesDock::showDetail(const ValueReport& report) {
 
 void ValuesDock::showPanel(ValuePanel& panel, const QString& label, const ValueDetail& detail) {
   const auto& document = *context_.controller->document()->analysis->document;
-  const auto name = label + QString::fromStdString(document.displayName(detail.value));
+  const auto name = label + fullNameOf(document, detail.value, context_.notes);
   if (!detail.contents.data) return panel.clear(detail.reason.empty() ? tr("%1 is a number").arg(name) : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
   const auto& meta = detail.contents.meta;
   panel.show(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())), detail);

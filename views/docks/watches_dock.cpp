@@ -16,6 +16,7 @@ const QString watchTag = QStringLiteral("watches");
 WatchesDock::WatchesDock(ViewContext context, QWidget* parent) : QTreeView(parent), context_(context), model_(new ValuesModel(this)) {
   setObjectName(QStringLiteral("watches"));
   setModel(model_);
+  model_->followNotes(context_.notes);
   prepareTree(*this, tr("Watches"), true);
   setRootIsDecorated(false);
   header()->setStretchLastSection(false);

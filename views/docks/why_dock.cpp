@@ -1,9 +1,9 @@
 #include "views/docks/why_dock.h"
 
 #include <QHeaderView>
-#include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
 
@@ -50,6 +50,7 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   soon_.setInterval(30);
   connect(&soon_, &QTimer::timeout, this, &WhyDock::request);
   connect(context_.selection, &Selection::changed, this, &WhyDock::ask);
+  connect(context_.notes, &NoteBook::changed, this, &WhyDock::ask);
   connect(context_.controller, &DocumentController::documentAboutToChange, this, &WhyDock::dropVerdict);
   connect(tree_, &QTreeView::activated, this, [this](const QModelIndex& index) {
     const auto op = opOf(index);
@@ -61,13 +62,7 @@ QWidget* WhyDock::makeButtons(QAction* recompute, QAction* save) {
   auto* row = new QWidget(this);
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(6, 4, 6, 4);
-  for (auto* action : {recompute, save}) {
-    auto* button = new QToolButton(row);
-    button->setDefaultAction(action);
-    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    button->setFocusPolicy(Qt::StrongFocus);
-    layout->addWidget(button);
-  }
+  for (auto* action : {recompute, save}) layout->addWidget(commandButton(action, row));
   layout->addStretch(1);
   return row;
 }
@@ -81,7 +76,7 @@ void WhyDock::makeVerdict() {
   verdict_->setTextFormat(Qt::PlainText);
   verdict_->setWordWrap(true);
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  adopt_ = new QPushButton(tr("&Adopt"), verdictFrame_);
+  adopt_ = new QPushButton(tr("Ad&opt"), verdictFrame_);
   adopt_->setObjectName(QStringLiteral("what-if-adopt"));
   adopt_->setToolTip(tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run starts anew"));
   auto* drop = new QPushButton(tr("&Discard"), verdictFrame_);
@@ -94,6 +89,7 @@ void WhyDock::makeVerdict() {
   buttons->addWidget(drop);
   buttons->addWidget(compare);
   buttons->addStretch(1);
+  for (auto* button : {adopt_, drop, compare}) button->setAutoDefault(true);  // Enter presses them as in a dialog
   auto* layout = new QVBoxLayout(verdictFrame_);
   layout->setContentsMargins(8, 6, 8, 6);
   layout->addWidget(verdict_);
@@ -127,7 +123,7 @@ void WhyDock::request() {
 
 void WhyDock::show(const WhyReport& report) {
   if (report.op != context_.selection->op()) return;
-  model_->show(context_.controller->document(), report);
+  model_->show(context_.controller->document(), report, context_.notes);
   tree_->expandToDepth(1);
 }
 
@@ -136,7 +132,7 @@ void WhyDock::recompute() {
   if (!document) return;
   const auto value = savedValueOf(*document, context_.selection->op(), context_.selection->value());
   if (!value) return;
-  const auto name = QString::fromStdString(document->analysis->document->displayName(value));
+  const auto name = nameOf(*document->analysis->document, value, context_.notes);
   tryPartition(tr("If %1 is recomputed").arg(name), [value](const Analysis& analysis) { return recomputing(analysis, value); });
 }
 
@@ -146,7 +142,7 @@ void WhyDock::save() {
   const auto op = context_.selection->op();
   const auto& tables = *document->analysis->document;
   const auto outputs = tables.outputs(op);
-  const auto name = outputs.empty() || !outputs[0] ? tr("it") : QString::fromStdString(tables.displayName(outputs[0]));
+  const auto name = outputs.empty() || !outputs[0] ? tr("it") : nameOf(tables, outputs[0], context_.notes);
   tryPartition(tr("If %1 is saved").arg(name), [op](const Analysis& analysis) { return saving(analysis, op); });
 }
 

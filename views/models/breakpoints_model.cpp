@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "views/models/format.h"
-#include "views/models/line_text.h"
+#include "views/models/own_names.h"
 
 namespace retrograd::views {
 namespace {
@@ -58,6 +58,13 @@ BoundSymbolId BreakpointsModel::placeOf(int row) const {
   return {};
 }
 
+void BreakpointsModel::followNotes(const NoteBook* notes) {
+  notes_ = notes;
+  connect(notes, &NoteBook::changed, this, [this] {
+    if (rowCount() > 0) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+  });
+}
+
 int BreakpointsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(breakpoints_.size()); }
 int BreakpointsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
@@ -74,7 +81,7 @@ QString BreakpointsModel::whereText(const Breakpoint& breakpoint) const {
     case Where::module:
       return tr("module %1").arg(QString::fromStdString(breakpoint.text));
     case Where::value:
-      return tr("value %1").arg(QString::fromStdString(document_->analysis->document->displayName(breakpoint.value)));
+      return tr("value %1").arg(nameOf(*document_->analysis->document, breakpoint.value, notes_));
     case Where::anywhere:
       return tr("any op");
   }
@@ -93,7 +100,7 @@ QString BreakpointsModel::opText(const Breakpoint& breakpoint) const {
   const auto place = breakpoint.where == Where::op      ? breakpoint.op
                      : breakpoint.where == Where::value ? tables.value(breakpoint.value).producer
                                                         : BoundSymbolId();
-  return place ? lineOf(tables, place, nullptr, true, false).text : QString();
+  return place ? callOf(tables, place, notes_) : QString();
 }
 
 QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {

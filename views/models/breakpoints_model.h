@@ -2,7 +2,7 @@
 #include <QAbstractTableModel>
 #include <memory>
 
-#include "views/session/document_controller.h"
+#include "views/session/note_book.h"
 
 namespace retrograd::views {
 
@@ -18,6 +18,8 @@ class BreakpointsModel : public QAbstractTableModel {
   void set(std::shared_ptr<const OpenDocument> document, std::vector<Breakpoint> breakpoints);
   /// How often each was met; a shorter list leaves the rest at none.
   void setHits(std::vector<std::int64_t> hits);
+  /// Calls values as the notes do, now and whenever they change.
+  void followNotes(const NoteBook* notes);
   /// The op a breakpoint leads to: its own, or the first of its kind or module. Walks the trace for the latter.
   BoundSymbolId placeOf(int row) const;
 
@@ -37,6 +39,7 @@ class BreakpointsModel : public QAbstractTableModel {
   QString opText(const Breakpoint& breakpoint) const;
 
   std::shared_ptr<const OpenDocument> document_;
+  const NoteBook* notes_ = nullptr;
   std::vector<Breakpoint> breakpoints_;
   std::vector<std::int64_t> hits_;
 };

@@ -13,8 +13,6 @@ QString againstText(double difference, double tolerance) {
   return QStringLiteral("%1 %2").arg(mark, numberText(difference));
 }
 
-QString callText(const Document& document, BoundSymbolId op) { return lineOf(document, op, nullptr, true, false).text; }
-
 }  // namespace
 
 QString rangeText(const Document& document, const std::vector<BoundSymbolId>& ops) {
@@ -44,9 +42,9 @@ void ChecksModel::show(const OpenDocument& open, const std::vector<BoundSymbolId
   replace(std::move(root));
 }
 
-void ChecksModel::show(const OpenDocument& open, const GradientTerms& terms) {
+void ChecksModel::show(const OpenDocument& open, const GradientTerms& terms, const NoteBook* notes) {
   const auto& document = *open.analysis->document;
-  const auto nameOf = [&](ValueId value) { return QString::fromStdString(document.displayName(value)); };
+  const auto nameOf = [&](ValueId value) { return views::nameOf(document, value, notes); };
   auto root = std::make_unique<Node>();
   auto* sum = root->add(tr("gradient of %1").arg(nameOf(terms.value)), tr("%1, norm %2").arg(nameOf(terms.gradient), numberText(terms.norm)));
   sum->value = terms.gradient;
@@ -56,9 +54,9 @@ void ChecksModel::show(const OpenDocument& open, const GradientTerms& terms) {
     auto* node = sum->add(tr("+ %1").arg(nameOf(term.gradient)), tr("norm %1").arg(numberText(term.norm)) + share);
     node->value = term.gradient;
     node->op = term.op;
-    auto* from = node->add(tr("from"), term.origin ? callText(document, term.origin) : tr("outside"));
+    auto* from = node->add(tr("from"), term.origin ? callOf(document, term.origin, notes) : tr("outside"));
     from->op = term.origin;
-    if (term.op) node->add(tr("made by"), callText(document, term.op))->op = term.op;
+    if (term.op) node->add(tr("made by"), callOf(document, term.op, notes))->op = term.op;
   }
   replace(std::move(root));
 }

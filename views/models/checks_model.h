@@ -1,6 +1,7 @@
 #pragma once
 #include "core/debug/accumulation.h"
 #include "core/debug/grad_check.h"
+#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
 #include "views/session/document_controller.h"
 
@@ -16,7 +17,7 @@ class ChecksModel : public TreeModel {
   void clear();
   void show(const OpenDocument& document, const std::vector<BoundSymbolId>& ops, const GradientCheck& check);
   /// The sum, and below it each gradient that went into it, with its norm and the op it comes from.
-  void show(const OpenDocument& document, const GradientTerms& terms);
+  void show(const OpenDocument& document, const GradientTerms& terms, const NoteBook* notes = nullptr);
 };
 
 /// "linear to relu_2 (3 ops)".

@@ -4,6 +4,7 @@
 
 #include "views/models/format.h"
 #include "views/models/line_text.h"
+#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
 
 namespace retrograd::views {
@@ -16,6 +17,13 @@ void CompareModel::show(std::shared_ptr<const OpenDocument> document, std::share
 }
 
 int CompareModel::firstDivergence() const { return comparison_ && comparison_->firstDivergence ? static_cast<int>(*comparison_->firstDivergence) : -1; }
+void CompareModel::followNotes(const NoteBook* notes) {
+  notes_ = notes;
+  connect(notes, &NoteBook::changed, this, [this] {
+    if (rowCount() > 0) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+  });
+}
+
 int CompareModel::rowCount(const QModelIndex& parent) const { return parent.isValid() || !comparison_ ? 0 : static_cast<int>(comparison_->rows.size()); }
 int CompareModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
@@ -33,7 +41,7 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
   if (role != Qt::DisplayRole) return {};
   switch (index.column()) {
     case value:
-      return (index.row() == firstDivergence() ? QStringLiteral("\u25c6 ") : QString()) + QString::fromStdString(document.displayName(row.valueA));
+      return (index.row() == firstDivergence() ? QStringLiteral("\u25c6 ") : QString()) + nameOf(document, row.valueA, notes_);
     case relative:
       return numberText(row.relative);
     case largest:
@@ -43,7 +51,7 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
     case normB:
       return numberText(row.normB);
     default:
-      return lineOf(document, row.opA, nullptr, true, false).text + (row.note.empty() ? QString() : QStringLiteral("   ! ") + QString::fromStdString(row.note));
+      return callOf(document, row.opA, notes_) + (row.note.empty() ? QString() : QStringLiteral("   ! ") + QString::fromStdString(row.note));
   }
 }
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/debug/compare_runs.h"
-#include "views/session/document_controller.h"
+#include "views/session/note_book.h"
 
 namespace retrograd::views {
 
@@ -18,6 +18,8 @@ class CompareModel : public QAbstractTableModel {
 
   void show(std::shared_ptr<const OpenDocument> document, std::shared_ptr<const RunComparison> comparison);
   void clear() { show(nullptr, nullptr); }
+  /// Calls values as the notes do, now and whenever they change.
+  void followNotes(const NoteBook* notes);
   /// The row where the runs part first; -1 where they do not.
   int firstDivergence() const;
 
@@ -28,6 +30,7 @@ class CompareModel : public QAbstractTableModel {
 
  private:
   std::shared_ptr<const OpenDocument> document_;
+  const NoteBook* notes_ = nullptr;
   std::shared_ptr<const RunComparison> comparison_;  ///< null where nothing is shown
 };
 

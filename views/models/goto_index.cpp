@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/debug/note_words.h"
 #include "core/trace/call.h"
 #include "views/models/format.h"
 
@@ -128,6 +129,18 @@ int fit(std::string_view word, std::string_view text) {
 }
 
 std::vector<Place> places(const Analysis& analysis, const Progress& progress) { return Collector(analysis, progress).run(); }
+
+std::vector<Place> namedPlaces(const Analysis& analysis, const std::vector<Place>& all, const std::vector<std::pair<ValueId, std::string>>& names) {
+  const auto& document = *analysis.document;
+  std::vector<Place> named;
+  for (const auto& [value, name] : names) {
+    const auto maker = makerOf(analysis, value);
+    const auto known = std::find_if(all.begin(), all.end(), [&, value = value](const Place& place) { return maker ? place.op == maker : place.value == value; });
+    if (known == all.end()) continue;
+    named.push_back({Place::Kind::named, name, document.displayName(value) + "  " + known->detail, known->op, value});
+  }
+  return named;
+}
 
 std::vector<std::size_t> match(const std::vector<Place>& places, std::string_view query, std::size_t limit, const Progress& progress) {
   std::vector<std::string_view> words;

@@ -8,17 +8,20 @@ namespace retrograd::views {
 
 /// Something one can go to by its name.
 struct Place {
-  enum class Kind : std::uint8_t { input, module, operation, op };
+  enum class Kind : std::uint8_t { named, input, module, operation, op };
   Kind kind = Kind::op;
   std::string name;    ///< "h.3.fc.weight", "h.3", "linear_2", "t41"
   std::string detail;  ///< what it is: "parameter f32[8, 8]", "module, 12 ops", "aten.linear  h.3.fc"
   BoundSymbolId op;    ///< where it leads
-  ValueId value;       ///< parameters and inputs
+  ValueId value;       ///< parameters and inputs, and what someone named
 };
 
 /// All that has a name in a document: parameters and inputs, modules, operations of the computation, ops of the joint. For a thread pool:
 /// a joint of 420,000 ops takes a moment.
 std::vector<Place> places(const Analysis& analysis, const Progress& progress = {});
+
+/// The values that people gave names, as places; `all` are those of the document.
+std::vector<Place> namedPlaces(const Analysis& analysis, const std::vector<Place>& all, const std::vector<std::pair<ValueId, std::string>>& names);
 
 /// Positions of what matches, best first, at most `limit`. A query is words, each of which must be part of name or detail, or its letters
 /// in that order part of the name ("lnw" finds "ln1.weight"); names that are or begin with the query come first.

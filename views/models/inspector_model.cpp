@@ -12,8 +12,8 @@ namespace retrograd::views {
 /// Writes the sections of one op, one function a section.
 class InspectorModel::Filler {
  public:
-  Filler(const OpenDocument& open, BoundSymbolId op, Node* root)
-      : open_(open), document_(*open.analysis->document), op_(op), bound_(document_.boundSymbol(op)), root_(root) {}
+  Filler(const OpenDocument& open, BoundSymbolId op, const NoteBook* notes, Node* root)
+      : open_(open), document_(*open.analysis->document), op_(op), bound_(document_.boundSymbol(op)), notes_(notes), root_(root) {}
 
   void run() {
     opSection();
@@ -25,25 +25,25 @@ class InspectorModel::Filler {
   }
 
  private:
-  QString nameOf(ValueId value) const { return QString::fromStdString(document_.displayName(value)); }
+  QString nameOf(ValueId value) const { return views::nameOf(document_, value, notes_); }
 
   QString describe(ValueId value) const {
     const auto& entry = document_.value(value);
-    auto text = nameOf(value);
+    auto text = fullNameOf(document_, value, notes_);
     if (entry.meta) text += QStringLiteral("  ") + typeText(document_.meta(entry.meta));
     if (entry.kind != ValueKind::activation && entry.kind != ValueKind::gradient) text += QStringLiteral("  ") + toQt(name(entry.kind));
     return text;
   }
 
   Node* addOp(Node* parent, const QString& label, BoundSymbolId op) const {
-    auto* node = parent->add(label, lineOf(document_, op, nullptr, true, false).text);
+    auto* node = parent->add(label, callOf(document_, op, notes_));
     node->op = op;
     return node;
   }
 
   void opSection() {
     const auto& symbol = document_.symbol(bound_.symbol);
-    auto* section = root_->add(tr("Op"), lineOf(document_, op_, nullptr, true, false).text);
+    auto* section = root_->add(tr("Op"), callOf(document_, op_, notes_));
     section->tip = QString::fromStdString(printCall(document_, op_));
     section->op = op_;
     if (bound_.name) section->add(tr("name"), toQt(document_.text(bound_.name)));
@@ -212,12 +212,13 @@ class InspectorModel::Filler {
   const Document& document_;
   BoundSymbolId op_;
   const BoundSymbol& bound_;
+  const NoteBook* notes_;
   Node* root_;
 };
 
-void InspectorModel::show(std::shared_ptr<const OpenDocument> document, BoundSymbolId op) {
+void InspectorModel::show(std::shared_ptr<const OpenDocument> document, BoundSymbolId op, const NoteBook* notes) {
   auto root = std::make_unique<Node>();
-  if (document && op) Filler(*document, op, root.get()).run();
+  if (document && op) Filler(*document, op, notes, root.get()).run();
   replace(std::move(root));
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
 #include "views/session/document_controller.h"
 
@@ -11,8 +12,8 @@ class InspectorModel : public TreeModel {
  public:
   using TreeModel::TreeModel;
 
-  /// Shows an op; a null document or an invalid op shows nothing.
-  void show(std::shared_ptr<const OpenDocument> document, BoundSymbolId op);
+  /// Shows an op, its values under the names that `notes` (may be null) has for them; a null document or an invalid op shows nothing.
+  void show(std::shared_ptr<const OpenDocument> document, BoundSymbolId op, const NoteBook* notes = nullptr);
 
  private:
   class Filler;

@@ -1,7 +1,6 @@
 #include "views/models/nan_model.h"
 
 #include "views/models/format.h"
-#include "views/models/line_text.h"
 #include "views/session/selection.h"
 
 namespace retrograd::views {
@@ -16,7 +15,8 @@ QString countsText(const TensorStatistics& statistics) {
 
 class Filler {
  public:
-  Filler(const Document& document, const NanWalk& walk, TreeModel::Node* root) : document_(document), walk_(walk), root_(root) {}
+  Filler(const Document& document, const NanWalk& walk, const NoteBook* notes, TreeModel::Node* root)
+      : document_(document), walk_(walk), notes_(notes), root_(root) {}
 
   void run() {
     rootSection();
@@ -26,16 +26,16 @@ class Filler {
       auto* node = way->add((isRoot ? QObject::tr("\u25c6 root: %1") : QStringLiteral("%1")).arg(nameOf(step.value)), countsText(step.statistics));
       node->value = step.value;
       node->op = step.op;
-      node->text += QStringLiteral("   ") + (step.op ? lineOf(document_, step.op, nullptr, true, false).text : QObject::tr("comes in so"));
+      node->text += QStringLiteral("   ") + (step.op ? callOf(document_, step.op, notes_) : QObject::tr("comes in so"));
       if (step.op == walk_.nanFrom && step.op) node->text += QObject::tr("   (NaN first here)");
     }
   }
 
  private:
-  QString nameOf(ValueId value) const { return QString::fromStdString(document_.displayName(value)); }
+  QString nameOf(ValueId value) const { return views::nameOf(document_, value, notes_); }
 
   TreeModel::Node* addOp(TreeModel::Node* parent, const QString& label, BoundSymbolId op) const {
-    auto* node = parent->add(label, lineOf(document_, op, nullptr, true, false).text);
+    auto* node = parent->add(label, callOf(document_, op, notes_));
     node->op = op;
     return node;
   }
@@ -49,7 +49,7 @@ class Filler {
       section->text = QObject::tr("%1 itself is bad: it comes in so (%2)").arg(nameOf(last.value), countsText(last.statistics));
       return;
     }
-    section->text = lineOf(document_, walk_.root, nullptr, true, false).text;
+    section->text = callOf(document_, walk_.root, notes_);
     const auto module = document_.text(document_.boundSymbol(walk_.root).module);
     if (!module.empty()) section->add(QObject::tr("module"), toQt(module));
     if (!walk_.explanation.empty()) section->add(QObject::tr("because"), QString::fromStdString(walk_.explanation));
@@ -67,14 +67,15 @@ class Filler {
 
   const Document& document_;
   const NanWalk& walk_;
+  const NoteBook* notes_;
   TreeModel::Node* root_;
 };
 
 }  // namespace
 
-void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const NanWalk& walk) {
+void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const NanWalk& walk, const NoteBook* notes) {
   auto root = std::make_unique<Node>();
-  if (document && !walk.path.empty()) Filler(*document->analysis->document, walk, root.get()).run();
+  if (document && !walk.path.empty()) Filler(*document->analysis->document, walk, notes, root.get()).run();
   replace(std::move(root));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "core/debug/nan_walk.h"
+#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
 #include "views/session/document_controller.h"
 
@@ -13,7 +14,7 @@ class NanModel : public TreeModel {
   using TreeModel::TreeModel;
 
   /// A null document or a way without steps shows nothing.
-  void show(const std::shared_ptr<const OpenDocument>& document, const NanWalk& walk);
+  void show(const std::shared_ptr<const OpenDocument>& document, const NanWalk& walk, const NoteBook* notes = nullptr);
 };
 
 /// Records a whole run on the worker, with what the user filled in, and walks: from `value`, or where it is invalid from a bad result or

@@ -1,7 +1,6 @@
 #include "views/models/references_model.h"
 
 #include "views/models/format.h"
-#include "views/models/line_text.h"
 
 namespace retrograd::views {
 namespace {
@@ -12,26 +11,26 @@ QString kindText(const Reference& reference) {
   return text;
 }
 
-QString whatText(const Document& document, const Reference& reference) {
+QString whatText(const Document& document, const Reference& reference, const NoteBook* notes) {
   if (reference.op)
-    return lineOf(document, reference.op, nullptr, true, false).text + (reference.trace == TraceKind::computation ? QObject::tr("   (computation)") : QString());
-  if (reference.value) return QString::fromStdString(document.displayName(reference.value)) + QObject::tr(", an input");
+    return callOf(document, reference.op, notes) + (reference.trace == TraceKind::computation ? QObject::tr("   (computation)") : QString());
+  if (reference.value) return nameOf(document, reference.value, notes) + QObject::tr(", an input");
   return reference.trace == TraceKind::computation ? QObject::tr("of the computation") : QObject::tr("of the joint trace: an output or a gradient");
 }
 
 }  // namespace
 
-void ReferencesModel::show(const std::shared_ptr<const OpenDocument>& document, const std::vector<ValueReferences>& values) {
+void ReferencesModel::show(const std::shared_ptr<const OpenDocument>& document, const std::vector<ValueReferences>& values, const NoteBook* notes) {
   auto root = std::make_unique<Node>();
   for (const auto& [value, references] : values) {
     const auto& d = *document->analysis->document;
-    auto* section = root->add(QString::fromStdString(d.displayName(value)));
+    auto* section = root->add(fullNameOf(d, value, notes));
     section->value = value;
     section->op = d.value(value).producer;
     if (const auto meta = d.value(value).meta) section->text = typeText(d.meta(meta));
     section->text += references.size() == 1 ? QObject::tr("   1 place") : QObject::tr("   %1 places").arg(references.size());
     for (const auto& reference : references) {
-      auto* row = section->add(kindText(reference), whatText(d, reference));
+      auto* row = section->add(kindText(reference), whatText(d, reference, notes));
       row->op = reference.op;
       row->value = reference.value ? reference.value : value;
       const auto module = reference.op ? d.text(d.boundSymbol(reference.op).module) : std::string_view();

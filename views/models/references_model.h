@@ -1,5 +1,6 @@
 #pragma once
 #include "core/debug/references.h"
+#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
 #include "views/session/document_controller.h"
 
@@ -19,8 +20,8 @@ class ReferencesModel : public TreeModel {
  public:
   using TreeModel::TreeModel;
 
-  /// A null document shows nothing.
-  void show(const std::shared_ptr<const OpenDocument>& document, const std::vector<ValueReferences>& values);
+  /// A null document shows nothing; `notes` (may be null) has the names that people gave.
+  void show(const std::shared_ptr<const OpenDocument>& document, const std::vector<ValueReferences>& values, const NoteBook* notes = nullptr);
 };
 
 }  // namespace retrograd::views

@@ -4,6 +4,7 @@
 
 #include "core/trace/printer.h"
 #include "views/models/format.h"
+#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
 
 namespace retrograd::views {
@@ -40,6 +41,13 @@ int ValuesModel::rowOf(ValueId value) const {
   for (std::size_t i = 0; i < rows_.size(); ++i)
     if (rows_[i].value == value) return static_cast<int>(i);
   return -1;
+}
+
+void ValuesModel::followNotes(const NoteBook* notes) {
+  notes_ = notes;
+  connect(notes, &NoteBook::changed, this, [this] {
+    if (rowCount() > 0) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+  });
 }
 
 int ValuesModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
@@ -79,7 +87,7 @@ QString ValuesModel::text(const ValueRow& row, int column) const {
     case label:
       return (row.output ? tr("out  ") : tr("in  ")) + QString::fromStdString(row.label);
     case valueName:
-      return QString::fromStdString(document.displayName(row.value));
+      return nameOf(document, row.value, notes_);
     case type:
       return meta ? toQt(torchName(meta->dtype)) + QLatin1Char(' ') + shapeText(*meta) : tr("number");
     case state:
@@ -102,7 +110,7 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
       return marks ? QStringLiteral("! ") + shown : shown;
     }
     case Qt::ToolTipRole:
-      return text(row, index.column());
+      return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_) : text(row, index.column());
     case Qt::TextAlignmentRole:
       return QVariant(index.column() >= least ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::FontRole: {

@@ -2,7 +2,7 @@
 #include <QAbstractTableModel>
 #include <memory>
 
-#include "views/session/document_controller.h"
+#include "views/session/note_book.h"
 
 namespace retrograd::views {
 
@@ -20,6 +20,8 @@ class ValuesModel : public QAbstractTableModel {
   /// The same for values chosen one by one.
   void expectRows(std::shared_ptr<const OpenDocument> document, std::vector<ValueRow> rows);
   void setReport(std::shared_ptr<const ValueReport> report);
+  /// Calls values as the notes do, now and whenever they change.
+  void followNotes(const NoteBook* notes);
   ValueId valueAt(int row) const;
   int rowOf(ValueId value) const;  ///< -1 when it is not here
 
@@ -33,6 +35,7 @@ class ValuesModel : public QAbstractTableModel {
   QString number(const ValueRow& row, int column) const;
 
   std::shared_ptr<const OpenDocument> document_;
+  const NoteBook* notes_ = nullptr;
   std::vector<ValueRow> rows_;
   bool answered_ = false;
 };

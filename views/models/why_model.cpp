@@ -8,8 +8,8 @@ namespace retrograd::views {
 /// Writes what is known of one value: a section with the answers below it.
 class WhyModel::Filler {
  public:
-  Filler(const OpenDocument& open, const WhyValue& answer, Node* root)
-      : open_(open), document_(*open.analysis->document), answer_(answer), root_(root) {}
+  Filler(const OpenDocument& open, const WhyValue& answer, const NoteBook* notes, Node* root)
+      : open_(open), document_(*open.analysis->document), answer_(answer), notes_(notes), root_(root) {}
 
   void run() {
     savedSection();
@@ -18,10 +18,10 @@ class WhyModel::Filler {
   }
 
  private:
-  QString nameOf(ValueId value) const { return QString::fromStdString(document_.displayName(value)); }
+  QString nameOf(ValueId value) const { return views::nameOf(document_, value, notes_); }
 
   Node* addOp(Node* parent, const QString& label, BoundSymbolId op) const {
-    auto* node = parent->add(label, lineOf(document_, op, nullptr, true, false).text);
+    auto* node = parent->add(label, callOf(document_, op, notes_));
     node->op = op;
     node->tip = tr("Double click leads there");
     return node;
@@ -41,7 +41,7 @@ class WhyModel::Filler {
 
   void savedSection() {
     const auto& why = answer_.saved;
-    auto* section = section_ = root_->add(nameOf(why.value), savedText());
+    auto* section = section_ = root_->add(fullNameOf(document_, why.value, notes_), savedText());
     section->value = why.value;
     section->op = why.maker;
     if (answer_.computedAgain) addOp(section, tr("recomputed by"), answer_.recomputedBy);
@@ -112,14 +112,15 @@ class WhyModel::Filler {
   const OpenDocument& open_;
   const Document& document_;
   const WhyValue& answer_;
+  const NoteBook* notes_;
   Node* root_;
   Node* section_ = nullptr;  ///< of the value; the others stand below it
 };
 
-void WhyModel::show(std::shared_ptr<const OpenDocument> document, const WhyReport& report) {
+void WhyModel::show(std::shared_ptr<const OpenDocument> document, const WhyReport& report, const NoteBook* notes) {
   auto root = std::make_unique<Node>();
   if (document)
-    for (const auto& value : report.values) Filler(*document, value, root.get()).run();
+    for (const auto& value : report.values) Filler(*document, value, notes, root.get()).run();
   replace(std::move(root));
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
 #include "views/session/why_report.h"
 
@@ -11,8 +12,8 @@ class WhyModel : public TreeModel {
  public:
   using TreeModel::TreeModel;
 
-  /// A null document shows nothing.
-  void show(std::shared_ptr<const OpenDocument> document, const WhyReport& report);
+  /// A null document shows nothing; `notes` (may be null) has the names that people gave.
+  void show(std::shared_ptr<const OpenDocument> document, const WhyReport& report, const NoteBook* notes = nullptr);
 
  private:
   class Filler;

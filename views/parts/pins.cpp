@@ -35,7 +35,7 @@ void addPin(MainWindow& window, QDockWidget* dock, PinnedSelection* selection, Q
   });
   actions.allowUnless(pin, [selection, &window] { return noSelection(*selection, *window.context().selection); });
   menu->addAction(pin);
-  new PinButton(dock, selection, pin, window.context().theme);
+  new PinButton(dock, selection, pin, window.context());
 }
 
 const WindowPart part(90, [](MainWindow& window) {

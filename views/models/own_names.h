@@ -1,0 +1,19 @@
+#pragma once
+#include <QString>
+
+#include "core/trace/document.h"
+
+namespace retrograd::views {
+
+class NoteBook;
+
+/// What a value is called: the name that someone gave it, else that of the trace. Without `notes` always the latter.
+QString nameOf(const Document& document, ValueId value, const NoteBook* notes);
+
+/// Both names where there are two: "logits (t12)".
+QString fullNameOf(const Document& document, ValueId value, const NoteBook* notes);
+
+/// The call of an op in short, its values called as by nameOf().
+QString callOf(const Document& document, BoundSymbolId op, const NoteBook* notes);
+
+}  // namespace retrograd::views
