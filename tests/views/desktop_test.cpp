@@ -58,6 +58,15 @@ struct Files {
   QTemporaryDir folder;
 };
 
+/// Keeps a session of one window, with a file of three layers.
+LastSession& keepOne(WindowFixture& f, Files& files) {
+  auto& session = SessionKeeper::of(f.window().shared().settings).session();
+  WindowRecord record;
+  record.request.path = files.make(QStringLiteral("synthetic3")).toStdString();
+  session.save({record});
+  return session;
+}
+
 }  // namespace
 
 void DesktopTest::presetsShowWhatTheyName() {
@@ -229,10 +238,7 @@ void DesktopTest::filesThatAreGoneAreNamed() {
 void DesktopTest::aStartThatFailedIsNotRepeated() {
   WindowFixture f;
   Files files;
-  auto& session = SessionKeeper::of(f.window().shared().settings).session();
-  WindowRecord record;
-  record.request.path = files.make(QStringLiteral("synthetic3")).toStdString();
-  session.save({record});
+  auto& session = keepOne(f, files);
   session.beginRestoring();  // and the program was gone
   const auto windows = reopenLastSession(f.window().shared());
   QCOMPARE(windows.size(), 1);
@@ -245,10 +251,7 @@ void DesktopTest::aStartThatFailedIsNotRepeated() {
 void DesktopTest::reopeningCanBeSwitchedOff() {
   WindowFixture f;
   Files files;
-  auto& session = SessionKeeper::of(f.window().shared().settings).session();
-  WindowRecord record;
-  record.request.path = files.make(QStringLiteral("synthetic3")).toStdString();
-  session.save({record});
+  keepOne(f, files);
   auto* reopen = action(f.window(), "reopen-at-start");
   QVERIFY(reopen->isChecked());
   reopen->trigger();

@@ -1,17 +1,21 @@
 #include <QAbstractItemModelTester>
 #include <QApplication>
+#include <QContextMenuEvent>
 #include <QDir>
 #include <QFile>
 #include <QLabel>
 #include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QTest>
+#include <QTimer>
 #include <QTreeView>
 
-#include "tests/views/window_fixture.h"
+#include "tests/views/panels.h"
 #include "views/docks/notes_dock.h"
 #include "views/models/line_notes.h"
+#include "views/models/values_model.h"
 #include "views/note_dialog.h"
+#include "views/quick_open.h"
 
 namespace retrograd::views {
 
@@ -24,6 +28,9 @@ class NotesTest : public QObject {
   void aCommentStandsAtItsLine();
   void headersShowThoseOfTheirOperation();
   void aNameStandsForTheValue();
+  void aNameIsReadInEveryPanel();
+  void aNameIsGoneTo();
+  void theMenuOfALineHasTheCommands();
   void bookmarksAreWalked();
   void theDockListsAndEdits();
   void notesComeBack();
@@ -144,6 +151,95 @@ void NotesTest::aNameStandsForTheValue() {
   f.picture(QStringLiteral("notes-name"));
   QVERIFY(write(f, Qt::Key_N, {}));
   QVERIFY(lineOf(f, TraceKind::forward, made).startsWith(own + QStringLiteral(" = ")));
+}
+
+void NotesTest::aNameIsReadInEveryPanel() {
+  WindowFixture f;
+  QVERIFY(open(f));
+  const auto& tables = *f.analysis().document;
+  const auto made = f.analysis().forward.ops[1], reader = f.analysis().forward.ops[2];
+  const auto value = tables.outputs(made)[0];
+  const auto given = QString::fromStdString(tables.displayName(value));
+  const auto both = QStringLiteral("hidden (%1)").arg(given);
+  for (const auto* dock : {"dock-inspector", "dock-why", "dock-values", "dock-references"}) {
+    front(f, dock);
+    const auto* tree = f.window().findChild<QTreeView*>(QLatin1String(dock).mid(5));
+    const auto text = [&] { return linesOf(*tree->model()).join(QLatin1Char('\n')); };
+    f.selection().select(made, value);
+    QTRY_VERIFY2(text().contains(given), dock);
+    // As soon as it has the name, without another click.
+    notes(f).edit({}, value, [](Note& n) { n.name = "hidden"; });
+    QTRY_VERIFY2(text().contains(QStringLiteral("hidden")), dock);
+    f.picture(QStringLiteral("own-name-") + QLatin1String(dock));
+    notes(f).edit({}, value, [](Note& n) { n.name.clear(); });
+    QTRY_VERIFY2(!text().contains(QStringLiteral("hidden")), dock);
+  }
+  notes(f).edit({}, value, [](Note& n) { n.name = "hidden"; });
+  // Where it is read, too; both names where there is room for them.
+  f.selection().select(reader);
+  QTRY_VERIFY(linesOf(f, "inspector").filter(QStringLiteral("(hidden)")).size() > 0);
+  QVERIFY2(linesOf(f, "inspector").filter(both).size() == 1, qPrintable(linesOf(f, "inspector").join(QLatin1Char('\n'))));
+  f.selection().select(reader, value);
+  QTRY_VERIFY(linesOf(f, "references").filter(both).size() == 1);
+  const auto* values = f.window().findChild<QTreeView*>(QStringLiteral("values"))->model();
+  QCOMPARE(values->index(0, ValuesModel::valueName).data().toString(), QStringLiteral("hidden"));
+  QCOMPARE(values->index(0, ValuesModel::valueName).data(Qt::ToolTipRole).toString(), both);
+  f.selection().select(made, value);
+  f.window().findChild<QAction*>(QStringLiteral("action-pin-inspector"))->trigger();
+  QCOMPARE(f.window().findChild<QDockWidget*>(QStringLiteral("dock-inspector"))->windowTitle(), QStringLiteral("Inspector (pinned: hidden)"));
+}
+
+void NotesTest::aNameIsGoneTo() {
+  WindowFixture f;
+  QVERIFY(open(f));
+  const auto& tables = *f.analysis().document;
+  const auto made = f.analysis().forward.ops[4];
+  const auto value = tables.outputs(made)[0];
+  const auto weight = f.analysis().computation().inputs.at(0).value;
+  notes(f).edit({}, value, [](Note& n) { n.name = "hidden state"; });
+  notes(f).edit({}, weight, [](Note& n) { n.name = "hidden weight"; });
+  const auto places = [&](const QString& query) {
+    f.press(Qt::Key_P, Qt::ControlModifier);
+    QTest::keyClicks(&f.window().quickOpen().line(), query);
+    return f.window().quickOpen().list().model();
+  };
+  const auto* model = places(QStringLiteral("hidden state"));
+  QTRY_COMPARE(model->rowCount(), 1);
+  QVERIFY2(model->index(0, 0).data(GotoModel::detailRole).toString().startsWith(QString::fromStdString(tables.displayName(value))), "it tells the name of the trace");
+  QTest::keyClick(&f.window().quickOpen().line(), Qt::Key_Return);
+  QTRY_COMPARE(f.selection().op(), made);
+  QCOMPARE(f.selection().value(), value);
+  // A parameter leads to the first op that reads it. What someone named comes before all else.
+  model = places(QStringLiteral("hidden weight"));
+  QTRY_COMPARE(model->index(0, 0).data().toString(), QStringLiteral("hidden weight"));
+  QTest::keyClick(&f.window().quickOpen().line(), Qt::Key_Return);
+  QTRY_COMPARE(f.selection().value(), weight);
+  QVERIFY(f.selection().op());
+  model = places({});
+  QTRY_VERIFY(model->rowCount() > 2);
+  QCOMPARE(model->index(0, 0).data().toString(), QStringLiteral("hidden state"));
+}
+
+void NotesTest::theMenuOfALineHasTheCommands() {
+  WindowFixture f;
+  QVERIFY(open(f));
+  const auto op = f.analysis().forward.ops[4];
+  f.click(TraceKind::forward, op);
+  QStringList entries;
+  QTimer::singleShot(200, this, [&] {
+    auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+    if (!menu) return;
+    for (auto* entry : menu->actions()) {
+      entries << entry->objectName();
+      if (entry->objectName() == QStringLiteral("action-bookmark")) entry->trigger();
+    }
+    menu->close();
+  });
+  auto* viewport = f.listing(TraceKind::forward).viewport();
+  QContextMenuEvent event(QContextMenuEvent::Keyboard, viewport->rect().center(), viewport->mapToGlobal(viewport->rect().center()));
+  QApplication::sendEvent(viewport, &event);
+  for (const auto* name : {"action-comment", "action-rename", "action-bookmark"}) QVERIFY2(entries.contains(QLatin1String(name)), name);
+  QVERIFY(notes(f).at(op) && notes(f).at(op)->bookmark);
 }
 
 void NotesTest::bookmarksAreWalked() {

@@ -8,56 +8,12 @@
 #include <QTest>
 #include <QTreeView>
 
-#include "core/debug/gradient_of.h"
-#include "tests/views/window_fixture.h"
-#include "views/docks/stage_check_dock.h"
+#include "tests/views/stages_fixture.h"
 #include "views/docks/stages_dock.h"
 #include "views/models/graph_overlay.h"
 #include "views/models/stage_colors.h"
-#include "views/session/pipeline_engine.h"
-#include "views/session/stage_plan.h"
 
 namespace retrograd::views {
-
-/// Every op takes a millisecond forwards and two backwards.
-class FakePipelines : public PipelineEngine {
- public:
-  OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) override {
-    ++measured;
-    while (blocks) progress.check();
-    if (fails) throw Error(ErrorCode::execution, "out of memory", "aten.mm");
-    OpCosts costs(whole->computation().trace.ops.size());
-    std::fill(costs.forward.begin(), costs.forward.end(), 1e-3);
-    std::fill(costs.backward.begin(), costs.backward.end(), 2e-3);
-    return costs;
-  }
-  /// The first parameter is as it should be, the second nearly, the third is not; of the rest nothing is told.
-  StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit&, const Progress& progress) override {
-    while (blocks) progress.check();
-    if (fails) throw Error(ErrorCode::execution, "out of memory", "aten.mm");
-    StageCheck check;
-    check.gradientTolerance = 1e-4;
-    for (const auto& input : whole->computation().inputs)
-      if (input.kind == InputKind::parameter && check.rows.size() < 3) check.rows.push_back({StageCheckRow::Of::parameter, input.target, input.value});
-    check.rows.at(1).verdict = StageVerdict::close;
-    check.rows.at(1).difference = 1e-7;
-    check.rows.at(1).relative = 2e-7;
-    check.rows.at(2).verdict = wrong ? StageVerdict::differs : StageVerdict::equal;
-    return check;
-  }
-  void writeStages(const std::shared_ptr<const Analysis>&, const PipelineSplit&, const std::vector<std::string>&, const std::string&, const Progress&) override {}
-  void completeTypes(ModelFile&, const Analysis&) override { throw Error(ErrorCode::internal, "not a text"); }
-
-  std::atomic<int> measured = 0;
-  std::atomic<bool> blocks = false;
-  bool fails = false, wrong = true;
-};
-
-class StagesEngine : public FakeEngine {
- public:
-  PipelineEngine* pipelines() override { return &fake; }
-  FakePipelines fake;
-};
 
 /// Pipeline stages in the window: the dock, the cuts by mouse and key, the marks in listings and graph; over a hand-made engine.
 class PipelineTest : public QObject {
@@ -81,59 +37,7 @@ class PipelineTest : public QObject {
   void cutsSurviveAReload();
   void anotherFileForgetsThem();
   void coloursAreReadable();
-  void stagesAreChecked();
-  void aCheckIsCancelledAndFails();
-  void whatWasCheckedGoesWithItsCuts();
 };
-
-namespace {
-
-StagePlan& plan(WindowFixture& f) { return *f.window().context().stages; }
-const StageCut& cut(WindowFixture& f) { return *plan(f).cut(); }
-bool settled(WindowFixture& f) {
-  return QTest::qWaitFor([&] { return !plan(f).busy() && !plan(f).measuring(); }, 10000);
-}
-Cuts begins(WindowFixture& f) {
-  Cuts all;
-  for (const auto& stage : cut(f).split.stages) all.push_back(stage.begin);
-  return all;
-}
-
-template <class Widget>
-Widget* find(WindowFixture& f, const char* name) {
-  auto* found = f.window().findChild<Widget*>(QLatin1String(name));
-  Q_ASSERT(found);
-  return found;
-}
-
-/// Opens a file with this many layers (two ops each) and shows the dock.
-std::unique_ptr<WindowFixture> opened(const char* path = "synthetic:4", const std::shared_ptr<StagesEngine>& engine = std::make_shared<StagesEngine>()) {
-  auto f = std::make_unique<WindowFixture>(engine);
-  if (!f->open(QLatin1String(path))) return nullptr;
-  auto* dock = find<QDockWidget>(*f, "dock-stages");
-  dock->show();
-  dock->raise();
-  QTest::qWait(10);
-  return settled(*f) ? std::move(f) : nullptr;
-}
-
-CutRequest equal(std::size_t stages, Balance balance = Balance::parameters) {
-  CutRequest request;
-  request.stages = stages;
-  request.balance = balance;
-  return request;
-}
-
-bool ask(WindowFixture& f, const CutRequest& request) {
-  plan(f).change(request, QStringLiteral("test"));
-  return settled(f);
-}
-
-QAction* action(WindowFixture& f, const char* name) { return find<QAction>(f, name); }
-QString message(WindowFixture& f) { return find<QLabel>(f, "stages-message")->text(); }
-BoundSymbolId op(WindowFixture& f, std::size_t position) { return f.analysis().computation().trace.ops.at(position); }
-
-}  // namespace
 
 void PipelineTest::modelsHoldWhatModelsPromise() {
   const auto f = opened();
@@ -490,87 +394,6 @@ void PipelineTest::coloursAreReadable() {
     QVERIFY2(contrast(stageColor(stage, true), stageInk(stage, true)) >= 4.5, qPrintable(QString::number(stage)));
     QVERIFY(stageColor(stage, false) != stageColor(stage + 1, false));
   }
-}
-
-namespace {
-
-StageCheckDock& checks(WindowFixture& f) { return *find<StageCheckDock>(f, "stage-check"); }
-bool checked(WindowFixture& f) {
-  return QTest::qWaitFor([&] { return !checks(f).checking(); }, 10000);
-}
-
-}  // namespace
-
-void PipelineTest::stagesAreChecked() {
-  const auto engine = std::make_shared<StagesEngine>();
-  const auto f = opened("synthetic:4", engine);
-  QVERIFY(f);
-  auto* check = action(*f, "action-check-stages");
-  QVERIFY(!check->isEnabled());
-  QVERIFY2(check->toolTip().contains(QStringLiteral("in one piece")), qPrintable(check->toolTip()));
-  QVERIFY(ask(*f, equal(2)));
-  QVERIFY(check->isEnabled());
-  auto* table = find<QTreeView>(*f, "stage-check-table");
-  QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
-  check->trigger();
-  QVERIFY(checked(*f));
-  QVERIFY2(checks(*f).summary().startsWith(QStringLiteral("\u2717 1 of 3 tensors DIFFER")), qPrintable(checks(*f).summary()));
-  QCOMPARE(table->model()->rowCount(), 3);
-  // What differs comes first.
-  std::vector<ValueId> parameters;
-  for (const auto& spec : f->analysis().computation().inputs)
-    if (spec.kind == InputKind::parameter) parameters.push_back(spec.value);
-  const auto text = [&](int row, int column) { return table->model()->index(row, column).data().toString(); };
-  QVERIFY(text(0, StageCheckModel::verdict).contains(QStringLiteral("DIFFERS")));
-  QCOMPARE(text(1, StageCheckModel::difference), QStringLiteral("1.00e-07"));
-  QCOMPARE(text(1, StageCheckModel::verdict), QStringLiteral("\u2713 equal, within the tolerance"));
-  QCOMPARE(text(2, StageCheckModel::verdict), QStringLiteral("\u2713 equal, bit for bit"));
-  f->picture(QStringLiteral("stage-check"));
-  table->setCurrentIndex(table->model()->index(0, 0));
-  table->setFocus();
-  QTest::keyClick(table, Qt::Key_Return);
-  const auto producer = f->analysis().document->value(gradientOf(f->analysis(), parameters.at(2))).producer;
-  QVERIFY(producer);
-  QCOMPARE(f->selection().op().index, producer.index);
-  engine->fake.wrong = false;
-  check->trigger();
-  QVERIFY(checked(*f));
-  QVERIFY2(checks(*f).summary().startsWith(QStringLiteral("\u2713 2 stages give what the whole model gives: 2 of 3")), qPrintable(checks(*f).summary()));
-}
-
-void PipelineTest::aCheckIsCancelledAndFails() {
-  const auto engine = std::make_shared<StagesEngine>();
-  const auto f = opened("synthetic:4", engine);
-  QVERIFY(f);
-  QVERIFY(ask(*f, equal(2)));
-  auto* stop = action(*f, "action-cancel-check-stages");
-  QVERIFY(!stop->isEnabled());
-  engine->fake.blocks = true;
-  action(*f, "action-check-stages")->trigger();
-  QVERIFY(checks(*f).checking());
-  QVERIFY(stop->isEnabled());
-  stop->trigger();
-  QVERIFY(checked(*f));
-  QCOMPARE(checks(*f).summary(), QStringLiteral("Cancelled."));
-  engine->fake.blocks = false;
-  engine->fake.fails = true;
-  action(*f, "action-check-stages")->trigger();
-  QVERIFY(checked(*f));
-  QCOMPARE(checks(*f).summary(), QStringLiteral("! aten.mm: out of memory"));
-}
-
-void PipelineTest::whatWasCheckedGoesWithItsCuts() {
-  const auto f = opened();
-  QVERIFY(f);
-  QVERIFY(ask(*f, equal(2)));
-  action(*f, "action-check-stages")->trigger();
-  QVERIFY(checked(*f));
-  plan(*f).measure();  // the cuts stay
-  QVERIFY(settled(*f));
-  QCOMPARE(find<QTreeView>(*f, "stage-check-table")->model()->rowCount(), 3);
-  QVERIFY(ask(*f, equal(3)));
-  QCOMPARE(find<QTreeView>(*f, "stage-check-table")->model()->rowCount(), 0);
-  QVERIFY(checks(*f).summary().contains(QStringLiteral("check again")));
 }
 
 }  // namespace retrograd::views

@@ -1,12 +1,11 @@
 #include <QComboBox>
-#include <QDockWidget>
 #include <QLabel>
 #include <QLineEdit>
 #include <QTest>
 #include <QToolButton>
 
 #include "tests/support/source_path.h"
-#include "tests/views/window_fixture.h"
+#include "tests/views/panels.h"
 #include "views/docks/memory_dock.h"
 #include "views/parts/history_memory.h"
 
@@ -41,14 +40,6 @@ bool startRun(WindowFixture& f) {
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F5);
   return QTest::qWaitFor([&] { return f.execution().running && f.window().busy().isVisible(); }, 5000);
-}
-
-QDockWidget* front(WindowFixture& f, const char* name) {
-  auto* dock = f.window().findChild<QDockWidget*>(QLatin1String(name));
-  dock->show();
-  dock->raise();
-  QTest::qWait(20);
-  return dock;
 }
 
 }  // namespace
