@@ -8,6 +8,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/box_name.h"
 #include "views/listings_area.h"
 #include "views/models/format.h"
 
@@ -103,12 +104,12 @@ QWidget* ExportDialog::makeDrawing() {
   auto* row = new QWidget(this);
   groups_ = new QComboBox(row);
   groups_->setObjectName(QStringLiteral("export-groups"));
-  groups_->setAccessibleName(tr("Which groups are open"));
+  nameBox(groups_, tr("Which groups are open"));
   groups_->addItem(tr("As the graph shows it"), static_cast<int>(Groups::shown));
   groups_->addItem(tr("As it opens at first"), static_cast<int>(Groups::opening));
   groups_->addItem(tr("Every group open"), static_cast<int>(Groups::all));
   scale_ = new QComboBox(row);
-  scale_->setAccessibleName(tr("Size of the picture"));
+  nameBox(scale_, tr("Size of the picture"));
   for (int times : {1, 2, 3}) scale_->addItem(tr("%1 \u00d7 the pixels").arg(times), times);
   dark_ = new QCheckBox(tr("&dark"), row);
   dark_->setObjectName(QStringLiteral("export-dark"));

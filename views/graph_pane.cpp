@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <QVBoxLayout>
 
+#include "views/box_name.h"
 #include "views/listings_area.h"
 
 namespace retrograd::views {
@@ -50,12 +51,12 @@ QWidget* GraphPane::makeControls() {
   layout->setContentsMargins(6, 2, 6, 3);
   layout->setSpacing(3);
   trace_ = new QComboBox(row);
-  trace_->setAccessibleName(tr("Trace to draw"));
+  nameBox(trace_, tr("Trace to draw"));
   for (auto kind : kinds) trace_->addItem(titleText(kind), static_cast<int>(kind));
   connect(trace_, &QComboBox::activated, this, [this](int row) { view_->setKind(static_cast<TraceKind>(trace_->itemData(row).toInt())); });
   layout->addWidget(trace_);
   overlay_ = new QComboBox(row);
-  overlay_->setAccessibleName(tr("What boxes tell"));
+  nameBox(overlay_, tr("What boxes tell"));
   for (auto overlay : overlays) {
     overlay_->addItem(titleText(overlay), static_cast<int>(overlay));
     overlay_->setItemData(overlay_->count() - 1, toolTipText(overlay), Qt::ToolTipRole);

@@ -7,6 +7,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "views/box_name.h"
 #include "views/session/editor.h"
 
 namespace retrograd::views {
@@ -41,7 +42,7 @@ SourceDialog::SourceDialog(const SourcePaths& paths, const QString& editor, QWid
   buttons->addStretch(1);
 
   editor_->setObjectName(QStringLiteral("source-editor"));
-  editor_->setAccessibleName(tr("Command of the editor"));
+  nameBox(editor_, tr("Command of the editor"));
   editor_->setEditable(true);
   for (const auto& known : installedEditors()) editor_->addItem(known.command);
   editor_->setCurrentText(editor);

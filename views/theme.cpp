@@ -10,6 +10,7 @@
 #include <QStyleFactory>
 #include <QStyleOption>
 #include <QSvgRenderer>
+#include <cmath>
 #include <memory>
 
 #include "views/theme_colors.h"
@@ -25,10 +26,17 @@ bool systemIsDark() {
   return fusion && isDark(fusion->standardPalette());
 }
 
-/// Black on white or white on black, where the shades of outlines that Fusion makes of the window's colour do not show.
+/// Relative luminance as WCAG 2.1 defines it.
+double luminance(const QColor& color) {
+  const auto linear = [](double part) { return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4); };
+  return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
+}
+
+/// Black on white or the other way round, or nearly: usual palettes stay below 18.3:1, which is black on Fusion's grey. There the shades of
+/// outlines that Fusion makes of the window's colour do not show.
 bool isHighContrast(const QPalette& palette) {
-  const auto window = palette.color(QPalette::Window), text = palette.color(QPalette::Active, QPalette::WindowText);
-  return (window == Qt::black && text == Qt::white) || (window == Qt::white && text == Qt::black);
+  const auto [low, high] = std::minmax({luminance(palette.color(QPalette::Window)), luminance(palette.color(QPalette::Active, QPalette::WindowText))});
+  return (high + 0.05) / (low + 0.05) >= 19;
 }
 
 void drawOutline(const QStyleOption* option, QPainter* painter) {
@@ -85,6 +93,7 @@ QPixmap renderIcon(const QByteArray& source, const QColor& color, int size, qrea
 Theme::Theme(QApplication& application, QObject* parent, std::function<bool()> isSystemDark)
     : QObject(parent), application_(application), isSystemDark_(isSystemDark ? isSystemDark : systemIsDark) {
   systemDark_ = isSystemDark_() || (!isSystemDark && isDark(QApplication::palette()));
+  systemContrast_ = !isSystemDark && isHighContrast(QApplication::palette());
   QApplication::setStyle(new Style);
   application_.installEventFilter(this);
   apply();

@@ -33,13 +33,14 @@ class Theme : public QObject {
   /// With high contrast, light or dark is as the system is.
   enum class Choice { system, light, dark, highContrast };
 
-  /// `isSystemDark` answers for the system; asked again whenever that says that its looks have changed.
+  /// `isSystemDark` answers for the system; asked again whenever that says that its looks have changed. Whether the system wants high contrast
+  /// is told by the application's palette as it is now: Qt 6.4 has no other word for it.
   explicit Theme(QApplication& application, QObject* parent = nullptr, std::function<bool()> isSystemDark = {});
 
   Choice choice() const { return choice_; }
   void choose(Choice choice);
   bool dark() const { return dark_; }
-  bool highContrast() const { return choice_ == Choice::highContrast; }
+  bool highContrast() const { return choice_ == Choice::highContrast || (choice_ == Choice::system && systemContrast_); }
   const Colors& colors() const { return colors_; }
   /// An icon of resources/icons in the palette's text colour, greyed where disabled.
   QIcon icon(const QString& name) const;
@@ -61,6 +62,7 @@ class Theme : public QObject {
   std::function<bool()> isSystemDark_;
   Choice choice_ = Choice::system;
   bool systemDark_ = false;
+  bool systemContrast_ = false;
   bool dark_ = false;
   Colors colors_;
 };

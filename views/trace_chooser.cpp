@@ -6,6 +6,7 @@
 #include <QStandardItemModel>
 #include <algorithm>
 
+#include "views/box_name.h"
 #include "views/listings_area.h"
 #include "views/models/format.h"
 
@@ -13,11 +14,11 @@ namespace retrograd::views {
 
 TraceChooser::TraceChooser(const QString& side, QWidget* parent) : QWidget(parent) {
   source_ = new QComboBox(this);
-  source_->setAccessibleName(tr("%1: where the trace comes from").arg(side));
+  nameBox(source_, tr("%1: where the trace comes from").arg(side));
   source_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   source_->setMinimumContentsLength(12);
   kind_ = new QComboBox(this);
-  kind_->setAccessibleName(tr("%1: which trace").arg(side));
+  nameBox(kind_, tr("%1: which trace").arg(side));
   for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward, TraceKind::computation}) kind_->addItem(titleText(kind), static_cast<int>(kind));
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);

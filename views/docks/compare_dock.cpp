@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 
 #include "core/debug/precision.h"
+#include "views/box_name.h"
 #include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
@@ -71,7 +72,7 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   const auto makeCombo = [fields](const char* name, const QString& title, const QString& first) {
     auto* combo = new QComboBox(fields);
     combo->setObjectName(QLatin1String(name));
-    combo->setAccessibleName(title);
+    nameBox(combo, title);
     combo->addItem(first);
     return combo;
   };

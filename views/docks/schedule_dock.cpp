@@ -12,6 +12,7 @@
 
 #include "core/pipeline/schedule_kinds.h"
 #include "core/pipeline/schedule_report.h"
+#include "views/box_name.h"
 #include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
 #include "views/models/format.h"
@@ -122,7 +123,7 @@ QWidget* ScheduleDock::makeControls(QAction* save) {
   auto* line = new QWidget(this);
   kind_ = new QComboBox(line);
   kind_->setObjectName(QStringLiteral("schedule-kind"));
-  kind_->setAccessibleName(tr("Schedule"));
+  nameBox(kind_, tr("Schedule"));
   for (const auto& kind : scheduleKinds()) {
     kind_->addItem(toQt(kind.name), toQt(kind.name));
     kind_->setItemData(kind_->count() - 1, toQt(kind.description), Qt::ToolTipRole);

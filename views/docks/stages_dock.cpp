@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 #include <array>
 
+#include "views/box_name.h"
 #include "views/docks/command_button.h"
 #include "views/docks/stage_cells.h"
 #include "views/models/format.h"
@@ -46,7 +47,7 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   auto* line = new QWidget(this);
   how_ = new QComboBox(line);
   how_->setObjectName(QStringLiteral("stages-how"));
-  how_->setAccessibleName(tr("How to cut"));
+  nameBox(how_, tr("How to cut"));
   how_->addItem(tr("Cut at points"), static_cast<int>(How::points));
   how_->addItem(tr("Cut into equal stages"), static_cast<int>(How::equalStages));
   points_ = new QLineEdit(line);
@@ -61,7 +62,7 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   of_ = new QLabel(tr("of equal"), line);
   balance_ = new QComboBox(line);
   balance_->setObjectName(QStringLiteral("stages-balance"));
-  balance_->setAccessibleName(tr("What equal stages have equal"));
+  nameBox(balance_, tr("What equal stages have equal"));
   balance_->addItem(tr("time, measured"), static_cast<int>(Balance::time));
   balance_->addItem(tr("time, estimated"), static_cast<int>(Balance::estimate));
   balance_->addItem(tr("parameters"), static_cast<int>(Balance::parameters));
@@ -159,7 +160,7 @@ QWidget* StagesDock::makeTables() {
   microbatches_->setValue(4);
   shared_ = new QComboBox(this);
   shared_->setObjectName(QStringLiteral("stages-sharing"));
-  shared_->setAccessibleName(tr("How parameters that several stages use reach them"));
+  nameBox(shared_, tr("How parameters that several stages use reach them"));
   shared_->addItem(tr("Each stage has a copy"), static_cast<int>(MultiUse::replicate));
   shared_->addItem(tr("The first stage sends it"), static_cast<int>(MultiUse::transmit));
   connect(shared_, &QComboBox::activated, this, [this] { ask(tr("How parameters are shared")); });

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <limits>
 
+#include "views/box_name.h"
 #include "views/main_window.h"
 #include "views/models/format.h"
 #include "views/window_part.h"
@@ -49,7 +50,7 @@ HistoryMemoryDialog::HistoryMemoryDialog(ViewContext context, QSettings* setting
   setObjectName(QStringLiteral("history-memory"));
   setWindowTitle(tr("Memory for Stepping Back"));
   amount_->setObjectName(QStringLiteral("history-amount"));
-  amount_->setAccessibleName(tr("Memory that stepping back may take"));
+  nameBox(amount_, tr("Memory that stepping back may take"));
   amount_->setEditable(true);
   amount_->setInsertPolicy(QComboBox::NoInsert);
   for (const auto bytes : {std::int64_t{64} << 20, std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30})

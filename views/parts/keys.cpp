@@ -1,4 +1,5 @@
 // Help > Keys (the list of all keys) and Help > Change Keys.
+#include "views/box_name.h"
 #include "views/parts/keys.h"
 
 #include <QDialogButtonBox>
@@ -172,7 +173,7 @@ QWidget* KeysDialog::makeSearch() {
   pressed_->setPlaceholderText(tr("Press a key"));
   preset_ = new QComboBox(box);
   preset_->setObjectName(QStringLiteral("keys-preset"));
-  preset_->setAccessibleName(tr("Preset"));
+  nameBox(preset_, tr("Preset"));
   preset_->addItem(tr("Retrograd"), static_cast<int>(KeyPreset::retrograd));
   preset_->addItem(tr("gdb's letters"), static_cast<int>(KeyPreset::gdb));
   preset_->setToolTip(tr("gdb's letters: N, S, F, C, U, B to step and run, with Shift backwards; the rest as in Retrograd"));
