@@ -51,7 +51,7 @@ void WindowActions::addFileActions() {
   open = add("open", tr("&Open..."), tr("Opens a torch.export archive (.pt2), a TorchScript file (.pt) or a session (.retrograd) in this window"), QKeySequence::Open, "open");
   openWindow =
       add("open-window", tr("Open in &New Window..."), tr("Opens a file beside this one"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
-  reload = add("reload", tr("&Reload"), tr("Reads the file anew; breakpoints are kept"), QKeySequence(Qt::CTRL | Qt::Key_R), "reload");
+  reload = add("reload", tr("Re&load"), tr("Reads the file anew; breakpoints are kept"), QKeySequence(Qt::CTRL | Qt::Key_R), "reload");
   inputs = add("inputs", tr("&Inputs..."), tr("Chooses or draws the inputs to run with"), QKeySequence(Qt::CTRL | Qt::Key_I));
   close = add("close", tr("&Close"), tr("Closes the file"), QKeySequence(Qt::CTRL | Qt::Key_W));
   quit = add("quit", tr("&Quit"), tr("Closes all windows"), QKeySequence::Quit);
@@ -91,8 +91,8 @@ void WindowActions::addGoActions() {
                tr("From a backward op to its forward op, from a forward op to its first backward op; again: back"), QKeySequence(Qt::Key_G),
                "origin");
   back = add("back", tr("&Back"), tr("To where the last jump came from"), QKeySequence(Qt::ALT | Qt::Key_Left), "back");
-  forward = add("forward", tr("&Forward"), tr("To where the last jump went"), QKeySequence(Qt::ALT | Qt::Key_Right), "forward");
-  toExecution = add("to-execution", tr("Op that Runs &Next"), tr("Shows where execution stands"), QKeySequence(Qt::CTRL | Qt::Key_E));
+  forward = add("forward", tr("For&ward"), tr("To where the last jump went"), QKeySequence(Qt::ALT | Qt::Key_Right), "forward");
+  toExecution = add("to-execution", tr("Op that Runs Ne&xt"), tr("Shows where execution stands"), QKeySequence(Qt::CTRL | Qt::Key_E));
   goTo = add("go-to", tr("Go to &Place..."), tr("An op, value, module or parameter by its name"), QKeySequence(Qt::CTRL | Qt::Key_P));
   palette = add("palette", tr("&Commands..."), tr("All commands by their names"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P));
   references = add("references", tr("&References"), tr("Who makes, reads and saves the selected value, and its gradient"), QKeySequence(Qt::Key_X));
@@ -101,7 +101,7 @@ void WindowActions::addGoActions() {
   find = add("find", tr("&Find..."), tr("Finds text in the active listing"), QKeySequence::Find);
   findNext = add("find-next", tr("Find &Next"), tr("Finds the next line with the text"), QKeySequence(Qt::Key_F3));
   findPrevious =
-      add("find-previous", tr("Find &Previous"), tr("Finds the line before with the text"), QKeySequence(Qt::SHIFT | Qt::Key_F3));
+      add("find-previous", tr("Find Pre&vious"), tr("Finds the line before with the text"), QKeySequence(Qt::SHIFT | Qt::Key_F3));
 }
 
 void WindowActions::addRunActions() {
@@ -117,7 +117,7 @@ void WindowActions::addRunActions() {
                      "step-over-back");
   stepInto = add("step-into", tr("Step &Into"), tr("Runs one op: into what an operation or a branch consists of"), QKeySequence(Qt::Key_F11), "step-into");
   stepIntoBack = add("step-into-back", tr("Step Into Back"), tr("Undoes one op"), QKeySequence(back | Qt::Key_F11), "step-into-back");
-  stepOut = add("step-out", tr("Step O&ut"), tr("Runs to the end of the operation or branch that execution is inside of"),
+  stepOut = add("step-out", tr("Step Ou&t"), tr("Runs to the end of the operation or branch that execution is inside of"),
                 QKeySequence(Qt::SHIFT | Qt::Key_F11), "step-out");
   stepOutBack = add("step-out-back", tr("Step Out Back"), tr("Undoes to the beginning of the operation or branch that execution is inside of"),
                     QKeySequence(Qt::CTRL | Qt::Key_F11), "step-out-back");
@@ -126,7 +126,7 @@ void WindowActions::addRunActions() {
   restart = add("restart", tr("&Restart"), tr("Back to the start of the forward, with the same seed"), QKeySequence(Qt::CTRL | Qt::Key_F5), "restart");
   breakpoint =
       add("breakpoint", tr("Toggle &Breakpoint"), tr("Stops before the selected op, or no longer"), QKeySequence(Qt::Key_F9), "breakpoint");
-  breakOnBad = add("break-on-bad", tr("Break on &NaN"), tr("Stops after an op that first makes NaN or Inf"),
+  breakOnBad = add("break-on-bad", tr("Bre&ak on NaN"), tr("Stops after an op that first makes NaN or Inf"),
                    QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), "break-bad");
   breakOnBad->setCheckable(true);
 }
@@ -136,14 +136,14 @@ void WindowActions::addValueActions() {
                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_R));
   save = add("save-value", tr("&Save It"), tr("What if the recomputed value were saved for the backward?"),
              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
-  walkToRoot = add("walk-to-root", tr("&Walk to the Root"), tr("Leads from a NaN or Inf back to the op where it came to be"),
+  walkToRoot = add("walk-to-root", tr("Wa&lk to the Root"), tr("Leads from a NaN or Inf back to the op where it came to be"),
                    QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));
   checkRun = add("check-run", tr("&Check the Run"), tr("Runs all on the side and tells whether and where NaN or Inf come to be"), {});
   checkGradient = add("check-gradient", tr("Check the &Gradient"), tr("Compares the gradient of the selected op, or of the range in Checks, with finite differences and LibTorch's autograd"),
                       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_G));
   terms = add("terms", tr("&Terms of Its Gradient"), tr("Lists what the chosen value's gradient is summed up from, each with its norm"),
               QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T));
-  compare = add("compare-runs", tr("Compare &Runs"), tr("Runs this and another one op by op and shows where they part, as Compare says"),
+  compare = add("compare-runs", tr("Co&mpare Runs"), tr("Runs this and another one op by op and shows where they part, as Compare says"),
                 QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D));
   // Beside what is checked or compared, on a button, a word will do.
   checkGradient->setIconText(tr("Check"));
@@ -152,7 +152,7 @@ void WindowActions::addValueActions() {
   watch = add("watch", tr("&Watch"), tr("Shows the chosen value after each stop, or no longer"), QKeySequence(Qt::CTRL | Qt::Key_T));
   fill = add("fill", tr("&Fill With..."), tr("Puts one number into every element of the chosen value; the run goes on with it"),
              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F));
-  saveContents = add("save-contents", tr("Save &Contents..."), tr("Writes the chosen value's elements to a .npy or .safetensors file"),
+  saveContents = add("save-contents", tr("Sa&ve Contents..."), tr("Writes the chosen value's elements to a .npy or .safetensors file"),
                      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E));
 }
 

@@ -8,7 +8,7 @@ namespace retrograd::views {
 namespace {
 
 const WindowPart part(200, [](MainWindow& window) {
-  auto* action = window.actions().add("compare-traces", MainWindow::tr("Compare &Traces..."),
+  auto* action = window.actions().add("compare-traces", MainWindow::tr("Compare Tr&aces..."),
                                       MainWindow::tr("Two traces side by side: before and after a pass, under another partition, of another file"),
                                       QKeySequence(Qt::CTRL | Qt::Key_D));
   window.actions().allowUnless(action, [&window] { return window.context().controller->document() ? QString() : MainWindow::tr("No file is open"); });

@@ -16,7 +16,7 @@ const WindowPart part(100, [](MainWindow& window) {
 }  // namespace
 
 DeviceMenu::DeviceMenu(ViewContext context, QWidget* parent)
-    : QMenu(tr("Run &On"), parent), context_(context), group_(new QActionGroup(this)) {
+    : QMenu(tr("Run O&n"), parent), context_(context), group_(new QActionGroup(this)) {
   setObjectName(QStringLiteral("devices"));
   setToolTipsVisible(true);
   menuAction()->setEnabled(false);

@@ -53,7 +53,7 @@ class FilterChoice : public QObject {
     auto* examples = addSubmenu(QObject::tr("&Examples"));
     for (const auto& entry : exampleFilters()) add(examples, entry);
     menu_->addSeparator();
-    remove_ = addSubmenu(QObject::tr("&Remove"));
+    remove_ = addSubmenu(QObject::tr("Remo&ve"));
   }
 
  private:

@@ -73,7 +73,7 @@ void showList(MainWindow& window, QAction* change) {
   table->resizeColumnsToContents();
   table->horizontalHeader()->setStretchLastSection(true);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
-  auto* changeButton = buttons->addButton(MainWindow::tr("Change &Keys..."), QDialogButtonBox::ActionRole);
+  auto* changeButton = buttons->addButton(MainWindow::tr("C&hange Keys..."), QDialogButtonBox::ActionRole);
   QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
   QObject::connect(changeButton, &QPushButton::clicked, dialog, [dialog, change] {
     dialog->close();
@@ -90,7 +90,7 @@ void showList(MainWindow& window, QAction* change) {
 const WindowPart part(1000, [](MainWindow& window) {
   auto& actions = window.actions();
   auto& keymap = Keymap::of(window.shared().settings);
-  auto* change = actions.add("change-keys", MainWindow::tr("Change &Keys..."), MainWindow::tr("Chooses a key for each command, or a preset"), {});
+  auto* change = actions.add("change-keys", MainWindow::tr("C&hange Keys..."), MainWindow::tr("Chooses a key for each command, or a preset"), {});
   window.menu("help")->insertAction(actions.about, change);
   QObject::connect(actions.keys, &QAction::triggered, &window, [&window, change] { showList(window, change); });
   QObject::connect(change, &QAction::triggered, &window, [&window, &keymap] {

@@ -35,7 +35,7 @@ const WindowPart part(305, [](MainWindow& window) {
     dock->check();
   });
   QObject::connect(cancel, &QAction::triggered, dock, &StageCheckDock::cancel);
-  window.menu("pipeline", QObject::tr("Pi&peline"))->addAction(check);
+  window.menu("pipeline", QObject::tr("Pi&peline"))->addActions({check, cancel});
 });
 
 }  // namespace
