@@ -1,7 +1,10 @@
 #include "views/app_window.h"
 
 #include <QApplication>
+#include <QDialog>
 #include <QEventLoop>
+#include <QPainter>
+#include <QStyle>
 #include <QTemporaryDir>
 #include <QTimer>
 #include <cstdio>
@@ -132,6 +135,20 @@ QWidget* showComparison(MainWindow& window, const PictureOptions& options) {
   return comparison;
 }
 
+/// What the window looks like with the dialogs that are open before it, in its middle.
+QPixmap withDialogs(QWidget& window) {
+  auto picture = window.grab();
+  QPainter painter(&picture);
+  for (auto* dialog : window.findChildren<QDialog*>()) {
+    if (!dialog->isVisible()) continue;
+    const auto place = QStyle::alignedRect(Qt::LeftToRight, Qt::AlignCenter, dialog->size(), window.rect());
+    painter.drawPixmap(place, dialog->grab());
+    painter.setPen(dialog->palette().color(QPalette::Mid));
+    painter.drawRect(place.adjusted(-1, -1, 0, 0));
+  }
+  return picture;
+}
+
 }  // namespace
 
 int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std::shared_ptr<const RuleRegistry> rules) {
@@ -161,6 +178,7 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   nameApplication();
   QTemporaryDir folder;  // the picture shows the program as it comes, not as someone left it
   QSettings settings(folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat);
+  settings.setValue(QStringLiteral("export/folder"), QStringLiteral("."));  // not where it was made
   Theme theme(*qApp, nullptr, [&options] { return options.dark; });
   prepare(theme, settings);
   theme.choose(options.highContrast ? Theme::Choice::highContrast : options.dark ? Theme::Choice::dark : Theme::Choice::light);
@@ -187,7 +205,7 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
     QTimer::singleShot(400, &rest, &QEventLoop::quit);
     rest.exec();
     QWidget* seen = options.compare ? showComparison(*window, options) : window;
-    written = seen->grab().save(QString::fromStdString(picture), "PNG");
+    written = withDialogs(*seen).save(QString::fromStdString(picture), "PNG");
     if (!written) throw Error(ErrorCode::io, "cannot be written", picture);
   } catch (const Error& error) {
     std::fprintf(stderr, "retrograd: %s\n", error.what());

@@ -201,6 +201,10 @@ void MainWindow::connectFinding() {
   on(actions_->goTo, [this] { quickOpen_->openPlaces(); });
   on(actions_->palette, [this] { quickOpen_->openCommands(); });
   on(actions_->references, [this] { showDock(references_); });
+  references_->stepOnlyTo([this](BoundSymbolId op) {  // walking uses opens no listing that someone has closed
+    const bool isOperation = controller_->document()->analysis->document->boundSymbol(op).origin.role == Role::none;
+    return !isOperation || listings_->isShown(TraceKind::computation);
+  });
   on(actions_->nextUse, [this] {
     showDock(references_);
     references_->step(true);

@@ -6,6 +6,7 @@
 
 #include "tests/views/window_fixture.h"
 #include "views/models/goto_index.h"
+#include "views/models/tree_model.h"
 #include "views/quick_open.h"
 
 namespace retrograd::views {
@@ -169,6 +170,7 @@ void FindingTest::usesAreSteppedAlong() {
   QVERIFY(next != relu);
   QCOMPARE(f.selection().value(), value);
   QTRY_VERIFY(sections(f).size() > 2);
+  QTRY_COMPARE(references(f).currentIndex().data(opRole).toInt(), next.index);  // the row tells where one stands
   f.press(Qt::Key_BracketLeft);
   QCOMPARE(f.selection().op(), relu);
 }

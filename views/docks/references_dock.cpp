@@ -56,8 +56,16 @@ void ReferencesDock::refresh() {
     return [this, document, found = std::move(found)] {
       model_->show(document, found, context_.notes);
       expandToDepth(0);
+      markSelected();
     };
   });
+}
+
+/// The row of the selected op, so that one sees where among the uses one stands.
+void ReferencesDock::markSelected() {
+  const auto section = model_->index(0, 0);
+  for (int row = 0; row < model_->rowCount(section); ++row)
+    if (const auto index = model_->index(row, 0, section); opOf(index) == context_.selection->op()) return setCurrentIndex(index);
 }
 
 void ReferencesDock::step(bool forward) {
@@ -73,7 +81,7 @@ void ReferencesDock::step(bool forward) {
     at = at < 0 ? (forward ? 0 : count - 1) : (at + (forward ? 1 : count - 1)) % count;
     const auto index = model_->index(at, 0, section);
     const auto op = opOf(index);
-    if (!op || op == here) continue;
+    if (!op || op == here || !isStep_(op)) continue;
     const auto value = ValueId(section.data(valueRole).toInt());
     setCurrentIndex(index);
     Q_EMIT jumpRequested(op);

@@ -17,6 +17,8 @@ class ReferencesDock : public QTreeView {
 
   /// Selects the next (or previous) place of the first value shown and jumps there.
   void step(bool forward);
+  /// Lets step() pass places whose op this says no to.
+  void stepOnlyTo(std::function<bool(BoundSymbolId)> isStep) { isStep_ = std::move(isStep); }
 
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);
@@ -26,10 +28,12 @@ class ReferencesDock : public QTreeView {
 
  private:
   void refresh();
+  void markSelected();
 
   ViewContext context_;
   ReferencesModel* model_;
   PoolJob job_;
+  std::function<bool(BoundSymbolId)> isStep_ = [](BoundSymbolId) { return true; };
 };
 
 }  // namespace retrograd::views
