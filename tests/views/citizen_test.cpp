@@ -26,6 +26,7 @@ class CitizenTest : public QObject {
   void whatHasTheFocusHasAName();
   void everyCommandHasAKeyOrAPlaceInAMenu();
   void lettersOfMenusAreTakenByNothingElse();
+  void theWindowFitsOnALaptop();
 };
 
 namespace {
@@ -322,6 +323,17 @@ void CitizenTest::lettersOfMenusAreTakenByNothingElse() {
     }
   }
   QVERIFY(letters >= 8);
+}
+
+void CitizenTest::theWindowFitsOnALaptop() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  QStringList wide;
+  for (auto* dock : f.window().docks()) wide << QStringLiteral("%1 %2x%3").arg(dock->objectName()).arg(dock->minimumSizeHint().width()).arg(dock->minimumSizeHint().height());
+  wide << QStringLiteral("centre %1x%2").arg(f.window().centralWidget()->minimumSizeHint().width()).arg(f.window().centralWidget()->minimumSizeHint().height());
+  f.window().resize(1280, 720);
+  QTest::qWait(50);
+  QVERIFY2(f.window().width() <= 1280 && f.window().height() <= 720, qPrintable(QStringLiteral("%1 x %2; %3").arg(f.window().width()).arg(f.window().height()).arg(wide.join(QStringLiteral(", ")))));
 }
 
 }  // namespace retrograd::views

@@ -72,6 +72,8 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   const auto makeCombo = [fields](const char* name, const QString& title, const QString& first) {
     auto* combo = new QComboBox(fields);
     combo->setObjectName(QLatin1String(name));
+    combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    combo->setMinimumContentsLength(7);
     nameBox(combo, title);
     combo->addItem(first);
     return combo;

@@ -1,5 +1,7 @@
-// Tabs of docks that stand behind one another keep their names: where there is no room for all, the row of tabs scrolls. Qt would cut names down to "Me...".
+// What lets the window be as narrow as a laptop's screen. Docks that stand behind one another take no more room than their controls can do with, and their tabs keep
+// their names: where there is no room for all, the row of tabs scrolls. Qt would cut names down to "Me...".
 #include <QChildEvent>
+#include <QDockWidget>
 #include <QTabBar>
 
 #include "views/main_window.h"
@@ -26,7 +28,14 @@ class WholeNames : public QObject {
   }
 };
 
-const WindowPart part(5, [](MainWindow& window) {
+constexpr int leastWidth = 340;  ///< of a dock's content; below it rows of controls would be no use
+
+// The last part: all docks are there.
+const WindowPart part(1000, [](MainWindow& window) {
+  for (auto* dock : window.docks()) {
+    auto* content = dock->widget();
+    if (content->minimumSizeHint().width() > leastWidth) content->setMinimumWidth(leastWidth);
+  }
   new WholeNames(window);
   for (auto* bar : window.findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) keepNames(*bar);
 });
