@@ -377,7 +377,7 @@ void FilterTest::savedFiltersStay() {
   QVERIFY(find(menu, QStringLiteral("products")));
   find(menu, QStringLiteral("products"))->trigger();
   QCOMPARE(filter(f).words(), QStringLiteral("op:mm"));
-  find(find(menu, QStringLiteral("&Remove"))->menu(), QStringLiteral("products"))->trigger();
+  find(find(menu, QStringLiteral("Remo&ve"))->menu(), QStringLiteral("products"))->trigger();
   Q_EMIT menu->aboutToShow();
   QVERIFY(!find(menu, QStringLiteral("products")));
 }

@@ -43,7 +43,7 @@ void fill(QMenu* menu, const ViewContext& context) {
 }
 
 QMenu* moduleMenu(const ViewContext& context, QWidget* parent) {
-  auto* menu = new QMenu(QObject::tr("Cut at &Module"), parent);
+  auto* menu = new QMenu(QObject::tr("Cut at Mo&dule"), parent);
   menu->setToolTipsVisible(true);
   QObject::connect(menu, &QMenu::aboutToShow, menu, [menu, context] { fill(menu, context); });
   return menu;

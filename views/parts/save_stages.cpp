@@ -57,7 +57,7 @@ void askForFolder(MainWindow& window) {
 
 const WindowPart part(306, [](MainWindow& window) {
   auto& actions = window.actions();
-  auto* action = actions.add("save-stages", QObject::tr("Sa&ve Stages..."), QObject::tr("Writes each stage with its weights into a folder, as a file that opens as a model of its own"), {});
+  auto* action = actions.add("save-stages", QObject::tr("Save Sta&ges..."), QObject::tr("Writes each stage with its weights into a folder, as a file that opens as a model of its own"), {});
   actions.allowUnless(action, [context = window.context()] { return whyNot(context); });
   QObject::connect(action, &QAction::triggered, &window, [&window] { askForFolder(window); });
   window.menu("pipeline")->addAction(action);
