@@ -13,6 +13,13 @@
 #include <string>
 #include <vector>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RETROGRAD_ADDRESS_SANITIZER
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }  // Graphviz keeps some of what it takes
+#endif
+#endif
+
 namespace {
 
 constexpr rlim_t mostMemory = 1ull << 30;
@@ -105,11 +112,19 @@ void layout(GVC_t* context, const Request& request) {
   agclose(graph);
 }
 
+#ifdef RETROGRAD_ADDRESS_SANITIZER
+void limitMemory() {}  // the sanitizer's shadow takes terabytes of addresses
+#else
+void limitMemory() {
+  const rlimit memory{mostMemory, mostMemory};
+  setrlimit(RLIMIT_AS, &memory);
+}
+#endif
+
 }  // namespace
 
 int main() {
-  const rlimit memory{mostMemory, mostMemory};
-  setrlimit(RLIMIT_AS, &memory);
+  limitMemory();
   const rlimit noDump{0, 0};
   setrlimit(RLIMIT_CORE, &noDump);
   std::ios::sync_with_stdio(false);

@@ -107,7 +107,7 @@ void DebuggerTest::memoryFollowsTheSelectionBothWays() {
   QVERIFY(f.listing(TraceKind::forward).isRowVisible(f.listing(TraceKind::forward).rowOf(f.analysis().forward.ops[4])));
   QVERIFY(panel->caption().contains(QStringLiteral("aten.addmm")));
   QTest::mouseMove(view, QPoint(view->xOf(2), view->height() / 2));
-  QVERIFY(QTest::qWaitFor([&] { return panel->caption().contains(QStringLiteral("aten.relu")); }, 3000));
+  QVERIFY(QTest::qWaitFor([&] { return panel->caption().contains(QStringLiteral("aten.relu")); }, 10000));
   QCOMPARE(f.selection().op(), f.analysis().forward.ops[4]);  // hovering looks and does not choose
 }
 

@@ -91,7 +91,7 @@ void GraphBusyTest::isToldWithACancelButton() {
   QVERIFY(QRect(QPoint(), graph().size()).contains(panel.geometry()));
   auto* bar = panel.findChild<QProgressBar*>();
   const int before = bar->value();
-  QVERIFY(QTest::qWaitFor([&] { return bar->value() > before; }, 3000));
+  QVERIFY(QTest::qWaitFor([&] { return bar->value() > before; }, 10000));
   QVERIFY(panel.cancelButton().isVisible() && !panel.cancelButton().accessibleName().isEmpty());
   QVERIFY(helperRuns());
   fixture_->picture(QStringLiteral("graph-busy"));
@@ -106,7 +106,7 @@ void GraphBusyTest::cancelButtonLeavesTheOwnLayout() {
   QVERIFY2(clock.elapsed() < 4000, "not when the five seconds of dot are over");
   QVERIFY(!graph().busyPanel().isVisible());
   QCOMPARE(graph().picture()->scene.boxes.size(), std::size_t(1500));
-  QVERIFY(QTest::qWaitFor([&] { return !helperRuns(); }, 2000));
+  QVERIFY(QTest::qWaitFor([&] { return !helperRuns(); }, 3000));
   // Usable: a box is found, selected and walked from.
   const auto op = fixture_->analysis().computation().trace.ops[700];
   graph().reveal(op);

@@ -317,7 +317,7 @@ void PipelineTest::stagesMarkTheListings() {
   QVERIFY(listing.grab().toImage() != before);
   // A click on the breakpoint column still sets one, and the line's text is hit where it is.
   QTest::mouseClick(listing.viewport(), Qt::LeftButton, Qt::NoModifier, listing.rowRect(listing.rowOf(joint[1])).topLeft() + QPoint(5, 5));
-  QVERIFY(QTest::qWaitFor([&] { return f->window().context().execution->hasBreakpoint(joint[1]); }, 3000));
+  QVERIFY(QTest::qWaitFor([&] { return f->window().context().execution->hasBreakpoint(joint[1]); }, 10000));
   f->click(TraceKind::joint, joint[2]);
   QCOMPARE(f->selection().op(), joint[2]);
   plan(*f).clear();
@@ -369,11 +369,11 @@ void PipelineTest::anotherFileForgetsThem() {
   QVERIFY(ask(*f, equal(4)));
   QVERIFY(f->open(QStringLiteral("synthetic:2")));
   QVERIFY(settled(*f));
-  QVERIFY(QTest::qWaitFor([&] { return !plan(*f).cut() || plan(*f).cut()->stages() == 1; }, 3000));
+  QVERIFY(QTest::qWaitFor([&] { return !plan(*f).cut() || plan(*f).cut()->stages() == 1; }, 10000));
   QVERIFY(!plan(*f).history().canUndo());
   QCOMPARE(plan(*f).request(), CutRequest());
   f->controller().close();
-  QVERIFY(QTest::qWaitFor([&] { return f->controller().document() == nullptr; }, 3000));
+  QVERIFY(QTest::qWaitFor([&] { return f->controller().document() == nullptr; }, 10000));
   QVERIFY(!plan(*f).cut());
   QVERIFY(!action(*f, "action-cut-before")->isEnabled());
 }

@@ -160,7 +160,7 @@ void ResponsiveTest::breakpointsDoNotWaitForARun() {
   QVERIFY(QTest::qWaitFor([&] { return f.execution().running; }, 5000));
   QString problem = QStringLiteral("none yet");
   f.controller().addBreakpoint(QStringLiteral("kind mm if nan"), [&](const QString& text) { problem = text; });
-  QVERIFY(QTest::qWaitFor([&] { return problem.isEmpty(); }, 2000));
+  QVERIFY(QTest::qWaitFor([&] { return problem.isEmpty(); }, 10000));
   QVERIFY(f.execution().running);
   QCOMPARE(f.window().context().execution->breakpoints().size(), std::size_t(1));
   f.press(Qt::Key_F6);

@@ -279,7 +279,7 @@ void ScheduleTest::arrowsGoFromCellToCell() {
   QTest::mouseClick(canvas.viewport(), Qt::LeftButton, {}, canvas.cellRect(canvas.layout().begin(3)).center().toPoint());
   QCOMPARE(canvas.current(), canvas.layout().begin(3));
   QTest::mouseMove(canvas.viewport(), canvas.cellRect(canvas.layout().begin(2)).center().toPoint());
-  QTRY_VERIFY(told->text().startsWith(QStringLiteral("Rank 2, stage 2")));
+  QTRY_VERIFY_WITH_TIMEOUT(told->text().startsWith(QStringLiteral("Rank 2, stage 2")), 20000);
 }
 
 void ScheduleTest::itZooms() {

@@ -190,7 +190,7 @@ void WindowTest::blockedReaderLeavesTheWindowAlive() {
   QVERIFY(f.open(QStringLiteral("synthetic500")));
   const auto before = f.controller().document();
   f.window().openFile(QStringLiteral("block.pt2"));
-  QVERIFY(QTest::qWaitFor([&] { return f.window().busy().isVisible(); }, 3000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().busy().isVisible(); }, 10000));
   QVERIFY(f.window().busy().text().contains(QStringLiteral("reading weights")));
   // The old document is still there and scrolls.
   auto& view = f.listing(TraceKind::joint);
@@ -202,7 +202,7 @@ void WindowTest::blockedReaderLeavesTheWindowAlive() {
   QCOMPARE(f.controller().document(), before);
   auto* cancel = f.window().findChild<QAbstractButton*>(QStringLiteral("busy-cancel"));
   QTest::mouseClick(cancel, Qt::LeftButton);
-  QVERIFY(QTest::qWaitFor([&] { return !f.window().busy().isVisible(); }, 3000));
+  QVERIFY(QTest::qWaitFor([&] { return !f.window().busy().isVisible(); }, 10000));
   QCOMPARE(f.controller().document(), before);
   QVERIFY(!f.window().messages().isVisible());
   // Another one, this time over a blocked one that nobody cancelled.
