@@ -39,9 +39,11 @@ std::string known() {
 /// The ranks that share a model's stages evenly.
 std::int32_t ranksFor(const ScheduleKind& kind, const ScheduleArguments& arguments, std::int32_t stages) {
   const auto each = arguments.stagesPerRank ? arguments.stagesPerRank : kind.fixedStagesPerRank ? kind.fixedStagesPerRank : arguments.ranks ? stages / arguments.ranks : 1;
-  const auto ranks = arguments.ranks ? arguments.ranks : stages / std::max(each, 1);
-  if (ranks < 1 || ranks * each != stages)
-    throw Error(ErrorCode::badUse, fmt::format("the model is cut into {} stages, which are no {} for each of {} ranks", stages, each, std::max(ranks, 1)), arguments.model.file);
+  const auto ranks = std::max(arguments.ranks ? arguments.ranks : stages / std::max(each, 1), 1);
+  if (ranks * std::max(each, 1) != stages)
+    throw Error(ErrorCode::badUse,
+                fmt::format("{} over {} has {} stages, the model is cut into {}: cut it with --stages {}", kind.name, ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks),
+                            ranks * std::max(each, 1), stages, ranks * std::max(each, 1)), arguments.model.file);
   return ranks;
 }
 
@@ -100,9 +102,7 @@ DerivedModel derive(const ScheduleArguments& arguments, const Progress& progress
 ScheduleCosts costsOf(const ScheduleArguments& arguments, const DerivedModel& model, const Progress& progress) {
   if (!arguments.measure) return estimatedStageCosts(model.pipeline);
   auto costs = measuredStageCosts(model.pipeline, progress);
-  const auto milliseconds = [&](std::int64_t bytes) { return static_cast<double>(bytes) / (arguments.link * 1e6); };
-  if (arguments.link > 0)
-    for (const auto& one : model.traffic) costs.edges.push_back({{one.source, one.destination}, milliseconds(one.valueBytes), milliseconds(one.gradientBytes)});
+  if (arguments.link > 0) costs.edges = transferTimes(model.traffic, arguments.link);
   return costs;
 }
 

@@ -104,6 +104,13 @@ std::vector<StageTraffic> stageTraffic(const Analysis& whole, const ModelFile& m
   return list;
 }
 
+std::vector<EdgeCost> transferTimes(const std::vector<StageTraffic>& traffic, double link) {
+  const auto time = [link](std::int64_t bytes) { return static_cast<double>(bytes) / (link * 1e6); };
+  std::vector<EdgeCost> edges;
+  for (const auto& [source, destination, values, gradients] : traffic) edges.push_back({{source, destination}, time(values), time(gradients)});
+  return edges;
+}
+
 std::vector<StageBorder> stageBorders(const Analysis& whole, const ModelFile& model, const PipelineSplit& split) {
   std::vector<StageBorder> borders(split.stages.empty() ? 0 : split.stages.size() - 1);
   // A value is sent once to each stage that uses it; those on their way further on pass the borders between.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/pipeline/op_costs.h"
+#include "core/pipeline/schedule_simulation.h"
 
 namespace retrograd {
 
@@ -36,6 +37,9 @@ struct StageTraffic {
   std::int64_t valueBytes = 0, gradientBytes = 0;
 };
 std::vector<StageTraffic> stageTraffic(const Analysis& whole, const ModelFile& model, const PipelineSplit& split);
+
+/// How long that is under way, in milliseconds, where `link` is 10^9 bytes a second.
+std::vector<EdgeCost> transferTimes(const std::vector<StageTraffic>& traffic, double link);
 
 /// The stage of each top-level op of the computation, by its position; -1 for markers and what is in no stage.
 std::vector<int> stageOfOps(const Computation& computation, const PipelineSplit& split);

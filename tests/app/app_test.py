@@ -501,7 +501,7 @@ class Schedules(Case):
         self.assertGreater(slow["makespan"], 100)
         self.assertIn("--measure", self.bad("pipeline", "schedule", "1F1B", *model, "--link", 1).stderr)
         self.assertIn("F", self.schedule("ZBVZeroBubble", "--model", DATA / "mlp" / "model.pt2", "--stages", 4, "--ranks", 2, "--microbatches", 4, "--measure"))
-        self.assertIn("3 stages, which are no 2 for each", self.bad("pipeline", "schedule", "ZBVZeroBubble", *model).stderr)
+        self.assertIn("the model is cut into 3: cut it with --stages 2", self.bad("pipeline", "schedule", "ZBVZeroBubble", *model).stderr)
         self.assertIn("--model", self.bad("pipeline", "schedule", "1F1B", "--stages", 2, "--microbatches", 2, "--ranks", 2).stderr)
         self.assertIn("--model", self.bad("pipeline", "schedule", "1F1B", "--measure", "--microbatches", 2, "--ranks", 2).stderr)
 

@@ -38,15 +38,6 @@ ScheduleCosts costsOf(const StageCut& cut, double scale) {
   return costs;
 }
 
-/// How long what crosses takes over a link, in milliseconds.
-std::vector<EdgeCost> travelOf(const StageCut& cut, double link) {
-  std::vector<EdgeCost> edges;
-  const auto time = [link](std::int64_t bytes) { return static_cast<double>(bytes) / (link * 1e6); };
-  for (const auto& [source, destination, values, gradients] : stageTraffic(*cut.document().analysis, cut.bench->model, cut.split))
-    edges.push_back({{source, destination}, time(values), time(gradients)});
-  return edges;
-}
-
 /// Which stage feeds which, where the model is not a mere chain.
 std::vector<StageEdge> edgesOf(const StageCut& cut) {
   std::vector<StageEdge> edges;
@@ -75,7 +66,7 @@ void takeTimes(ScheduleRun& run, std::shared_ptr<const StageCut> cut) {
   run.times = cut->measured ? StageTimes::measured : StageTimes::estimated;
   run.costs = costsOf(*cut, cut->measured ? 1e3 : 100 / all);
   run.schedule.edges = edgesOf(*cut);
-  if (cut->measured && run.request.link > 0) run.costs.edges = travelOf(*cut, run.request.link);
+  if (cut->measured && run.request.link > 0) run.costs.edges = transferTimes(stageTraffic(*cut->document().analysis, cut->bench->model, cut->split), run.request.link);
   run.cut = std::move(cut);
 }
 
