@@ -242,7 +242,8 @@ void ScheduleDock::showRequest() {
   each_->setValue(stagesPerRank(request_));
   microbatches_->setValue(request_.microbatches);
   link_->setValue(request_.link);
-  for (auto* spin : {ranks_, each_, microbatches_}) spin->setVisible(!file);
+  for (auto* spin : {ranks_, microbatches_}) spin->setVisible(!file);
+  each_->setVisible(!file && each_->isEnabled());  // room is short
   kind_->setToolTip(file ? request_.file : kind ? toQt(kind->description) : QString());
   refreshing_ = false;
 }
