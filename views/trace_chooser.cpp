@@ -25,7 +25,10 @@ TraceChooser::TraceChooser(const QString& side, QWidget* parent) : QWidget(paren
   layout->addWidget(source_, 1);
   layout->addWidget(kind_);
   connect(source_, &QComboBox::activated, this, &TraceChooser::sourceActivated);
-  connect(kind_, &QComboBox::activated, this, &TraceChooser::chosen);
+  connect(kind_, &QComboBox::activated, this, [this] {
+    wanted_ = kind();
+    Q_EMIT chosen();
+  });
   follow(nullptr, {});
 }
 
@@ -76,7 +79,7 @@ void TraceChooser::choose(const TraceSource& source, TraceKind kind) {
   }
   source_->setCurrentIndex(row == sources_.end() ? 0 : static_cast<int>(row - sources_.begin()));
   before_ = source_->currentIndex();
-  kind_->setCurrentIndex(kind_->findData(static_cast<int>(kind)));
+  wanted_ = kind;
   updateKind();
 }
 
@@ -85,8 +88,8 @@ void TraceChooser::updateKind() {
   const bool isPass = source().kind == TraceSource::Kind::pass;
   kind_->setEnabled(!isPass);
   kind_->setToolTip(isPass ? tr("What passes work on is the joint") : tr("Which of the traces"));
-  if (isPass) kind_->setCurrentIndex(kind_->findData(static_cast<int>(TraceKind::joint)));
-  if (!derived_ && source().kind == TraceSource::Kind::open) kind_->setCurrentIndex(kind_->findData(static_cast<int>(TraceKind::computation)));
+  const bool nothingElse = !derived_ && source().kind == TraceSource::Kind::open;
+  kind_->setCurrentIndex(kind_->findData(static_cast<int>(isPass ? TraceKind::joint : nothingElse ? TraceKind::computation : wanted_)));
 }
 
 void TraceChooser::sourceActivated(int row) {

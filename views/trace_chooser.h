@@ -50,6 +50,7 @@ class TraceChooser : public QWidget {
   std::vector<TraceSource> sources_;  ///< by row
   int before_ = 0;                    ///< row chosen before a file was asked for
   bool derived_ = false;
+  TraceKind wanted_ = TraceKind::joint;  ///< what was chosen, where the source has it
 };
 
 }  // namespace retrograd::views

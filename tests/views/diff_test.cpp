@@ -146,6 +146,8 @@ void DiffTest::aKeyOpensIt() {
   auto& window = diffOf(f);
   QVERIFY(window.isVisible());
   QVERIFY(settled(window));
+  // Nobody chose another trace, so it is the joint: a partition leaves the computation as it is.
+  for (auto side : {Side::left, Side::right}) QCOMPARE(window.chooser(side).kind(), TraceKind::joint);
   // As few bytes saved as possible: the engine of this test saves the same.
   QVERIFY2(window.summary().contains(QStringLiteral("equal")), qPrintable(window.summary()));
   QTest::keyClick(&window, Qt::Key_W, Qt::ControlModifier);
