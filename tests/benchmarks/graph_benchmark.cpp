@@ -2,13 +2,12 @@
 // measured in the window (views/graph_view_benchmark.cpp). docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
 
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "core/layout/dot_client.h"
 #include "core/layout/scene.h"
+#include "tests/benchmarks/process_figures.h"
 #include "tests/benchmarks/synthetic_model.h"
 #include "tests/support/source_path.h"
 
@@ -17,19 +16,7 @@ namespace {
 
 using namespace layout;
 
-/// CPU time of this thread in milliseconds: the machine may do other work.
-double now() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
-
-double residentMegabytes() {
-  std::ifstream statm("/proc/self/statm");
-  double total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * 4096 / 1e6;
-}
+double now() { return milliseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 void measure(benchmark::State& state, const Analysis& analysis) {
   double tree = 0, first = 0, block = 0, all = 0, bytes = 0, held = 0;

@@ -9,10 +9,9 @@
 #include <QTemporaryDir>
 #include <QTimer>
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 
+#include "tests/benchmarks/process_figures.h"
 #include "tests/benchmarks/synthetic_model.h"
 #include "tests/support/source_path.h"
 #include "views/main_window.h"
@@ -21,19 +20,6 @@ namespace retrograd::benchmarks {
 namespace {
 
 using namespace views;
-
-double milliseconds(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
-
-double residentMegabytes() {
-  std::ifstream statm("/proc/self/statm");
-  double total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * 4096 / 1e6;
-}
 
 /// Has ready what is opened: how long deriving takes is measured elsewhere.
 class ReadyEngine : public Engine {
