@@ -170,7 +170,12 @@ void requireFit(const Schedule& schedule, const ScheduleCosts& costs) {
   bool fit = good(costs.transfer);
   for (const auto& stage : costs.stages)
     fit = fit && good(stage.forward) && good(stage.backward) && good(stage.backwardInput) && good(stage.backwardWeight) && stage.activationBytes >= 0;
-  for (const auto& edge : costs.edges) fit = fit && good(edge.forward) && good(edge.backward);
+  for (const auto& [edge, forward, backward] : costs.edges) {
+    if (edge.source < 0 || edge.source >= edge.consumer || edge.consumer >= schedule.stages)
+      throw Error(ErrorCode::badUse, fmt::format("costs of an edge from stage {} to stage {}: edges go to a later one of the {} stages", edge.source, edge.consumer, schedule.stages),
+                  schedule.name);
+    fit = fit && good(forward) && good(backward);
+  }
   if (!fit) throw Error(ErrorCode::badUse, "times and bytes of a stage are finite and not negative", schedule.name);
 }
 

@@ -151,8 +151,12 @@ TEST(ScheduleSimulation, edgesTravelAsLongAsTheyAreSaidTo) {
   EXPECT_EQ(simulate(schedule, costs).makespan, 8.5);
   EXPECT_EQ(simulate(lowerSchedule(schedule), costs).makespan, 8.5);
   auto others = costs;
-  others.edges[0].edge = {1, 2};  // what is not named takes `transfer`
+  others.edges.clear();  // what is not named takes `transfer`
   EXPECT_EQ(simulate(schedule, others).makespan, 24);
+  for (const StageEdge none : {StageEdge{1, 2}, StageEdge{1, 0}, StageEdge{-1, 1}}) {
+    others.edges = {{none, 1, 1}};
+    EXPECT_NE(errorOf([&] { simulate(schedule, others); }).find("edges go to a later one of the 2 stages"), std::string::npos);
+  }
 }
 
 TEST(ScheduleSimulation, aSkipHasAnEdgeOfItsOwn) {
