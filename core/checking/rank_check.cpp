@@ -69,10 +69,8 @@ TensorMap eachOutput(const RankResults& results) {
 /// A list of losses is none of the batch's outputs.
 TensorMap comparableOutputs(const RankResults& results, const std::map<std::string, Merge>& merges) {
   auto outputs = mergedOutputs(results, merges);
-  for (const auto& [output, parts] : results.outputs) {
-    const auto rule = merges.find(output);
-    if (parts.begin()->second.meta.sizes.empty() && (rule == merges.end() || rule->second.kind == Merge::Kind::concatenate)) outputs.erase("out." + output);
-  }
+  for (const auto& [output, parts] : results.outputs)
+    if (isListed(parts.begin()->second.meta, mergeOf(merges, output))) outputs.erase("out." + output);
   return outputs;
 }
 
@@ -94,8 +92,7 @@ TensorMap mergedOutputs(const RankResults& results, const std::map<std::string, 
   for (const auto& [output, parts] : results.outputs) {
     std::vector<TensorData> tensors;
     for (const auto& [m, tensor] : parts) tensors.push_back(tensor);
-    const auto rule = merges.find(output);
-    outputs.emplace("out." + output, mergeOutputs(output, tensors, rule == merges.end() ? Merge() : rule->second));
+    outputs.emplace("out." + output, mergeOutputs(output, tensors, mergeOf(merges, output)));
   }
   return outputs;
 }

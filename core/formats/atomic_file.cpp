@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "core/base/error.h"
@@ -59,6 +60,12 @@ void AtomicFile::commit() {
   if (closed != 0) fail("cannot write");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot replace");
   temporary_.clear();
+}
+
+void makeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw Error(ErrorCode::io, "the folder cannot be made: " + error.message(), path);
 }
 
 }  // namespace retrograd

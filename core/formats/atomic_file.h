@@ -26,4 +26,7 @@ class AtomicFile {
   int fd_ = -1;
 };
 
+/// Makes a folder with all those around it; one that is there is left as it is. Throws Error(io) naming it.
+void makeFolder(const std::string& path);
+
 }  // namespace retrograd

@@ -54,8 +54,7 @@ TensorData mergeOutputs(const std::string& name, const std::vector<TensorData>& 
 std::vector<TensorMap> cutCotangents(const TensorMap& cotangents, std::size_t microbatches, const std::map<std::string, Merge>& merges) {
   std::vector<TensorMap> parts(microbatches);
   for (const auto& [output, tensor] : cotangents) {
-    const auto it = merges.find(output);
-    const auto merge = it == merges.end() ? Merge() : it->second;
+    const auto merge = mergeOf(merges, output);
     if (merge.kind == Merge::Kind::concatenate && !tensor.meta.sizes.empty()) {
       const auto cut = cutBatch({{output, tensor}}, static_cast<std::int64_t>(microbatches), {{output, merge.dim}});
       if (!cut.fewerBecause.empty())

@@ -21,6 +21,15 @@ struct Merge {
   bool operator==(const Merge&) const = default;
 };
 
+/// How an output is merged, by its position as text: concatenated along dimension 0 where nothing is said.
+inline Merge mergeOf(const std::map<std::string, Merge>& merges, const std::string& output) {
+  const auto found = merges.find(output);
+  return found == merges.end() ? Merge() : found->second;
+}
+
+/// Whether what the microbatches give for an output becomes a list: tensors without a dimension, such as losses.
+inline bool isListed(const TensorMeta& one, const Merge& merge) { return one.sizes.empty() && merge.kind == Merge::Kind::concatenate; }
+
 /// Throws Error(badUse) naming the output where shapes do not allow it, or where they are not all the same.
 TensorData mergeOutputs(const std::string& name, const std::vector<TensorData>& parts, const Merge& merge);
 

@@ -14,9 +14,7 @@ namespace retrograd {
 
 void writeStages(ModelFile model, std::shared_ptr<const Analysis> whole, const PipelineSplit& split, const std::vector<std::string>& notes, const std::string& folder,
                  const Progress& progress) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw Error(ErrorCode::io, "the folder cannot be made: " + error.message(), folder);
+  makeFolder(folder);
   const auto json = dumpJson(pipelineJson(model, split, notes));  // deriving changes the model's document
   const auto pipeline = derivePipeline(std::move(model), std::move(whole), split, progress);
   SaveSessionOptions options;
