@@ -11,13 +11,17 @@
 #include "core/checking/compare.h"
 #include "core/checking/rank_check.h"
 #include "core/checking/save.h"
-#include "core/execution/distributed/agreement.h"
 #include "core/execution/device.h"
+#include "core/execution/distributed/agreement.h"
 #include "core/execution/distributed/executor.h"
+#include "core/execution/distributed/traffic.h"
+#include "core/formats/atomic_file.h"
 #include "core/pipeline/rank_stages.h"
 #include "core/pipeline/schedule_kinds.h"
 #include "core/pipeline/schedule_lowering.h"
+#include "core/pipeline/stage_facts.h"
 #include "core/trace/json.h"
+#include "core/trace/relocate.h"
 
 namespace retrograd::cli {
 namespace {
@@ -25,7 +29,7 @@ namespace {
 struct RunArguments {
   CutOptions cut;
   BatchOptions batch;
-  std::string schedule = "1F1B", format = "text", save;
+  std::string schedule = "1F1B", format = "text", save, transfers = "auto";
   std::int32_t microbatches = 1;
   bool check = false;
 };
@@ -58,7 +62,7 @@ Schedule scheduleFor(const RunArguments& arguments, std::optional<Schedule> give
     throw Error(ErrorCode::badUse, fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages), arguments.schedule);
   if (schedule.microbatches != microbatches)
     throw Error(ErrorCode::badUse, fmt::format("the schedule has {} microbatches, the batch makes {}", schedule.microbatches, microbatches), arguments.schedule);
-  schedule.edges = stageEdges(step.pipeline());
+  schedule.edges = stageEdges(*step.pipeline().whole, step.pipeline().split);
   return lowerSchedule(schedule);
 }
 
@@ -117,9 +121,7 @@ RankVerdict check(const RunArguments& arguments, const Step& step, const RankRes
 }
 
 void save(const RunArguments& arguments, int rank, const RankResults& results, std::uint64_t seed) {
-  std::error_code error;
-  std::filesystem::create_directories(arguments.save, error);
-  if (error) throw Error(ErrorCode::io, "the folder cannot be made: " + error.message(), arguments.save);
+  makeFolder(arguments.save);
   auto tensors = mergedOutputs(results, arguments.batch.merges);
   for (const auto& [name, tensor] : results.gradients) tensors.emplace("grad." + name, tensor);
   saveReference(tensors, seed, (std::filesystem::path(arguments.save) / fmt::format("rank_{}.safetensors", rank)).string());
@@ -134,11 +136,39 @@ std::map<std::string, std::vector<double>> numbersOf(const RankResults& results)
   return numbers;
 }
 
-void report(const RunArguments& arguments, int rank, const std::vector<ExecutedAction>& actions, const RankResults& results, const std::optional<RankVerdict>& verdict) {
+Device deviceOfStage(const Pipeline& pipeline, std::int32_t stage) {
+  return withIndex(pipeline.split.stages[static_cast<std::size_t>(stage)].device.value_or(pipeline.whole->device));
+}
+
+/// Where stages run, if it is one device.
+std::optional<Device> deviceOfStages(const Pipeline& pipeline, const std::set<std::int32_t>& stages) {
+  std::set<Device> found;
+  for (auto s : stages) found.insert(deviceOfStage(pipeline, s));
+  return found.size() == 1 ? std::optional(*found.begin()) : std::nullopt;
+}
+
+bool usesGpu(const Pipeline& pipeline) {
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
+    if (deviceOfStage(pipeline, static_cast<std::int32_t>(s)).type == Device::Type::cuda) return true;
+  return false;
+}
+
+/// The link between the ranks' devices, where there shall be one and can be one.
+std::unique_ptr<DeviceLink> linkFor(const RunArguments& arguments, const Step& step, const std::optional<Device>& device, Transport& transport) {
+  const bool isAutomatic = arguments.transfers == "auto";
+  if (arguments.transfers == "host" || (isAutomatic && (transport.size() == 1 || !usesGpu(step.pipeline())))) return nullptr;
+  auto [link, refusal] = transport.linkDevices(device, rankPairs(step.schedule));
+  if (!refusal.empty() && !isAutomatic) throw Error(ErrorCode::badUse, "tensors cannot go directly: " + refusal, "--transfers");
+  if (!refusal.empty() && transport.rank() == 0) fmt::print(stderr, "note: tensors go through the memory of the host: {}\n", refusal);
+  return std::move(link);
+}
+
+void report(const RunArguments& arguments, int rank, const std::vector<ExecutedAction>& actions, const RankResults& results, const std::optional<RankVerdict>& verdict,
+            const std::string& carrier) {
   const double seconds = actions.empty() ? 0 : actions.back().end;
   const auto numbers = numbersOf(results);
   if (arguments.format == "json") {
-    nlohmann::ordered_json json{{"rank", rank}, {"actions", nlohmann::json::array()}, {"seconds", seconds}, {"gradients", results.gradients.size()}, {"outputs", numbers}};
+    nlohmann::ordered_json json{{"rank", rank}, {"actions", nlohmann::json::array()}, {"seconds", seconds}, {"gradients", results.gradients.size()}, {"outputs", numbers}, {"transfers", carrier}};
     for (const auto& one : actions) json["actions"].push_back({{"action", text(one.action)}, {"start", one.start}, {"end", one.end}});
     if (verdict)
       json["check"] = {{"pass", verdict->good()}, {"with", verdict->with}, {"compared", verdict->compared}, {"error", verdict->error}, {"tolerance", verdict->tolerance},
@@ -147,6 +177,7 @@ void report(const RunArguments& arguments, int rank, const std::vector<ExecutedA
     return;
   }
   fmt::print("{} actions in {:.1f} ms, gradients of {} parameters", actions.size(), seconds * 1e3, results.gradients.size());
+  if (carrier != "host") fmt::print(", tensors over {}", carrier);
   for (const auto& [output, values] : numbers) fmt::print(", output {} is {:.6g}", output, fmt::join(values, " "));
   if (verdict && verdict->good()) fmt::print("; {} compared with {}: equal to {:.1e} (tolerance {:.1e})", verdict->compared, verdict->with, verdict->error, verdict->tolerance);
   fmt::print("\n");
@@ -161,9 +192,12 @@ int runOn(const RunArguments& arguments, Transport& transport, const Progress& p
   const auto own = stagesOf(step.schedule, transport.rank());
   for (auto s : own)
     if (const auto device = step.pipeline().split.stages[static_cast<std::size_t>(s)].device) requireDevice(*device);
-  RankStages stages(step.microbatches, arguments.check || !arguments.save.empty());
-  const auto actions = runRank(step.schedule, transport, stages, progress);
-  sumOverRanks(transport, stages.parameterGradients(), gradientsToSum(step.pipeline()));
+  const auto device = deviceOfStages(step.pipeline(), own);
+  const auto link = linkFor(arguments, step, device, transport);
+  RankStages stages(step.microbatches, arguments.check || !arguments.save.empty(), link ? device : std::nullopt);
+  const auto actions = runRank(step.schedule, transport, stages, progress, link.get());
+  sumOverRanks(transport, stages.parameterGradients(), gradientsToSum(step.pipeline()), link.get());
+  for (auto& [name, tensor] : stages.parameterGradients()) tensor = hostTensor(tensor);
   RankResults results{std::move(stages.parameterGradients()), step.scale(arguments.batch), stages.outputs(),
                       gradientsOfStages(step.pipeline(), own)};
   if (results.scale != 1)
@@ -171,7 +205,7 @@ int runOn(const RunArguments& arguments, Transport& transport, const Progress& p
   std::optional<RankVerdict> verdict;
   if (arguments.check) verdict = check(arguments, step, results, progress);
   if (!arguments.save.empty()) save(arguments, transport.rank(), results, step.pipeline().whole->seed);
-  report(arguments, transport.rank(), actions, results, verdict);
+  report(arguments, transport.rank(), actions, results, verdict, link ? link->carrier() : "host");
   transport.barrier();
   return verdict && !verdict->good() ? checkFailed : allWell;
 }
@@ -201,6 +235,9 @@ Run setup(CLI::App& app) {
   arguments->batch.addTo(app);
   app.add_flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");
   app.add_option("--save", arguments->save, "folder: rank_N.safetensors gets the gradients that a rank has, and its outputs, merged");
+  app.add_option("--transfers", arguments->transfers, "how tensors go from rank to rank: direct from device to device (NCCL between GPUs), through the memory of the host, or auto: directly where GPUs can")
+      ->check(CLI::IsMember({"auto", "direct", "host"}))
+      ->capture_default_str();
   addFormat(app, arguments->format);
   const auto* device = app.get_option("--device");
   return [arguments, device](const Progress& progress) { return run(*arguments, device->count() > 0 && device->results().back() == "cuda", progress); };

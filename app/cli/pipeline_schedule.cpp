@@ -60,7 +60,7 @@ Schedule openFor(const ScheduleArguments& arguments, const Pipeline& pipeline) {
     if (schedule.stages != stages)
       throw Error(ErrorCode::badUse, fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages), arguments.schedule);
   }
-  schedule.edges = stageEdges(pipeline);
+  schedule.edges = stageEdges(*pipeline.whole, pipeline.split);
   return schedule;
 }
 

@@ -5,18 +5,18 @@
 namespace retrograd {
 namespace {
 
-std::optional<TensorData> held(const Evaluator& evaluator, ValueId id) {
+std::optional<TensorData> held(const Evaluator& evaluator, ValueId id, TensorData (*keep)(const at::Tensor&) = copyOut) {
   if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return std::nullopt;
-  return copyOut(evaluator.tensor(id));
+  return keep(evaluator.tensor(id));
 }
 
 }  // namespace
 
-TensorMap gradientsOf(const Analysis& analysis, const Evaluator& evaluator) {
+TensorMap gradientsOf(const Analysis& analysis, const Evaluator& evaluator, TensorData (*keep)(const at::Tensor&)) {
   TensorMap gradients;
   const auto& inputs = analysis.computation().inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (auto gradient = held(evaluator, analysis.joint.outputs.at(analysis.joint.resultCount + i))) gradients[resultKey(inputs[i], "p.")] = *gradient;
+    if (auto gradient = held(evaluator, analysis.joint.outputs.at(analysis.joint.resultCount + i), keep)) gradients[resultKey(inputs[i], "p.")] = *gradient;
   return gradients;
 }
 

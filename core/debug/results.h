@@ -5,11 +5,13 @@
 #include "core/debug/analysis.h"
 #include "core/debug/result_names.h"
 #include "core/execution/evaluator.h"
+#include "core/tracing/convert.h"
 
 namespace retrograd {
 
 /// What an evaluator holds of a run's results, by the names that Session documents. What was not computed is absent.
-TensorMap gradientsOf(const Analysis& analysis, const Evaluator& evaluator);
+/// `keep`: how; by default as copies on the host.
+TensorMap gradientsOf(const Analysis& analysis, const Evaluator& evaluator, TensorData (*keep)(const at::Tensor&) = copyOut);
 std::vector<std::optional<TensorData>> resultsOf(const Analysis& analysis, const Evaluator& evaluator);
 TensorMap mutatedOf(const Analysis& analysis, const Evaluator& evaluator);
 

@@ -6,6 +6,7 @@
 namespace retrograd {
 
 at::Tensor Placement::place(const TensorData& data, Device device) {
+  if (data.memory.type != Device::Type::cpu) return borrowTensor(data).to(toTorchDevice(device));
   if (device.type != Device::Type::cuda) return borrowTensor(data);
   requireDevice(device);
   const auto target = toTorchDevice(device);

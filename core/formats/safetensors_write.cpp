@@ -70,8 +70,8 @@ void writeSafetensors(const std::string& path, const TensorMap& tensors, const s
   file.write(lengthPrefix(header.size()));
   file.write(header);
   for (const Entry entry : order) {
-    const auto& [meta, data, bytes, owner] = entry->second;
-    if (meta.bytes() > 0) file.write(std::span(data + meta.offset * itemSize(meta.dtype), static_cast<std::size_t>(meta.bytes())));
+    const auto& meta = entry->second.meta;
+    if (meta.bytes() > 0) file.write(std::span(entry->second.data + meta.offset * itemSize(meta.dtype), static_cast<std::size_t>(meta.bytes())));
   }
   file.commit();
 }

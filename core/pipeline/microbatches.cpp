@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/debug/inputs.h"
+#include "core/pipeline/stage_facts.h"
 #include "core/pipeline/stage_run.h"
 
 namespace retrograd {
@@ -91,12 +92,10 @@ std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::strin
 TensorMap batchCotangents(const std::vector<Microbatch>& microbatches, const std::map<std::string, Merge>& merges, double scale) {
   TensorMap cotangents;
   for (const auto& [output, one] : microbatches.front().cotangents) {
-    const auto rule = merges.find(output);
-    const bool isListed = one.meta.sizes.empty() && (rule == merges.end() || rule->second.kind == Merge::Kind::concatenate);
-    const auto merge = rule == merges.end() ? Merge() : rule->second;
+    const auto merge = mergeOf(merges, output);
     std::vector<TensorData> parts;
     for (const auto& microbatch : microbatches) parts.push_back(microbatch.cotangents.at(output));
-    if (isListed) {
+    if (isListed(one.meta, merge)) {
       cotangents[output] = mergeOutputs(output, parts, {Merge::Kind::same, 0});
     } else if (merge.kind == Merge::Kind::concatenate) {
       cotangents[output] = scaledTensor(mergeOutputs(output, parts, merge), scale);
@@ -122,11 +121,6 @@ WholeBatch deriveBatch(const CutModel& cut, const std::vector<Microbatch>& micro
     if (error.code() == ErrorCode::cancelled) throw;
     return {nullptr, error.what()};
   }
-}
-
-bool drawsAnything(const Analysis& whole) {
-  return std::any_of(whole.joint.ops.begin(), whole.joint.ops.end(),
-                     [&](BoundSymbolId op) { return (whole.document->boundSymbol(op).effects & effect::random) != 0; });
 }
 
 }  // namespace retrograd

@@ -43,7 +43,4 @@ struct WholeBatch {
 WholeBatch deriveBatch(const CutModel& cut, const std::vector<Microbatch>& microbatches, const TensorMap& inputs, const std::map<std::string, Merge>& merges, double scale,
                        const OptionsForInputs& optionsFor, const Progress& progress = {});
 
-/// Whether a run of the model draws random numbers.
-bool drawsAnything(const Analysis& whole);
-
 }  // namespace retrograd

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/debug/result_names.h"
+#include "core/pipeline/stage_facts.h"
 
 namespace retrograd {
 namespace {
@@ -20,8 +21,10 @@ void addTo(TensorMap& sums, const std::string& name, const TensorData& term) {
 
 }  // namespace
 
-RankStages::RankStages(std::vector<Microbatch> microbatches, bool keepOutputs)
-    : microbatches_(std::move(microbatches)), keepOutputs_(keepOutputs), draws_(drawsAnything(*microbatches_.at(0).pipeline->whole)) {}
+RankStages::RankStages(std::vector<Microbatch> microbatches, bool keepOutputs, std::optional<Device> linked)
+    : microbatches_(std::move(microbatches)), keepOutputs_(keepOutputs), draws_(drawsAnything(*microbatches_.at(0).pipeline->whole)), linked_(linked) {}
+
+TensorData RankStages::leaving(const TensorData& tensor) const { return sentTensor(linked_ && tensor.memory == *linked_ ? tensor : hostTensor(tensor)); }
 
 StageValues RankStages::forward(std::int32_t s, std::int32_t m, StageValues received) {
   const auto& microbatch = at(m);
@@ -36,15 +39,16 @@ StageValues RankStages::forward(std::int32_t s, std::int32_t m, StageValues rece
     const auto it = from.find(isOwn ? name : std::to_string(split.inputs[i].output));
     if (it != from.end()) inputs.insert_or_assign(name, it->second);
   }
-  auto result = runStageForward(stage, inputs, draws_ && s > 0 ? received.at(s - 1).at(generatorName) : seededGenerator(seedOf(microbatch, m)), weightsOf(shared));
+  auto result = runStageForward(stage, inputs, draws_ && s > 0 ? received.at(s - 1).at(generatorName) : seededGenerator(seedOf(microbatch, m)), weightsOf(shared), results());
   StageValues sent;
   for (std::size_t k = 0; k < split.outputs.size(); ++k) {
     if (!result.outputs.at(k)) continue;
-    for (auto destination : split.outputs[k].destinations) sent[destination][std::to_string(k)] = sentTensor(*result.outputs[k]);
+    for (auto destination : split.outputs[k].destinations) sent[destination][std::to_string(k)] = leaving(*result.outputs[k]);
     if (!keepOutputs_ && !result.outputs[k]->meta.sizes.empty()) continue;
-    for (auto output : split.outputs[k].results) outputs_[userOutputPosition(microbatch.pipeline->whole->computation(), output)][m] = *result.outputs[k];
+    for (auto output : split.outputs[k].results) outputs_[userOutputPosition(microbatch.pipeline->whole->computation(), output)][m] = hostTensor(*result.outputs[k]);
   }
   if (draws_ && static_cast<std::size_t>(s) + 1 < this->split().stages.size()) sent[s + 1][generatorName] = result.generator;
+  result.outputs.clear();  // whoever reads them has them
   running_[{s, m}].forward = std::move(result);
   return sent;
 }
@@ -85,7 +89,7 @@ StageValues RankStages::handBack(std::int32_t s, std::int32_t m, const TensorMap
   for (std::size_t i = 0; i < split.inputs.size(); ++i) {
     const auto& from = split.inputs[i];
     const auto it = gradients.find("in." + stage.inputs[split.held.size() + i].name);
-    if (from.source >= 0 && it != gradients.end()) back[from.source][std::to_string(from.output)] = sentTensor(it->second);
+    if (from.source >= 0 && it != gradients.end()) back[from.source][std::to_string(from.output)] = leaving(it->second);
   }
   if (draws_ && s > 0) back[s - 1][generatorName] = generator;
   return back;
@@ -100,7 +104,7 @@ StageValues RankStages::backward(std::int32_t s, std::int32_t m, StageValues cot
   const auto running = running_.extract({s, m});
   const auto& forward = running.mapped().forward;
   const auto& stage = *at(m).pipeline->stages[static_cast<std::size_t>(s)];
-  const auto result = runStageBackward(stage, *forward.saved, cotangentsOf(s, m, cotangents), generatorOf(s, running.mapped(), cotangents));
+  const auto result = runStageBackward(stage, *forward.saved, cotangentsOf(s, m, cotangents), generatorOf(s, running.mapped(), cotangents), results());
   addParameters(m, result.gradients);
   return handBack(s, m, result.gradients, result.generator);
 }
@@ -108,14 +112,14 @@ StageValues RankStages::backward(std::int32_t s, std::int32_t m, StageValues cot
 StageValues RankStages::backwardInput(std::int32_t s, std::int32_t m, StageValues cotangents) {
   auto& running = running_.at({s, m});
   const auto& stage = *at(m).pipeline->stages[static_cast<std::size_t>(s)];
-  running.half = runStageInputBackward(stage, *running.forward.saved, cotangentsOf(s, m, cotangents), generatorOf(s, running, cotangents));
+  running.half = runStageInputBackward(stage, *running.forward.saved, cotangentsOf(s, m, cotangents), generatorOf(s, running, cotangents), results());
   running.forward.saved.reset();
   return handBack(s, m, running.half.gradients, running.half.generator);
 }
 
 void RankStages::backwardWeight(std::int32_t s, std::int32_t m) {
   const auto running = running_.extract({s, m});
-  addParameters(m, runStageWeightBackward(*at(m).pipeline->stages[static_cast<std::size_t>(s)], *running.mapped().half.rest));
+  addParameters(m, runStageWeightBackward(*at(m).pipeline->stages[static_cast<std::size_t>(s)], *running.mapped().half.rest, results()));
 }
 
 UnsplitRun runUnsplit(const std::vector<Microbatch>& microbatches, const Progress& progress) {
@@ -139,18 +143,6 @@ std::set<std::string> gradientsOfStages(const Pipeline& pipeline, const std::set
     for (auto i : pipeline.split.stages.at(static_cast<std::size_t>(s)).held)
       if (computation.inputs[i].kind == InputKind::parameter) names.insert("p." + firstName(computation, computation.inputs[i].target));
   return names;
-}
-
-std::vector<StageEdge> stageEdges(const Pipeline& pipeline) {
-  std::vector<StageEdge> edges;
-  const auto add = [&](const StageEdge& one) {
-    if (std::find(edges.begin(), edges.end(), one) == edges.end()) edges.push_back(one);
-  };
-  for (const auto& edge : pipeline.split.edges)
-    if (edge.source >= 0) add({edge.source, edge.destination});
-  const auto stages = static_cast<std::int32_t>(pipeline.split.stages.size());
-  for (std::int32_t s = 0; drawsAnything(*pipeline.whole) && s + 1 < stages; ++s) add({s, s + 1});
-  return edges;
 }
 
 std::map<std::string, TensorMeta> gradientsToSum(const Pipeline& pipeline) {

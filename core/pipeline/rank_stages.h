@@ -17,15 +17,17 @@ namespace retrograd {
 /// seed of the model plus m, and the generator goes from stage to stage as "generator", so that draws are those of the model in one piece.
 class RankStages : public StageRunner {
  public:
-  /// At least one microbatch; their pipelines have the same cuts. `keepOutputs`: those with dimensions too.
-  explicit RankStages(std::vector<Microbatch> microbatches, bool keepOutputs = false);
+  /// At least one microbatch; their pipelines have the same cuts. `keepOutputs`: those with dimensions too. `linked`: the device whose tensors can leave this
+  /// rank from its own memory (DeviceLink); without one, and on other devices, what goes over a border is copied to the host.
+  explicit RankStages(std::vector<Microbatch> microbatches, bool keepOutputs = false, std::optional<Device> linked = {});
 
   StageValues forward(std::int32_t stage, std::int32_t microbatch, StageValues inputs) override;
   StageValues backward(std::int32_t stage, std::int32_t microbatch, StageValues cotangents) override;
   StageValues backwardInput(std::int32_t stage, std::int32_t microbatch, StageValues cotangents) override;
   void backwardWeight(std::int32_t stage, std::int32_t microbatch) override;
 
-  /// Gradients of the parameters of the stages computed here, "p.<name>" by the first name of a tied one, summed over microbatches.
+  /// Gradients of the parameters of the stages computed here, "p.<name>" by the first name of a tied one, summed over microbatches;
+  /// with a link, where they were computed.
   TensorMap& parameterGradients() { return gradients_; }
   /// User outputs of the stages computed here, by position as text, then by microbatch.
   const std::map<std::string, std::map<std::int32_t, TensorData>>& outputs() const { return outputs_; }
@@ -37,6 +39,8 @@ class RankStages : public StageRunner {
   };
   using Key = std::pair<std::int32_t, std::int32_t>;  ///< stage, microbatch
 
+  Results results() const { return linked_ ? Results::inPlace : Results::onHost; }
+  TensorData leaving(const TensorData& tensor) const;
   const Microbatch& at(std::int32_t microbatch) const { return microbatches_.at(static_cast<std::size_t>(microbatch)); }
   const PipelineSplit& split() const { return microbatches_.front().pipeline->split; }
   TensorMap cotangentsOf(std::int32_t stage, std::int32_t microbatch, const StageValues& sent) const;
@@ -47,6 +51,7 @@ class RankStages : public StageRunner {
 
   std::vector<Microbatch> microbatches_;
   bool keepOutputs_, draws_;
+  std::optional<Device> linked_;
   std::map<std::shared_ptr<const Analysis>, std::shared_ptr<const StageWeights>> weights_;
   std::map<Key, Running> running_;
   TensorMap gradients_;
@@ -60,11 +65,8 @@ struct UnsplitRun {
 };
 UnsplitRun runUnsplit(const std::vector<Microbatch>& microbatches, const Progress& progress = {});
 
-/// The parameters ("p.<name>", by the first name of a tied one) that these stages hold and the model in one piece has a gradient for.
+/// The parameters ("p.<name>", by the first name of a tied one) that these stages hold.
 std::set<std::string> gradientsOfStages(const Pipeline& pipeline, const std::set<std::int32_t>& stages);
-
-/// The stages between which something goes, each pair once: values, and of a model that draws the generator from each stage to the next.
-std::vector<StageEdge> stageEdges(const Pipeline& pipeline);
 
 /// What the ranks have to sum up: parameters that several stages have copies of.
 std::map<std::string, TensorMeta> gradientsToSum(const Pipeline& pipeline);

@@ -91,6 +91,23 @@ std::vector<StageFacts> stageFacts(const Analysis& whole, const ModelFile& model
   return all;
 }
 
+bool drawsAnything(const Analysis& whole) {
+  return std::any_of(whole.joint.ops.begin(), whole.joint.ops.end(),
+                     [&](BoundSymbolId op) { return (whole.document->boundSymbol(op).effects & effect::random) != 0; });
+}
+
+std::vector<StageEdge> stageEdges(const Analysis& whole, const PipelineSplit& split) {
+  std::vector<StageEdge> edges;
+  const auto add = [&](const StageEdge& one) {
+    if (std::find(edges.begin(), edges.end(), one) == edges.end()) edges.push_back(one);
+  };
+  for (const auto& edge : split.edges)
+    if (edge.source >= 0) add({edge.source, edge.destination});
+  if (drawsAnything(whole))
+    for (std::int32_t s = 0; s + 1 < static_cast<std::int32_t>(split.stages.size()); ++s) add({s, s + 1});
+  return edges;
+}
+
 std::vector<StageTraffic> stageTraffic(const Analysis& whole, const ModelFile& model, const PipelineSplit& split) {
   std::map<std::pair<int, int>, StageTraffic> all;
   for (const auto& edge : split.edges) {

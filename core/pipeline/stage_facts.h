@@ -41,6 +41,12 @@ std::vector<StageTraffic> stageTraffic(const Analysis& whole, const ModelFile& m
 /// How long that is under way, in milliseconds, where `link` is 10^9 bytes a second.
 std::vector<EdgeCost> transferTimes(const std::vector<StageTraffic>& traffic, double link);
 
+/// Whether a run of the model draws random numbers.
+bool drawsAnything(const Analysis& whole);
+
+/// The stages between which something goes, each pair once: values, and of a model that draws the generator from each stage to the next.
+std::vector<StageEdge> stageEdges(const Analysis& whole, const PipelineSplit& split);
+
 /// The stage of each top-level op of the computation, by its position; -1 for markers and what is in no stage.
 std::vector<int> stageOfOps(const Computation& computation, const PipelineSplit& split);
 

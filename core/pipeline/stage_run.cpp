@@ -67,10 +67,21 @@ TensorData generatorOf(const Evaluator& evaluator, const TensorData& before) { r
 
 bool isUser(const OutputSpec& output) { return output.kind == OutputKind::user || output.kind == OutputKind::loss; }
 
-std::optional<TensorData> outputOf(const Evaluator& evaluator, ValueId id) {
+std::optional<TensorData> outputOf(const Evaluator& evaluator, ValueId id, Results results) {
   if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return std::nullopt;
   // Borrowed memory knows no lazy conjugation or negation.
-  return keepTensor(evaluator.tensor(id).resolve_conj().resolve_neg().to(at::kCPU));
+  const auto plain = evaluator.tensor(id).resolve_conj().resolve_neg();
+  return keepTensor(results == Results::onHost ? plain.to(at::kCPU) : plain);
+}
+
+/// As copyOut(), where the tensor is.
+TensorData copyThere(const at::Tensor& tensor) {
+  const auto plain = (tensor.layout() == at::kStrided ? tensor : tensor.to_dense()).detach().resolve_conj().resolve_neg().contiguous();
+  return keepTensor(plain.is_alias_of(tensor) ? plain.clone() : plain);
+}
+
+TensorMap gradientsOf(const Analysis& stage, const Evaluator& evaluator, Results results) {
+  return retrograd::gradientsOf(stage, evaluator, results == Results::onHost ? copyOut : copyThere);
 }
 
 /// Where the stage has the value.
@@ -106,7 +117,8 @@ TensorData seededGenerator(std::uint64_t seed) { return packed({seed, {seededSta
 
 std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage) { return std::make_shared<StageWeights>(StageWeights{inputBindings(stage)}); }
 
-StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const std::shared_ptr<const StageWeights>& given) {
+StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const std::shared_ptr<const StageWeights>& given,
+                             Results results) {
   const auto weights = given ? given : placeWeights(stage);
   auto evaluator = drawingFrom(generator, stage);
   for (const auto& [id, value] : weights->values) evaluator.bind(id, value);
@@ -123,7 +135,7 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
 
   StageForward result{{}, mutatedOf(stage, evaluator), nullptr, generatorOf(evaluator, generator)};
   for (std::size_t i = 0; i < computation.outputs.size(); ++i)
-    if (isUser(computation.outputs[i])) result.outputs.push_back(outputOf(evaluator, stage.joint.outputs[i]));
+    if (isUser(computation.outputs[i])) result.outputs.push_back(outputOf(evaluator, stage.joint.outputs[i], results));
   result.saved = std::make_shared<StageSaved>(StageSaved{{}, Evaluator(*stage.document, stage.seed)});
   result.saved->draws.takeDraws(evaluator);
   for (std::size_t i = 0; i < stage.backward.savedCount; ++i)
@@ -131,34 +143,35 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
   return result;
 }
 
-StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
+StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator, Results results) {
   auto evaluator = drawingFrom(generator, stage);
   bindBackward(evaluator, stage, saved, cotangents);
   for (auto op : stage.backward.ops) evaluator.run(op);
-  return {gradientsOf(stage, evaluator), generatorOf(evaluator, generator)};
+  return {gradientsOf(stage, evaluator, results), generatorOf(evaluator, generator)};
 }
 
-StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator) {
+StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator,
+                                          Results results) {
   const auto halves = halvesOf(stage);
   auto evaluator = drawingFrom(generator, stage);
   bindBackward(evaluator, stage, saved, cotangents);
   for (auto op : halves.inputGradients.ops) evaluator.run(op);
   StageInputGradients result{{}, std::make_shared<StageHalf>(), generatorOf(evaluator, generator)};
-  for (const auto& [name, gradient] : gradientsOf(stage, evaluator))
+  for (const auto& [name, gradient] : gradientsOf(stage, evaluator, results))
     if (name.starts_with("in.")) result.gradients.emplace(name, gradient);
   for (auto id : halves.weightGradients.inputs)
     if (evaluator.has(id)) result.rest->values.emplace_back(id, evaluator.value(id));
   return result;
 }
 
-TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest) {
+TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest, Results results) {
   const auto halves = halvesOf(stage);
   Evaluator evaluator(*stage.document, stage.seed);
   for (const auto& [id, value] : rest.values) evaluator.bind(id, value);
   for (const auto& [id, data] : stage.constants) evaluator.bind(ValueId(std::stoll(id)), placed(stage, ValueId(std::stoll(id)), data));
   for (auto op : halves.weightGradients.ops) evaluator.run(op);
   TensorMap gradients;
-  for (const auto& [name, gradient] : gradientsOf(stage, evaluator))
+  for (const auto& [name, gradient] : gradientsOf(stage, evaluator, results))
     if (name.starts_with("p.")) gradients.emplace(name, gradient);
   return gradients;
 }
@@ -169,6 +182,11 @@ TensorData sentTensor(const TensorData& tensor) {
   return keepTensor(at::empty_strided(plain.sizes(), plain.strides(), plain.options()).copy_(plain));
 }
 
-TensorData addTensors(const TensorData& a, const TensorData& b) { return keepTensor(at::add(borrowTensor(a), borrowTensor(b))); }
+TensorData addTensors(const TensorData& a, const TensorData& b) {
+  const auto there = borrowTensor(b);
+  return keepTensor(at::add(borrowTensor(a).to(there.device()), there));
+}
+
+TensorData hostTensor(const TensorData& tensor) { return tensor.memory.type == Device::Type::cpu ? tensor : keepTensor(borrowTensor(tensor).to(at::kCPU)); }
 
 }  // namespace retrograd

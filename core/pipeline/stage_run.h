@@ -23,6 +23,9 @@ struct StageBackward {
   TensorData generator;
 };
 
+/// Where the tensors that a stage has computed are: copied to the host, or where it computed them.
+enum class Results { onHost, inPlace };
+
 /// State of the generators, the CPU's and a GPU's, that `seed` makes: what the first stage starts from. An opaque tensor of bytes.
 TensorData seededGenerator(std::uint64_t seed);
 
@@ -32,10 +35,11 @@ std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage);
 
 /// Runs the forward trace of a derived stage. `inputs`: by name, in place of those it was derived for, and of their shapes.
 /// `placed`: the stage's weights, where they are there already. Throws Error(execution) naming the op.
-StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const std::shared_ptr<const StageWeights>& placed = {});
+StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const std::shared_ptr<const StageWeights>& placed = {},
+                             Results results = Results::onHost);
 
 /// Runs the backward trace on what a forward left. `cotangents`: by user output as text, for the outputs the stage was derived with.
-StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator);
+StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator, Results results = Results::onHost);
 
 /// The two halves of a stage's backward: what leads to a gradient of what it received, and the rest (backward_halves.h).
 BackwardHalves halvesOf(const Analysis& stage);
@@ -47,13 +51,16 @@ struct StageInputGradients {
   std::shared_ptr<StageHalf> rest;
   TensorData generator;
 };
-StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator);
+StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator,
+                                          Results results = Results::onHost);
 /// "p.<parameter>".
-TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest);
+TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest, Results results = Results::onHost);
 
 /// The tensor as it arrives in another stage: in dense memory of its own (stage_model.h: sentMeta).
 TensorData sentTensor(const TensorData& tensor);
-/// The sum of two gradients.
+/// The sum of two gradients, where the second one is.
 TensorData addTensors(const TensorData& a, const TensorData& b);
+/// The tensor in memory of the host: itself where it is there.
+TensorData hostTensor(const TensorData& tensor);
 
 }  // namespace retrograd

@@ -146,19 +146,20 @@ TensorMeta metaOf(const at::Tensor& tensor) {
 
 at::Tensor borrowTensor(const TensorData& data) {
   const auto& meta = data.meta;
-  const auto options = at::TensorOptions().dtype(toScalarType(meta.dtype));
+  const bool isOnHost = data.memory.type == Device::Type::cpu;
+  const auto options = at::TensorOptions().dtype(toScalarType(meta.dtype)).device(isOnHost ? c10::Device(c10::kCPU) : toTorchDevice(data.memory));
   if (meta.elements() == 0) return at::empty_strided(meta.sizes, meta.strides, options);
   auto* begin = const_cast<std::byte*>(data.data);  // at::from_blob takes no const; the session copies before it writes
   auto owner = data.owner;
   // Kernels rely on complex numbers lying at multiples of 16 bytes; a record of a file may lie anywhere.
   constexpr std::uintptr_t alignment = 16;
-  if (reinterpret_cast<std::uintptr_t>(begin) % alignment != 0) {
+  if (isOnHost && reinterpret_cast<std::uintptr_t>(begin) % alignment != 0) {
     auto aligned = at::empty({static_cast<std::int64_t>(data.bytes) / itemSize(meta.dtype)}, options);
     std::memcpy(aligned.data_ptr(), begin, static_cast<std::size_t>(aligned.nbytes()));
     return aligned.as_strided(meta.sizes, meta.strides, meta.offset);
   }
   // The storage starts at the blob's first byte, so that tied and overlapping tensors keep their offsets.
-  auto flat = at::from_blob(begin, {static_cast<std::int64_t>(data.bytes) / itemSize(meta.dtype)}, [owner](void*) {}, options);
+  auto flat = at::from_blob(begin, {static_cast<std::int64_t>(data.bytes) / itemSize(meta.dtype)}, [owner](void*) {}, options, options.device());
   return flat.as_strided(meta.sizes, meta.strides, meta.offset);
 }
 
@@ -166,6 +167,7 @@ TensorData keepTensor(const at::Tensor& tensor) {
   auto keep = std::make_shared<at::Tensor>(tensor);
   TensorData data;
   data.meta = metaOf(tensor);
+  data.memory = data.meta.device;
   data.bytes = tensor.numel() ? tensor.storage().nbytes() : 0;
   data.data = tensor.numel() ? static_cast<const std::byte*>(tensor.storage().data()) : nullptr;
   data.owner = std::shared_ptr<const void>(keep, keep.get());

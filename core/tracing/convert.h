@@ -27,7 +27,7 @@ Device toDevice(c10::Device);
 TensorMeta metaOf(const at::Tensor&);
 /// A tensor over the same bytes; the tensor keeps their owner alive. Nobody may write to it.
 at::Tensor borrowTensor(const TensorData&);
-/// The tensor's own storage, kept alive; of a strided tensor on the CPU.
+/// The tensor's own storage, kept alive; of a strided tensor, also on a GPU.
 TensorData keepTensor(const at::Tensor&);
 /// A contiguous copy on the CPU without lazy conjugation or negation; sparse tensors become dense.
 TensorData copyOut(const at::Tensor&);

@@ -543,6 +543,37 @@ class Ranks(Case):
                     lines = self.ranks(3, self.MARKED / model / "model.pt2", "--schedule", schedule, "--microbatches", 4).stdout
                     self.assertEqual(lines.count("compared with the model in one piece: equal"), 3)
 
+    # On the CPU a link goes over Gloo: what NCCL does between GPUs, with the same code around it.
+    def test_tensors_go_directly_or_through_the_host(self):
+        shared = self.MARKED / "shared_2st" / "model.pt2"
+        for schedule in ("1F1B", "InterleavedZeroBubble"):
+            lines = self.ranks(3, shared, "--schedule", schedule, "--microbatches", 4, "--transfers", "direct").stdout
+            self.assertEqual(lines.count("tensors over Gloo"), 3)
+            self.assertEqual(lines.count("compared with the model in one piece: equal"), 3)
+        for how in ("auto", "host"):
+            self.assertNotIn("tensors over", self.ranks(3, shared, "--transfers", how).stdout)
+        draws = self.ranks(2, DATA / "dropout_train" / "model.pt2", "--stages", 2, "--microbatches", 3, "--transfers", "direct").stdout
+        self.assertEqual(draws.count("compared with the model in one piece: equal to 0.0e+00"), 2)
+
+    def gpus(self):
+        if not shutil.which("nvidia-smi"):
+            self.skipTest("no GPU here")
+        count = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
+        if count == 0:
+            self.skipTest("no GPU here")
+        return count
+
+    def test_gpus_are_linked_by_nccl(self):
+        count = min(self.gpus(), 4)
+        lines = self.ranks(count, DATA / "mlp" / "model.pt2", "--stages", count, "--microbatches", 4, "--device", "cuda", "--transfers", "direct").stdout
+        self.assertEqual(lines.count("tensors over NCCL"), count)
+        self.assertEqual(lines.count("compared with the model in one piece: equal"), count)
+
+    def test_ranks_that_share_a_gpu_go_through_the_host(self):
+        count = self.gpus() + 1
+        result = self.ranks(count, DATA / "mlp" / "model.pt2", "--stages", count, "--microbatches", 2, "--device", "cuda")
+        self.assertIn("note: tensors go through the memory of the host: ranks 0 and", result.stderr)
+
     # Holds P37: TRANSMIT over ranks, and REPLICATE without it.
     def test_shared_parameters_are_sent_or_summed(self):
         models = [self.MARKED / "shared_2st" / "model.pt2", TOP.parent / "shared" / "cases" / "pipeline" / "gpt4_2st" / "model.pt2"]

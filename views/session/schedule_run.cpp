@@ -1,7 +1,6 @@
 #include "views/session/schedule_run.h"
 
 #include <QCoreApplication>
-#include <algorithm>
 
 #include "core/pipeline/schedule_kinds.h"
 #include "views/models/format.h"
@@ -38,16 +37,6 @@ ScheduleCosts costsOf(const StageCut& cut, double scale) {
   return costs;
 }
 
-/// Which stage feeds which, where the model is not a mere chain.
-std::vector<StageEdge> edgesOf(const StageCut& cut) {
-  std::vector<StageEdge> edges;
-  for (const auto& edge : cut.split.edges) {
-    const StageEdge stages{edge.source, edge.destination};
-    if (edge.source >= 0 && std::find(edges.begin(), edges.end(), stages) == edges.end()) edges.push_back(stages);
-  }
-  return edges;
-}
-
 void takeTimes(ScheduleRun& run, std::shared_ptr<const StageCut> cut) {
   if (!cut || cut->stages() < 2) {
     run.whyEqual = tr("the model is in one piece");
@@ -65,7 +54,7 @@ void takeTimes(ScheduleRun& run, std::shared_ptr<const StageCut> cut) {
   }
   run.times = cut->measured ? StageTimes::measured : StageTimes::estimated;
   run.costs = costsOf(*cut, cut->measured ? 1e3 : 100 / all);
-  run.schedule.edges = edgesOf(*cut);
+  run.schedule.edges = stageEdges(*cut->document().analysis, cut->split);
   if (cut->measured && run.request.link > 0) run.costs.edges = transferTimes(stageTraffic(*cut->document().analysis, cut->bench->model, cut->split), run.request.link);
   run.cut = std::move(cut);
 }

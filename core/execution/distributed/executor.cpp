@@ -4,75 +4,23 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <deque>
 #include <limits>
 
+#include "core/execution/distributed/border_message.h"
 #include "core/execution/distributed/message.h"
+#include "core/execution/distributed/traffic.h"
 #include "core/pipeline/schedule_check.h"
-#include "core/pipeline/schedule_dependencies.h"
 
 namespace retrograd {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One direction over one edge, for one microbatch.
-struct Border {
-  bool forward;
-  std::int32_t from, to, microbatch;
-  auto operator<=>(const Border&) const = default;
-};
-
-/// A message being sent: how long it is, then the message.
-class Outgoing {
- public:
-  Outgoing(Transport& transport, const TensorMap& tensors, int to, int tag) {
-    auto message = std::make_shared<Bytes>(encodeMessage(tensors));
-    auto length = std::make_shared<Bytes>(sizeof(std::uint64_t));
-    const std::uint64_t bytes = message->size();
-    std::memcpy(length->data(), &bytes, sizeof bytes);
-    transfers_[0] = transport.send(std::move(length), to, tag);
-    transfers_[1] = transport.send(std::move(message), to, tag + 1);
-  }
-  void wait() {
-    for (auto& transfer : transfers_) transfer->wait();
-  }
-
- private:
-  std::unique_ptr<Transfer> transfers_[2];
-};
-
-/// A message being received. Its length is asked for at once, its bytes when the length is there.
-class Incoming {
- public:
-  Incoming(Transport& transport, int from, int tag)
-      : transport_(transport), from_(from), tag_(tag), length_(std::make_shared<Bytes>(sizeof(std::uint64_t))), transfer_(transport.receive(length_, from, tag)) {}
-
-  TensorMap take() {
-    transfer_->wait();
-    std::uint64_t bytes = 0;
-    std::memcpy(&bytes, length_->data(), sizeof bytes);
-    if (bytes > mostBytes) throw Error(ErrorCode::badInput, fmt::format("rank {} announces a message of {} bytes", from_, bytes));
-    auto message = std::make_shared<Bytes>(bytes);
-    transfer_ = transport_.receive(message, from_, tag_ + 1);
-    transfer_->wait();
-    return decodeMessage(std::move(message));
-  }
-
- private:
-  static constexpr std::uint64_t mostBytes = std::uint64_t{1} << 40;
-
-  Transport& transport_;
-  int from_, tag_;
-  std::shared_ptr<Bytes> length_;
-  std::unique_ptr<Transfer> transfer_;
-};
-
 class RankRun {
  public:
-  RankRun(const Schedule& schedule, Transport& transport, StageRunner& runner, const Progress& progress)
-      : schedule_(schedule), transport_(transport), runner_(runner), progress_(progress), dependencies_(schedule) {}
+  RankRun(const Schedule& schedule, Transport& transport, DeviceLink* link, StageRunner& runner, const Progress& progress)
+      : schedule_(schedule), transport_(transport), link_(link), runner_(runner), progress_(progress), dependencies_(schedule), traffic_(link ? trafficOf(schedule) : Traffic()) {}
 
   std::vector<ExecutedAction> run() {
     start_ = Clock::now();
@@ -126,8 +74,8 @@ class RankRun {
     }
   }
 
-  const std::vector<std::int32_t>& givers(bool forward, std::int32_t stage) const { return forward ? dependencies_.sources(stage) : dependencies_.consumers(stage); }
-  const std::vector<std::int32_t>& takers(bool forward, std::int32_t stage) const { return givers(!forward, stage); }
+  const std::vector<std::int32_t>& givers(bool forward, std::int32_t stage) const { return retrograd::givers(dependencies_, forward, stage); }
+  const std::vector<std::int32_t>& takers(bool forward, std::int32_t stage) const { return retrograd::takers(dependencies_, forward, stage); }
   int rankOf(std::int32_t stage) const { return schedule_.rankOfStage[static_cast<std::size_t>(stage)]; }
 
   /// What the stage reads: handed over on this rank, or received.
@@ -139,11 +87,30 @@ class RankRun {
         values[giver] = std::move(made_.at(border));
         made_.erase(border);
       } else {
-        values[giver] = incoming_.at(border)->take();
-        incoming_.erase(border);
+        values[giver] = take(border);
       }
     }
     return values;
+  }
+
+  TensorMap take(const Border& border) {
+    auto& wanted = incoming(border);
+    if (link_) openInOrder(rankOf(border.from), wanted);
+    auto tensors = wanted.take();
+    incoming_.erase(border);
+    return tensors;
+  }
+
+  /// Over a link tensors come in the order in which they were sent, so what was sent before them is asked for first, also where this rank reads it later.
+  void openInOrder(int from, const Incoming& wanted) {
+    const auto& order = traffic_.at({from, transport_.rank()});
+    for (auto& next = opened_[from]; !wanted.isOpen(); ++next) incoming(order.at(next)).open();
+  }
+
+  Incoming& incoming(const Border& border) {
+    auto& message = incoming_[border];
+    if (!message) message = std::make_unique<Incoming>(transport_, link_, rankOf(border.from), tag(border));
+    return *message;
   }
 
   /// Keeps what a stage made until it is sent or read.
@@ -155,7 +122,7 @@ class RankRun {
     for (const auto taker : takers(forward, stage)) {
       if (dependencies_.together(stage, taker)) continue;
       const Border border{forward, stage, taker, microbatch};
-      outgoing_.emplace_back(border, std::make_unique<Outgoing>(transport_, made_.at(border), rankOf(taker), tag(border)));
+      outgoing_.emplace_back(border, std::make_unique<Outgoing>(transport_, link_, made_.at(border), rankOf(taker), tag(border)));
       made_.erase(border);
     }
     // Memory of old sends comes back here: a receiver that is this far behind is rare, and then waiting is right.
@@ -165,7 +132,7 @@ class RankRun {
   void receive(bool forward, std::int32_t stage, std::int32_t microbatch) {
     for (const auto giver : givers(forward, stage)) {
       const Border border{forward, giver, stage, microbatch};
-      if (!dependencies_.together(stage, giver)) incoming_[border] = std::make_unique<Incoming>(transport_, rankOf(giver), tag(border));
+      if (!dependencies_.together(stage, giver)) incoming(border);
     }
   }
 
@@ -199,12 +166,15 @@ class RankRun {
 
   const Schedule& schedule_;
   Transport& transport_;
+  DeviceLink* link_;
   StageRunner& runner_;
   const Progress& progress_;
   ScheduleDependencies dependencies_;
   Clock::time_point start_;
   std::map<Border, TensorMap> made_;                        // not yet read or sent
   std::map<Border, std::unique_ptr<Incoming>> incoming_;
+  Traffic traffic_;                                         // with a link
+  std::map<int, std::size_t> opened_;                       // with a link, how many of a rank's messages
   std::deque<std::pair<Border, std::unique_ptr<Outgoing>>> outgoing_;
   std::vector<ExecutedAction> executed_;
 };
@@ -219,13 +189,13 @@ void requireTransfers(const Schedule& schedule) {
 
 }  // namespace
 
-std::vector<ExecutedAction> runRank(const Schedule& schedule, Transport& transport, StageRunner& runner, const Progress& progress) {
+std::vector<ExecutedAction> runRank(const Schedule& schedule, Transport& transport, StageRunner& runner, const Progress& progress, DeviceLink* link) {
   if (schedule.ranks.size() != static_cast<std::size_t>(transport.size()))
     throw Error(ErrorCode::badUse, fmt::format("the schedule is for {} ranks, {} run", schedule.ranks.size(), transport.size()), schedule.name);
   requireValid(schedule);
   requireTransfers(schedule);
   try {
-    RankRun run(schedule, transport, runner, progress);
+    RankRun run(schedule, transport, link, runner, progress);
     return run.run();
   } catch (const Error& error) {
     transport.fail(messageOf(error));
@@ -233,24 +203,31 @@ std::vector<ExecutedAction> runRank(const Schedule& schedule, Transport& transpo
   }
 }
 
-void sumOverRanks(Transport& transport, TensorMap& tensors, const std::map<std::string, TensorMeta>& shared) {
+namespace {
+
+TensorData summed(Transport& transport, const TensorData* term, const TensorMeta& meta) {
+  auto sum = std::make_shared<Bytes>(static_cast<std::size_t>(meta.bytes()));
+  if (term) packDense(*term, *sum);
+  transport.sumOverRanks(*sum, meta.dtype);
+  TensorData result;
+  result.meta.dtype = meta.dtype;
+  result.meta.sizes = meta.sizes;
+  result.meta.strides = contiguousStrides(meta.sizes);
+  result.data = sum->data();
+  result.bytes = sum->size();
+  result.owner = sum;
+  return result;
+}
+
+}  // namespace
+
+void sumOverRanks(Transport& transport, TensorMap& tensors, const std::map<std::string, TensorMeta>& shared, DeviceLink* link) {
   for (const auto& [name, meta] : shared) {
-    auto sum = std::make_shared<Bytes>(static_cast<std::size_t>(meta.bytes()));
     const auto found = tensors.find(name);
-    if (found != tensors.end()) {
-      if (found->second.meta.sizes != meta.sizes || found->second.meta.dtype != meta.dtype)
-        throw Error(ErrorCode::badUse, "is not of the dtype and sizes that all ranks have agreed on", name);
-      packDense(found->second, *sum);
-    }
-    transport.sumOverRanks(*sum, meta.dtype);
-    TensorData result;
-    result.meta.dtype = meta.dtype;
-    result.meta.sizes = meta.sizes;
-    result.meta.strides = contiguousStrides(meta.sizes);
-    result.data = sum->data();
-    result.bytes = sum->size();
-    result.owner = sum;
-    tensors[name] = std::move(result);
+    const auto* term = found == tensors.end() ? nullptr : &found->second;
+    if (term && (term->meta.sizes != meta.sizes || term->meta.dtype != meta.dtype))
+      throw Error(ErrorCode::badUse, "is not of the dtype and sizes that all ranks have agreed on", name);
+    tensors[name] = link ? link->sumOverRanks(term ? std::optional(*term) : std::nullopt, meta) : summed(transport, term, meta);
   }
 }
 

@@ -10,11 +10,16 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <array>
 #include <cstdlib>
-#include <thread>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/execution/device.h"
+#include "core/execution/distributed/group_link.h"
+#include "core/execution/distributed/group_wait.h"
 #include "core/execution/distributed/liveness.h"
+#include "core/execution/distributed/nccl_library.h"
 #include "core/execution/distributed/transport.h"
 #include "core/tracing/convert.h"
 
@@ -24,14 +29,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int onlyErrors = 2;
-
-/// What happened, in one line: without the place in Gloo's source that stands before it and the advice behind it.
-std::string reasonOf(const std::exception& error) {
-  auto text = messageOf(error);
-  text = text.substr(0, std::min(text.find('\n'), text.find(". This is typically")));
-  if (const auto end = text.find("] "); text.starts_with("[/") && end != text.npos) text.erase(0, end + 2);
-  return text;
-}
 
 at::Tensor asTensor(const Bytes& bytes) {
   return at::from_blob(const_cast<std::byte*>(bytes.data()), {static_cast<std::int64_t>(bytes.size())}, at::kByte);
@@ -59,17 +56,22 @@ class StoreKeys final : public SharedKeys {
   c10::intrusive_ptr<c10d::Store> store_;
 };
 
-class GlooTransport;
-
 class GlooTransfer final : public Transfer {
  public:
-  GlooTransfer(GlooTransport& transport, c10::intrusive_ptr<c10d::Work> work, std::shared_ptr<const Bytes> bytes, int peer)
-      : transport_(transport), work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer) {}
-  ~GlooTransfer() override;
-  void wait() override;
+  GlooTransfer(const GroupWait& wait, c10::intrusive_ptr<c10d::Work> work, std::shared_ptr<const Bytes> bytes, int peer)
+      : wait_(wait), work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer) {}
+  ~GlooTransfer() override {
+    if (work_) new std::pair(std::move(work_), std::move(bytes_));  // after a failure: memory that it may still use, until the process ends
+  }
+  void wait() override {
+    if (!work_) return;
+    wait_.interruptible(*work_, peer_);
+    work_.reset();
+    bytes_.reset();
+  }
 
  private:
-  GlooTransport& transport_;
+  const GroupWait& wait_;
   c10::intrusive_ptr<c10d::Work> work_;  // null once it is over
   std::shared_ptr<const Bytes> bytes_;
   int peer_;
@@ -83,7 +85,8 @@ class GlooTransport final : public Transport {
     signal(SIGPIPE, SIG_IGN);  // a peer that is gone is an error of the write, not the end of this process
     store_ = openStore();
     liveness_ = std::make_unique<Liveness>(std::make_unique<StoreKeys>(store_), where.rank, where.size, where.silence);
-    group_ = connect();
+    wait_.emplace(*liveness_, where.operation);
+    group_ = connect("gloo");
     liveness_->watch();
   }
   ~GlooTransport() override {
@@ -118,24 +121,10 @@ class GlooTransport final : public Transport {
 
   void fail(const std::string& reason) noexcept override { liveness_->fail(where_.rank, reason); }
 
-  /// Waits for a transfer, until it is over or a rank has failed.
-  void finish(c10d::Work& work, int peer) {
-    std::string trouble;
-    {
-      const Liveness::Interruption stop(*liveness_, [&work] { work.abort(); });
-      try {
-        if (work.wait(where_.operation)) return;
-      } catch (const std::exception& error) {
-        trouble = reasonOf(error);
-      }
-    }
-    // Whoever gave up said so before it went; a rank that died said nothing.
-    throw Error(ErrorCode::execution, liveness_->explain(peer, fmt::format("rank {} is gone or does not answer: {}", peer, trouble)));
-  }
-
-  /// Memory that a transfer may still use when nobody waits for it any more: after a failure.
-  void keep(c10::intrusive_ptr<c10d::Work> work, std::shared_ptr<const Bytes> bytes) {
-    new std::pair(std::move(work), std::move(bytes));  // until the process ends, which a failure leads to
+  LinkResult linkDevices(const std::optional<Device>& device, const RankPairs& pairs) override {
+    const auto offers = exchange(offerOf(device));
+    if (auto refusal = linkRefusal(offers); !refusal.empty()) return {nullptr, std::move(refusal)};
+    return {linkOverGroups(linkGroups(*device), *device, pairs, *wait_), {}};
   }
 
  private:
@@ -153,11 +142,11 @@ class GlooTransport final : public Transport {
     }
   }
 
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> connect() const {
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(const std::string& name) const {
     auto options = c10d::ProcessGroupGloo::Options::create(where_.meeting);
     try {
       options->devices.push_back(device());
-      auto store = c10::make_intrusive<c10d::PrefixStore>("gloo", store_);
+      auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_);
       auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(store, where_.rank, where_.size, options);
       group->setTimeout(where_.operation);
       return group;
@@ -175,58 +164,64 @@ class GlooTransport final : public Transport {
 
   template <typename Begin>
   std::unique_ptr<Transfer> begin(std::shared_ptr<const Bytes> bytes, int peer, const Begin& start) {
-    requireHealth();
     if (peer < 0 || peer >= where_.size || peer == where_.rank) throw Error(ErrorCode::badUse, fmt::format("rank {} has no connection to rank {}", where_.rank, peer));
     std::vector<at::Tensor> tensors{asTensor(*bytes)};
-    try {
-      return std::make_unique<GlooTransfer>(*this, start(tensors), std::move(bytes), peer);
-    } catch (const Error&) {
-      throw;
-    } catch (const std::exception& error) {
-      throw Error(ErrorCode::execution, liveness_->explain(peer, fmt::format("rank {} is gone or does not answer: {}", peer, reasonOf(error))));
-    }
-  }
-
-  void requireHealth() const {
-    if (liveness_->hasFailed()) throw Error(ErrorCode::execution, liveness_->explain(-1, {}));
+    auto work = wait_->begin(peer, [&] { return start(tensors); });
+    return std::make_unique<GlooTransfer>(*wait_, std::move(work), std::move(bytes), peer);
   }
 
   /// Runs a collective. It cannot be interrupted, only left behind: with a failure its memory and threads are no longer waited for.
   template <typename Begin>
-  void together(const Begin& start) {
-    requireHealth();
-    std::string trouble;
+  void together(const Begin& start) const {
+    const auto work = wait_->begin(GroupWait::anyRank, start);
+    wait_->polled(*work, GroupWait::anyRank);
+  }
+
+  static LinkOffer offerOf(const std::optional<Device>& device) {
+    LinkOffer offer{device, {}, {}};
+    if (!device || device->type != Device::Type::cuda) return offer;
     try {
-      const auto work = start();
-      const auto deadline = std::chrono::steady_clock::now() + where_.operation;
-      while (!work->isCompleted() && !liveness_->hasFailed() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(200us);
-      if (work->isCompleted()) {
-        work->wait();
-        return;
-      }
-      trouble = "some rank does not take part in time";
+      requireDevice(*device);
+      const auto& nccl = ncclLibrary();
+      offer.trouble = nccl.trouble;
+      if (!offer.trouble.empty()) return offer;
+      std::array<char, 33> unit{};
+      nccl.unit(device->index, unit.data());
+      offer.unit = unit.data();
     } catch (const std::exception& error) {
-      trouble = fmt::format("a rank is gone or does not answer: {}", reasonOf(error));
+      offer.trouble = reasonOf(error);
     }
-    throw Error(ErrorCode::execution, liveness_->explain(-1, trouble));
+    return offer;
+  }
+
+  /// What all ranks offer, in their order.
+  std::vector<LinkOffer> exchange(const LinkOffer& own) {
+    const auto key = [](int rank) { return fmt::format("link/{}", rank); };
+    StoreKeys keys(store_);
+    keys.set(key(where_.rank), text(own));
+    barrier();
+    std::vector<std::string> names;
+    for (int rank = 0; rank < where_.size; ++rank) names.push_back(key(rank));
+    std::vector<LinkOffer> offers;
+    for (const auto& one : keys.all(names)) offers.push_back(linkOffer(one));
+    return offers;
+  }
+
+  LinkGroups linkGroups(Device device) const {
+    if (device.type != Device::Type::cuda) return {connect("link/up"), connect("link/down")};
+    const auto make = [&](const char* name) {
+      const auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_->clone());
+      return c10::intrusive_ptr<c10d::Backend>::reclaim(ncclLibrary().group(store.get(), where_.rank, where_.size, where_.operation.count()));
+    };
+    return {make("nccl/up"), make("nccl/down")};
   }
 
   Rendezvous where_;
   c10::intrusive_ptr<c10d::TCPStore> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   std::unique_ptr<Liveness> liveness_;
+  std::optional<GroupWait> wait_;
 };
-
-GlooTransfer::~GlooTransfer() {
-  if (work_) transport_.keep(std::move(work_), std::move(bytes_));
-}
-
-void GlooTransfer::wait() {
-  if (!work_) return;
-  transport_.finish(*work_, peer_);
-  work_.reset();
-  bytes_.reset();
-}
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace retrograd {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::uint64_t magic = 0x3130'4547'4152'5452;  // of the layout below; both ends are the same program
+constexpr std::uint64_t magic = 0x3230'4547'4152'5452;  // of the layout below; both ends are the same program
 constexpr std::size_t mostTensors = 100'000, longestName = 10'000, mostDimensions = 64;
 constexpr std::int64_t mostElements = std::int64_t{1} << 50;
 
@@ -59,10 +59,33 @@ class Reader {
 };
 
 void requirePlain(const std::string& name, const TensorData& tensor) {
-  if (tensor.meta.layout != Layout::strided || tensor.meta.conjugate || tensor.meta.negative)
-    throw Error(ErrorCode::badUse, "only plain strided tensors are sent between ranks", name);
+  if (tensor.meta.layout != Layout::strided || tensor.meta.conjugate || tensor.meta.negative || tensor.memory.type != Device::Type::cpu)
+    throw Error(ErrorCode::badUse, "only plain strided tensors of the host are sent in messages", name);
   if (tensor.meta.elements() > 0 && static_cast<std::size_t>(tensor.meta.storageBytes()) > tensor.bytes)
     throw Error(ErrorCode::internal, "the tensor reaches beyond its storage", name);
+}
+
+void write(Writer& writer, const std::string& name, const TensorMeta& meta) {
+  writer.text(name);
+  writer.number(static_cast<std::uint64_t>(meta.dtype));
+  writer.number(meta.sizes.size());
+  for (const auto size : meta.sizes) writer.number(static_cast<std::uint64_t>(size));
+}
+
+std::pair<std::string, TensorMeta> read(Reader& reader) {
+  std::pair<std::string, TensorMeta> one;
+  auto& [name, meta] = one;
+  name = reader.text("a name");
+  meta.dtype = static_cast<DType>(reader.number(dtypeCount - 1, "a dtype"));
+  meta.sizes.resize(reader.number(mostDimensions, "a number of dimensions"));
+  std::int64_t left = mostElements;  // a product that must not overflow before it is compared
+  for (auto& size : meta.sizes) {
+    size = static_cast<std::int64_t>(reader.number(mostElements, "a size"));
+    if (size > 0) left /= size;
+  }
+  if (left == 0) refuse("its sizes");
+  meta.strides = contiguousStrides(meta.sizes);
+  return one;
 }
 
 /// Copies dimension by dimension; the innermost one is a loop over elements or, where these lie side by side, one copy.
@@ -91,59 +114,50 @@ void packDense(const TensorData& tensor, std::span<std::byte> out) {
   else pack(meta, 0, first, out.data());
 }
 
-std::vector<std::byte> encodeMessage(const TensorMap& tensors) {
+std::vector<std::byte> encodeMessage(const Message& message) {
   Writer writer;
   std::size_t bytes = 0;
-  for (const auto& [name, tensor] : tensors) bytes += static_cast<std::size_t>(tensor.meta.bytes()) + name.size() + 2 * alignment;
+  for (const auto& [name, tensor] : message.tensors) bytes += static_cast<std::size_t>(tensor.meta.bytes()) + name.size() + 2 * alignment;
   writer.out.reserve(bytes);
   writer.number(magic);
-  writer.number(tensors.size());
-  for (const auto& [name, tensor] : tensors) {
+  writer.number(message.tensors.size());
+  writer.number(message.announced.size());
+  for (const auto& [name, tensor] : message.tensors) {
     requirePlain(name, tensor);
-    writer.text(name);
-    writer.number(static_cast<std::uint64_t>(tensor.meta.dtype));
-    writer.number(tensor.meta.sizes.size());
-    for (const auto size : tensor.meta.sizes) writer.number(static_cast<std::uint64_t>(size));
+    write(writer, name, tensor.meta);
   }
-  for (const auto& [name, tensor] : tensors) {
-    const auto begin = aligned(writer.out.size()), bytes = static_cast<std::size_t>(tensor.meta.bytes());
-    writer.out.resize(begin + bytes);
-    packDense(tensor, std::span(writer.out).subspan(begin, bytes));
+  for (const auto& [name, meta] : message.announced) write(writer, name, meta);
+  for (const auto& [name, tensor] : message.tensors) {
+    const auto begin = aligned(writer.out.size()), size = static_cast<std::size_t>(tensor.meta.bytes());
+    writer.out.resize(begin + size);
+    packDense(tensor, std::span(writer.out).subspan(begin, size));
   }
   return std::move(writer.out);
 }
 
-TensorMap decodeMessage(std::shared_ptr<const std::vector<std::byte>> message) {
-  Reader reader(*message);
+Message decodeMessage(std::shared_ptr<const std::vector<std::byte>> bytes) {
+  Reader reader(*bytes);
   if (reader.number(~std::uint64_t{0}, "its head") != magic) refuse("its head");
   std::vector<std::pair<std::string, TensorMeta>> list(reader.number(mostTensors, "the number of tensors"));
-  for (auto& [name, meta] : list) {
-    name = reader.text("a name");
-    meta.dtype = static_cast<DType>(reader.number(dtypeCount - 1, "a dtype"));
-    meta.sizes.resize(reader.number(mostDimensions, "a number of dimensions"));
-    std::int64_t left = mostElements;  // a product that must not overflow before it is compared
-    for (auto& size : meta.sizes) {
-      size = static_cast<std::int64_t>(reader.number(mostElements, "a size"));
-      if (size > 0) left /= size;
-    }
-    if (left == 0) refuse("its sizes");
-    meta.strides = contiguousStrides(meta.sizes);
-  }
-  TensorMap tensors;
+  const auto announced = reader.number(mostTensors, "the number of tensors");
+  for (auto& one : list) one = read(reader);
+  Message message;
+  for (std::uint64_t i = 0; i < announced; ++i)
+    if (!message.announced.insert(read(reader)).second) refuse("a name stands twice");
   auto offset = reader.position();
   for (auto& [name, meta] : list) {
     TensorData tensor;
     offset = aligned(offset);
     tensor.bytes = static_cast<std::size_t>(meta.bytes());
-    if (offset > message->size() || tensor.bytes > message->size() - offset) refuse("it is too short");
-    tensor.data = message->data() + offset;
-    tensor.owner = message;
+    if (offset > bytes->size() || tensor.bytes > bytes->size() - offset) refuse("it is too short");
+    tensor.data = bytes->data() + offset;
+    tensor.owner = bytes;
     tensor.meta = std::move(meta);
     offset += tensor.bytes;
-    if (!tensors.emplace(std::move(name), std::move(tensor)).second) refuse("a name stands twice");
+    if (message.announced.contains(name) || !message.tensors.emplace(std::move(name), std::move(tensor)).second) refuse("a name stands twice");
   }
-  if (offset != message->size()) refuse("it is too long");
-  return tensors;
+  if (offset != bytes->size()) refuse("it is too long");
+  return message;
 }
 
 }  // namespace retrograd

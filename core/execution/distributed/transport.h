@@ -2,11 +2,13 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/tensor_meta.h"
+#include "core/execution/distributed/device_link.h"
 
 namespace retrograd {
 
@@ -39,6 +41,10 @@ class Transport {
   virtual void sumOverRanks(std::span<std::byte> elements, DType dtype) = 0;
   /// Until every rank is here.
   virtual void barrier() = 0;
+
+  /// Links the devices on which the ranks compute, `device` on this one (none: on several), so that tensors need not pass through messages. All ranks call
+  /// it at one point, with the same `pairs`: who sends to whom. Where they cannot be linked, the refusal says why, the same on all. The transport outlives the link.
+  virtual LinkResult linkDevices(const std::optional<Device>& device, const RankPairs& pairs) = 0;
 
   /// Tells the others that this rank gives up, and why; the first rank to say so is the one that they report.
   virtual void fail(const std::string& reason) noexcept = 0;

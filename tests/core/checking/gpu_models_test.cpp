@@ -51,27 +51,43 @@ TEST(Gpu, stagesOnTheirOwnDevicesGiveWhatTheModelGives) {
   }
 }
 
-/// A model that draws in several stages, all of them on the GPU: the generator goes with what crosses.
-TEST(Gpu, ranksDrawWhatTheModelInOnePieceDraws) {
-  NEED_DEVICE();
+/// Stages on the GPU in one process. `linked`: what crosses stays in its memory.
+void expectGradientsOfTheModelInOnePiece(const char* model, std::optional<Device> linked) {
   CutRequest request;
   request.stages = 3;
   request.balance = Balance::estimate;
-  auto cut = openCut((data() / "dropout_train" / "model.pt2").string(), request, {}, [](const ModelFile&) { return onCuda(); }, true);
+  auto cut = openCut((data() / model / "model.pt2").string(), request, {}, [](const ModelFile&) { return onCuda(); }, true);
   const auto microbatches = rotatedMicrobatches(std::make_shared<const Pipeline>(derivePipeline(cut.model, cut.whole, cut.split)), 2);
-  RankStages stages(microbatches);
+  RankStages stages(microbatches, false, linked);
   for (std::int32_t m = 0; m < 2; ++m) {
     std::map<std::int32_t, StageValues> arriving, returning;
     for (std::int32_t s = 0; s < 3; ++s)
-      for (auto& [to, values] : stages.forward(s, m, arriving[s])) arriving[to][s] = values;
+      for (auto& [to, values] : stages.forward(s, m, arriving[s])) {
+        for (const auto& [name, tensor] : values) EXPECT_EQ(tensor.memory, name == "generator" ? Device() : linked.value_or(Device()));
+        arriving[to][s] = values;
+      }
     for (std::int32_t s = 3; s-- > 0;)
       for (auto& [to, values] : stages.backward(s, m, returning[s])) returning[to][s] = values;
   }
   RankResults results;
-  results.gradients = stages.parameterGradients();
+  for (const auto& [name, tensor] : stages.parameterGradients()) {
+    EXPECT_EQ(tensor.memory, linked.value_or(Device()));
+    results.gradients.emplace(name, hostTensor(tensor));
+  }
   const auto verdict = checkRank(results, microbatches, {}, {});
   EXPECT_TRUE(verdict.good()) << verdict.worst << verdict.failure;
   EXPECT_GT(verdict.compared, 0u);
+}
+
+/// A model that draws in several stages, all of them on the GPU: the generator goes with what crosses.
+TEST(Gpu, ranksDrawWhatTheModelInOnePieceDraws) {
+  NEED_DEVICE();
+  expectGradientsOfTheModelInOnePiece("dropout_train", std::nullopt);
+}
+
+TEST(Gpu, whatCrossesMayStayOnTheGpu) {
+  NEED_DEVICE();
+  for (const auto* model : {"mlp", "dropout_train", "batchnorm_train"}) expectGradientsOfTheModelInOnePiece(model, cuda);
 }
 
 TEST(Gpu, aSessionRunsInBothDirections) {

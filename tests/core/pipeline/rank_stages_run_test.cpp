@@ -11,6 +11,7 @@
 #include "core/debug/inputs.h"
 #include "core/execution/distributed/message.h"
 #include "core/pipeline/batch.h"
+#include "core/pipeline/stage_facts.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/pipeline/text_models.h"
 #include "tests/support/source_path.h"
@@ -35,18 +36,18 @@ CutRequest inStages(std::size_t stages) {
 }
 
 /// As it arrives from another process.
-TensorMap passed(const TensorMap& values) { return decodeMessage(std::make_shared<const std::vector<std::byte>>(encodeMessage(values))); }
+TensorMap passed(const TensorMap& values) { return decodeMessage(std::make_shared<const std::vector<std::byte>>(encodeMessage({values, {}}))).tensors; }
 
-/// All forwards of a microbatch, then all backwards; what each stage sends lies by source and destination until it is read.
-TensorMap gradientsOf(const std::vector<Microbatch>& microbatches, bool inHalves) {
-  RankStages runner(microbatches);
+/// All forwards of a microbatch, then all backwards; what each stage sends lies by source and destination until it is read. `linked`: as over a link of this device.
+TensorMap gradientsOf(const std::vector<Microbatch>& microbatches, bool inHalves, std::optional<Device> linked = {}) {
+  RankStages runner(microbatches, false, linked);
   const auto count = static_cast<std::int32_t>(microbatches.front().pipeline->stages.size());
   for (std::int32_t m = 0; m < static_cast<std::int32_t>(microbatches.size()); ++m) {
     std::map<std::int32_t, StageValues> arriving, returning;
     for (std::int32_t s = 0; s < count; ++s)
-      for (auto& [to, values] : runner.forward(s, m, arriving[s])) arriving[to][s] = passed(values);
+      for (auto& [to, values] : runner.forward(s, m, arriving[s])) arriving[to][s] = linked ? values : passed(values);
     for (std::int32_t s = count; s-- > 0;)
-      for (auto& [to, values] : inHalves ? runner.backwardInput(s, m, returning[s]) : runner.backward(s, m, returning[s])) returning[to][s] = passed(values);
+      for (auto& [to, values] : inHalves ? runner.backwardInput(s, m, returning[s]) : runner.backward(s, m, returning[s])) returning[to][s] = linked ? values : passed(values);
     for (std::int32_t s = 0; inHalves && s < count; ++s) runner.backwardWeight(s, m);
   }
   return runner.parameterGradients();
@@ -78,6 +79,7 @@ TEST(RankStages, P61_TheHalvesOfABackwardGiveAllOfIt) {
   for (const auto* model : {"mlp_3st", "shared_2st"}) {
     const auto microbatches = rotatedMicrobatches(derived(marked(model)), 2);
     expectEqual(gradientsOf(microbatches, true), runUnsplit(microbatches).gradients);
+    expectEqual(gradientsOf(microbatches, true, Device()), runUnsplit(microbatches).gradients);
   }
 }
 
@@ -140,7 +142,7 @@ def computation(x, w):
     const auto microbatches = rotatedMicrobatches(pipeline, 3);
     expectEqual(gradientsOf(microbatches, inHalves), runUnsplit(microbatches).gradients);
   }
-  const auto edges = stageEdges(*pipeline);
+  const auto edges = stageEdges(*pipeline->whole, pipeline->split);
   for (std::int32_t s = 0; s < 3; ++s) EXPECT_NE(std::find(edges.begin(), edges.end(), StageEdge{s, s + 1}), edges.end()) << s;
   // Microbatches of one input differ by what they draw.
   auto same = rotatedMicrobatches(pipeline, 2);

@@ -69,6 +69,27 @@ TEST(StageFacts, TrafficIsSummedByPairOfStages) {
   EXPECT_EQ(stageTraffic(whole, model, splitOf(model, {2, 4}))[2].gradientBytes, 32);
 }
 
+// Draws come in one order, so a stage that draws nothing itself waits too, and hands the generator on.
+TEST(StageFacts, StagesOfAModelThatDrawsFollowOneAnother) {
+  const auto model = modelOf(R"(
+def computation(x, y):
+    # x: "f32[4]"
+    # y: "f32[4]"
+    a = aten.sin(x)  # a: "f32[4]"
+    b = aten.cos(y)  # b: "f32[4]"
+    c = aten.add.Tensor(a, b)  # c: "f32[4]"
+    return c
+)");
+  auto whole = wholeOf(model);
+  whole.joint.ops = model.computation.trace.ops;
+  const auto split = splitOf(model, {1, 2});
+  EXPECT_FALSE(drawsAnything(whole));
+  EXPECT_EQ(stageEdges(whole, split), (std::vector<StageEdge>{{0, 2}, {1, 2}}));
+  model.document->boundSymbol(whole.joint.ops[2]).effects |= effect::random;
+  EXPECT_TRUE(drawsAnything(whole));
+  EXPECT_EQ(stageEdges(whole, split), (std::vector<StageEdge>{{0, 2}, {1, 2}, {0, 1}}));
+}
+
 TEST(StageFacts, SavedBytesBelongToTheStageThatMakesThem) {
   auto model = modelOf(skipping);
   auto whole = wholeOf(model);

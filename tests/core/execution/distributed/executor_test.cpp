@@ -17,8 +17,15 @@ namespace {
 
 using test::LinearStages;
 
+/// A tensor on its way past the messages.
+struct DirectTensor {
+  std::vector<std::byte> bytes;
+  bool arrived = false;
+};
+
 /// Ranks as threads of one process.
 struct Network {
+  std::map<std::pair<int, int>, std::deque<DirectTensor>> direct;  // from, to; none is ever removed
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::tuple<int, int, int>, std::deque<std::shared_ptr<const Bytes>>> messages;  // from, to, tag
@@ -60,6 +67,7 @@ class ThreadTransport final : public Transport {
     return std::make_unique<Received>(network_, std::tuple(from, rank_, tag), std::move(bytes));
   }
   void sumOverRanks(std::span<std::byte>, DType) override {}
+  LinkResult linkDevices(const std::optional<Device>&, const RankPairs&) override { return {nullptr, "threads have none"}; }
   void barrier() override {}
   void fail(const std::string& reason) noexcept override {
     const std::scoped_lock lock(network_.mutex);
@@ -72,6 +80,59 @@ class ThreadTransport final : public Transport {
   int rank_, size_;
 };
 
+constexpr Device someGpu{Device::Type::cuda, 0};
+
+/// As NCCL between two ranks: no tags, what is received first is what was sent first, and a send is over when its tensor has arrived. The memory of its
+/// "GPU" is this process's.
+class ThreadLink final : public DeviceLink {
+ public:
+  ThreadLink(Network& network, int rank) : network_(network), rank_(rank) {}
+  Device device() const override { return someGpu; }
+  std::string carrier() const override { return "threads"; }
+  TensorData allocate(const TensorMeta& meta) override {
+    auto data = test::tensorOf(test::Numbers(static_cast<std::size_t>(meta.elements())), someGpu);
+    EXPECT_EQ(data.meta.sizes, meta.sizes);
+    return data;
+  }
+  std::unique_ptr<Transfer> send(const TensorData& tensor, int to) override {
+    const std::scoped_lock lock(network_.mutex);
+    auto& queue = network_.direct[{rank_, to}];
+    queue.push_back({{tensor.data, tensor.data + tensor.bytes}, false});
+    network_.changed.notify_all();
+    return std::make_unique<Leg>(network_, queue, queue.size() - 1, TensorData());
+  }
+  std::unique_ptr<Transfer> receive(const TensorData& tensor, int from) override {
+    const std::scoped_lock lock(network_.mutex);
+    return std::make_unique<Leg>(network_, network_.direct[{from, rank_}], received_[from]++, tensor);
+  }
+  TensorData sumOverRanks(const std::optional<TensorData>& term, const TensorMeta&) override { return term.value(); }
+
+ private:
+  struct Leg final : Transfer {
+    Leg(Network& network, std::deque<DirectTensor>& queue, std::size_t number, TensorData target) : network_(network), queue_(queue), number_(number), target_(std::move(target)) {}
+    void wait() override {
+      std::unique_lock lock(network_.mutex);
+      const auto isReady = [&] { return target_.data ? queue_.size() > number_ : queue_[number_].arrived; };
+      network_.changed.wait(lock, [&] { return isReady() || !network_.failure.empty(); });
+      if (!isReady()) throw Error(ErrorCode::execution, network_.failure);
+      if (!target_.data) return;
+      auto& tensor = queue_[number_];
+      if (tensor.bytes.size() != target_.bytes) throw Error(ErrorCode::internal, "another number of bytes");
+      std::memcpy(const_cast<std::byte*>(target_.data), tensor.bytes.data(), target_.bytes);
+      tensor.arrived = true;
+      network_.changed.notify_all();
+    }
+    Network& network_;
+    std::deque<DirectTensor>& queue_;
+    std::size_t number_;
+    TensorData target_;
+  };
+
+  Network& network_;
+  int rank_;
+  std::map<int, std::size_t> received_;
+};
+
 struct RankResult {
   std::map<std::int32_t, double> gradients;
   std::vector<ExecutedAction> actions;
@@ -79,7 +140,7 @@ struct RankResult {
   bool idle = false;
 };
 
-std::vector<RankResult> runAll(const Schedule& schedule, std::function<void(std::int32_t, std::int32_t)> onForward = {}) {
+std::vector<RankResult> runAll(const Schedule& schedule, std::function<void(std::int32_t, std::int32_t)> onForward = {}, bool linked = false) {
   Network network;
   const auto size = static_cast<int>(schedule.ranks.size());
   std::vector<RankResult> results(schedule.ranks.size());
@@ -88,10 +149,11 @@ std::vector<RankResult> runAll(const Schedule& schedule, std::function<void(std:
     threads.emplace_back([&, rank] {
       auto& result = results[static_cast<std::size_t>(rank)];
       ThreadTransport transport(network, rank, size);
-      LinearStages stages(schedule);
+      ThreadLink link(network, rank);
+      LinearStages stages(schedule, linked ? someGpu : Device());
       stages.onForward = onForward;
       try {
-        result.actions = runRank(schedule, transport, stages);
+        result.actions = runRank(schedule, transport, stages, {}, linked ? &link : nullptr);
       } catch (const std::exception& error) {
         result.error = error.what();
       }
@@ -102,12 +164,13 @@ std::vector<RankResult> runAll(const Schedule& schedule, std::function<void(std:
   for (const auto& [key, queue] : network.messages) {
     if (network.failure.empty()) EXPECT_TRUE(queue.empty()) << "a message that nobody has read";
   }
+  EXPECT_EQ(network.direct.empty(), !linked || schedule.ranks.size() == 1);
   return results;
 }
 
-void expectRightGradients(const Schedule& schedule) {
+void expectRightGradients(const Schedule& schedule, bool linked = false) {
   std::map<std::int32_t, double> all;
-  for (auto& result : runAll(schedule)) {
+  for (auto& result : runAll(schedule, {}, linked)) {
     EXPECT_EQ(result.error, "");
     EXPECT_TRUE(result.idle);
     all.merge(result.gradients);
@@ -125,7 +188,9 @@ TEST(Executor, everyScheduleMakesTheGradientsOfOneProcess) {
         SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(ranks) + " ranks, " + std::to_string(microbatches) + " microbatches");
         LoweringOptions options;
         options.mergeBackward = microbatches == 3;
-        expectRightGradients(lowerSchedule(makeSchedule(kind, ranks, microbatches), options));
+        const auto schedule = lowerSchedule(makeSchedule(kind, ranks, microbatches), options);
+        expectRightGradients(schedule);
+        if (microbatches == 8) expectRightGradients(schedule, true);
       }
 }
 
@@ -137,7 +202,18 @@ TEST(Executor, skipConnectionsAreTrained) {
     schedule.edges.push_back({0, 2});
     if (schedule.stages > 3) schedule.edges.insert(schedule.edges.end(), {{0, 3}, {1, 4}, {2, 5}});
     expectRightGradients(lowerSchedule(schedule));
+    expectRightGradients(lowerSchedule(schedule), true);
   }
+}
+
+// A receiver that reads in another order than the one in which it is sent to, as a schedule from a file may have it.
+TEST(Executor, tensorsOfALinkAreAskedForInTheOrderOfTheSender) {
+  const auto schedule = readScheduleCsv(
+      "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B1,0B1,0RECV_B0,0B0\n"
+      "1RECV_F1,1F1,1RECV_F0,1F0,1B1,1SEND_B1,1B0,1SEND_B0",
+      "s");
+  expectRightGradients(schedule);
+  expectRightGradients(schedule, true);
 }
 
 TEST(Executor, actionsRunInTheOrderOfTheRow) {

@@ -13,6 +13,7 @@
 #include "core/execution/distributed/agreement.h"
 #include "core/execution/distributed/executor.h"
 #include "core/execution/distributed/launch.h"
+#include "core/execution/distributed/traffic.h"
 #include "core/pipeline/schedule_kinds.h"
 #include "core/pipeline/schedule_lowering.h"
 #include "tests/core/execution/distributed/linear_stages.h"
@@ -40,13 +41,21 @@ Schedule scheduleNamed(const std::string& name, int ranks) {
   return lowerSchedule(schedule);
 }
 
-/// "run NAME": the schedule, twice, with the gradients compared.
-void runSchedule(Transport& transport, const std::string& name) {
+/// The link between ranks on the CPU: what NCCL's does between GPUs.
+std::unique_ptr<DeviceLink> linkOf(Transport& transport, const Schedule& schedule) {
+  auto [link, refusal] = transport.linkDevices(Device(), rankPairs(schedule));
+  if (!link) throw Error(ErrorCode::internal, refusal);
+  return std::move(link);
+}
+
+/// "run NAME", "direct NAME": the schedule, twice, with the gradients compared; tensors in messages, or past them.
+void runSchedule(Transport& transport, const std::string& name, bool linked) {
   const auto schedule = scheduleNamed(name, transport.size());
   const auto expected = test::expectedGradients(schedule);
+  const auto link = linked ? linkOf(transport, schedule) : nullptr;
   LinearStages stages(schedule);
   for (int step = 1; step <= 2; ++step) {
-    runRank(schedule, transport, stages);
+    runRank(schedule, transport, stages, {}, link.get());
     for (const auto& [stage, gradient] : stages.gradients) ASSERT_EQ(gradient, step * expected.at(stage));
   }
   transport.barrier();
@@ -66,10 +75,14 @@ void makeTrouble(Transport& transport, const std::string& what) {
     if (what == "leaves") _exit(5);
   };
   if (what == "keeper" && rank == 0) stages.onForward = [](std::int32_t, std::int32_t microbatch) { if (microbatch == 1) kill(getpid(), SIGKILL); };
-  runRank(schedule, transport, stages);
+  const bool linked = what == "killed directly";
+  if (linked) stages.onForward = [rank](std::int32_t, std::int32_t microbatch) { if (rank == 1 && microbatch == 2) kill(getpid(), SIGKILL); };
+  const auto link = linked ? linkOf(transport, schedule) : nullptr;
+  runRank(schedule, transport, stages, {}, link.get());
 }
 
-void sumNumbers(Transport& transport) {
+void sumNumbers(Transport& transport, bool linked) {
+  const auto link = linked ? transport.linkDevices(Device(), {}).link : nullptr;
   for (const auto dtype : {DType::f64, DType::f32, DType::bf16, DType::c64, DType::i64}) {
     TensorMeta meta;
     meta.dtype = dtype;
@@ -84,7 +97,7 @@ void sumNumbers(Transport& transport) {
       }
       tensors["g"] = {meta, memory->data(), memory->size(), memory};
     }
-    sumOverRanks(transport, tensors, {{"g", meta}});
+    sumOverRanks(transport, tensors, {{"g", meta}}, link.get());
     if (dtype == DType::f64) ASSERT_EQ(test::numbersOf({tensors["g"].meta, tensors["g"].data, 32, {}}).size(), 4u);
     if (dtype != DType::f64) continue;
     double sum[4];
@@ -94,6 +107,14 @@ void sumNumbers(Transport& transport) {
     ASSERT_EQ(sum[3], 3);  // 0.5 + 2.5
   }
   fmt::print("summed\n");
+}
+
+/// Ranks that do not offer the same: one rank's stages run on several devices.
+void differ(Transport& transport) {
+  const auto [link, refusal] = transport.linkDevices(transport.rank() == 1 ? std::nullopt : std::optional(Device()), {});
+  ASSERT_EQ(link, nullptr);
+  ASSERT_EQ(refusal, "the stages of rank 1 run on several devices");
+  fmt::print("refused\n");
 }
 
 /// Ranks that would each cut elsewhere.
@@ -116,9 +137,11 @@ TEST(RankProcess, DISABLED_body) {
   if (what.starts_with("late") && where.rank == 1) return;  // never comes
   try {
     const auto transport = connectRanks(where);
-    if (what.starts_with("run ")) runSchedule(*transport, what.substr(4));
+    if (what.starts_with("run ")) runSchedule(*transport, what.substr(4), false);
+    if (what.starts_with("direct ")) runSchedule(*transport, what.substr(7), true);
     if (what.starts_with("trouble ")) makeTrouble(*transport, what.substr(8));
-    if (what == "sum") sumNumbers(*transport);
+    if (what == "sum" || what == "sum directly") sumNumbers(*transport, what != "sum");
+    if (what == "differ") differ(*transport);
     if (what == "agree") agree(*transport);
     if (what == "barrier") {
       if (where.rank == 1) kill(getpid(), SIGKILL);
@@ -172,17 +195,27 @@ Ran launch(int ranks, const std::string& what, std::chrono::milliseconds grace =
 
 TEST(Gloo, schedulesTrainOverProcesses) {
   for (const auto& [name, ranks, stages] : {std::tuple("1F1B", 2, 1), {"ZBVZeroBubble", 3, 2}, {"DualPipeV", 2, 2}, {"skip", 4, 1}}) {
-    SCOPED_TRACE(name);
-    const auto ran = launch(ranks, std::string("run ") + name);
-    EXPECT_EQ(ran.result.exitCode, 0) << ran.all();
-    for (int rank = 0; rank < ranks; ++rank) EXPECT_TRUE(ran.says(rank, "trained " + std::to_string(stages) + " stages"));
+    for (const char* how : {"run ", "direct "}) {
+      SCOPED_TRACE(std::string(how) + name);
+      const auto ran = launch(ranks, std::string(how) + name);
+      EXPECT_EQ(ran.result.exitCode, 0) << ran.all();
+      for (int rank = 0; rank < ranks; ++rank) EXPECT_TRUE(ran.says(rank, "trained " + std::to_string(stages) + " stages"));
+    }
   }
 }
 
 TEST(Gloo, gradientsAreSummedOverRanks) {
-  const auto ran = launch(3, "sum");
+  for (const char* how : {"sum", "sum directly"}) {
+    const auto ran = launch(3, how);
+    EXPECT_EQ(ran.result.exitCode, 0) << ran.all();
+    EXPECT_TRUE(ran.says(2, "summed"));
+  }
+}
+
+TEST(Gloo, ranksThatCannotBeLinkedAllHearWhy) {
+  const auto ran = launch(3, "differ");
   EXPECT_EQ(ran.result.exitCode, 0) << ran.all();
-  EXPECT_TRUE(ran.says(2, "summed"));
+  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(ran.says(rank, "refused")) << ran.all();
 }
 
 TEST(Gloo, ranksAgreeWithTheFirst) {
@@ -192,11 +225,11 @@ TEST(Gloo, ranksAgreeWithTheFirst) {
 }
 
 TEST(Gloo, aRankThatDiesIsReportedByAllOthers) {
-  for (const char* what : {"killed", "leaves"}) {
+  for (const char* what : {"killed", "killed directly", "leaves"}) {
     SCOPED_TRACE(what);
     const auto ran = launch(4, std::string("trouble ") + what);
     EXPECT_EQ(ran.result.failedRank, 1);
-    EXPECT_EQ(ran.result.exitCode, std::string(what) == "killed" ? 128 + SIGKILL : 5);
+    EXPECT_EQ(ran.result.exitCode, std::string(what).starts_with("killed") ? 128 + SIGKILL : 5);
     for (const int rank : {0, 2, 3}) EXPECT_NE(ran.reportOf(rank).find(": rank 1 is gone or does not answer: "), std::string::npos) << ran.all();
     EXPECT_LT(ran.seconds, 25) << ran.all();
   }

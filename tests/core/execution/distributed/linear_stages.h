@@ -13,7 +13,7 @@ namespace retrograd::test {
 
 using Numbers = std::vector<double>;
 
-inline TensorData tensorOf(Numbers numbers) {
+inline TensorData tensorOf(Numbers numbers, Device where = {}) {
   auto memory = std::make_shared<Numbers>(std::move(numbers));
   TensorData data;
   data.meta.dtype = DType::f64;
@@ -22,6 +22,7 @@ inline TensorData tensorOf(Numbers numbers) {
   data.data = reinterpret_cast<const std::byte*>(memory->data());
   data.bytes = memory->size() * sizeof(double);
   data.owner = memory;
+  data.memory = where;
   return data;
 }
 
@@ -35,7 +36,8 @@ inline Numbers numbersOf(const TensorData& data) {
 /// reads. Whole numbers throughout, so that sums are exact in any order. Microbatches differ in size.
 class LinearStages final : public StageRunner {
  public:
-  explicit LinearStages(const Schedule& schedule) : edges_(schedule.allEdges()) {}
+  /// `memory`: what the tensors that it gives say of theirs.
+  explicit LinearStages(const Schedule& schedule, Device memory = {}) : edges_(schedule.allEdges()), memory_(memory) {}
 
   StageValues forward(std::int32_t stage, std::int32_t microbatch, StageValues inputs) override {
     if (onForward) onForward(stage, microbatch);
@@ -45,7 +47,7 @@ class LinearStages final : public StageRunner {
     saved_[{stage, microbatch}] = std::move(sum);
     StageValues outputs;
     for (const auto& edge : edges_)
-      if (edge.source == stage) outputs[edge.consumer] = {{"value", tensorOf(out)}};
+      if (edge.source == stage) outputs[edge.consumer] = {{"value", tensorOf(out, memory_)}};
     return outputs;
   }
   StageValues backward(std::int32_t stage, std::int32_t microbatch, StageValues cotangents) override {
@@ -61,7 +63,7 @@ class LinearStages final : public StageRunner {
     pending_[{stage, microbatch}] = std::move(sum);
     StageValues outputs;
     for (const auto& edge : edges_)
-      if (edge.consumer == stage) outputs[edge.source] = {{"gradient", tensorOf(out)}};
+      if (edge.consumer == stage) outputs[edge.source] = {{"gradient", tensorOf(out, memory_)}};
     return outputs;
   }
   void backwardWeight(std::int32_t stage, std::int32_t microbatch) override {
@@ -94,6 +96,7 @@ class LinearStages final : public StageRunner {
   }
 
   std::vector<StageEdge> edges_;
+  Device memory_;
   std::map<std::pair<std::int32_t, std::int32_t>, Numbers> saved_, pending_;
 };
 

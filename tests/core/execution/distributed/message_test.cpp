@@ -28,7 +28,7 @@ std::vector<float> floats(const TensorData& data) {
   return result;
 }
 
-TensorMap throughTheWire(const TensorMap& tensors) { return decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage(tensors))); }
+TensorMap throughTheWire(const TensorMap& tensors) { return decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage({tensors, {}}))).tensors; }
 
 TEST(Message, tensorsArriveDenseUnderTheirNames) {
   TensorData numbers = tensor({1, 2}, {1});
@@ -56,12 +56,29 @@ TEST(Message, tensorsArriveDenseUnderTheirNames) {
 TEST(Message, whatIsNotPlainIsNotSent) {
   auto lazy = tensor({1}, {1});
   lazy.meta.negative = true;
-  EXPECT_THROW(encodeMessage({{"x", lazy}}), Error);
-  EXPECT_THROW(encodeMessage({{"x", tensor({1}, {2})}}), Error);  // reaches beyond its storage
+  EXPECT_THROW(encodeMessage({{{"x", lazy}}, {}}), Error);
+  EXPECT_THROW(encodeMessage({{{"x", tensor({1}, {2})}}, {}}), Error);  // reaches beyond its storage
+  auto onGpu = tensor({1}, {1});
+  onGpu.memory = Device{Device::Type::cuda, 0};
+  EXPECT_THROW(encodeMessage({{{"x", onGpu}}, {}}), Error);
+}
+
+TEST(Message, announcesWhatGoesAnotherWay) {
+  TensorMeta meta;
+  meta.dtype = DType::bf16;
+  meta.sizes = {3, 0, 2};
+  meta.strides = {1, 3, 3};
+  const auto arrived = decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage({{{"x", tensor({1, 2}, {2})}}, {{"far", meta}, {"one", TensorMeta()}}})));
+  EXPECT_EQ(floats(arrived.tensors.at("x")), (std::vector<float>{1, 2}));
+  ASSERT_EQ(arrived.announced.size(), 2u);
+  EXPECT_EQ(arrived.announced.at("far").dtype, DType::bf16);
+  EXPECT_EQ(arrived.announced.at("far").sizes, (std::vector<std::int64_t>{3, 0, 2}));
+  EXPECT_EQ(arrived.announced.at("far").strides, contiguousStrides({3, 0, 2}));
+  EXPECT_THROW(decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage({{{"x", tensor({1}, {1})}}, {{"x", meta}}}))), Error);
 }
 
 TEST(Message, damagedBytesAreRefusedOrRead) {
-  const auto good = encodeMessage({{"x", tensor({1, 2, 3, 4}, {2, 2})}, {"y", tensor({5}, {1})}});
+  const auto good = encodeMessage({{{"x", tensor({1, 2, 3, 4}, {2, 2})}, {"y", tensor({5}, {1})}}, {{"z", TensorMeta()}}});
   const auto refused = [](std::vector<std::byte> bytes) {
     try {
       decodeMessage(std::make_shared<std::vector<std::byte>>(std::move(bytes)));
