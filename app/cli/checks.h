@@ -1,0 +1,28 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "core/checking/suite.h"
+
+namespace retrograd::cli {
+
+/// What `check` and `pipeline check` are asked: one file or a suite, and how to compare.
+struct Checks {
+  std::string file, suite, format = "text", report;
+  CheckOptions check;
+  SuiteOptions run;
+
+  void addTo(CLI::App& app, const std::string& referenceHelp);
+  /// Throws Error(badUse) where neither a file nor a suite is named. `command`: as the user types it.
+  void requireFileOrSuite(const std::string& command) const;
+  /// The cases of the suite, with the options that were given for all of them. Throws Error(badUse) for a reference, which each case has of its own.
+  std::vector<SuiteCase> cases() const;
+  /// Prints a line for each report as it comes, where text is asked for.
+  void print(const CheckReport& report) const;
+  /// Prints and writes all that was found; the exit code that follows from it.
+  int conclude(const std::vector<CheckReport>& reports) const;
+};
+
+}  // namespace retrograd::cli
