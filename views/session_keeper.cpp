@@ -5,6 +5,7 @@
 
 #include "views/main_window.h"
 #include "views/models/format.h"
+#include "views/session/stage_plan.h"
 
 namespace retrograd::views {
 namespace {
@@ -45,6 +46,7 @@ void SessionKeeper::add(MainWindow* window) {
   connect(context.controller, &DocumentController::documentChanged, this, [this, window] { opened(window, true); });
   connect(context.controller, &DocumentController::openFailed, this, [this, window] { opened(window, false); });
   connect(context.selection, &Selection::changed, &soon_, qOverload<>(&QTimer::start));
+  connect(context.stages, &StagePlan::changed, &soon_, qOverload<>(&QTimer::start));
 }
 
 void SessionKeeper::restore(MainWindow* window, const WindowRecord& record) {
@@ -66,6 +68,7 @@ void SessionKeeper::opened(MainWindow* window, bool well) {
   if (std::none_of(entries_.begin(), entries_.end(), [](const Entry& other) { return other.pending.has_value(); })) session_.endRestoring();
   const auto& document = window->context().controller->document();
   if (!well || !document || document->request.path != record.request.path) return;
+  if (record.cuts) window->context().stages->restore(*record.cuts);
   auto& listings = window->listings();
   const auto kind = static_cast<TraceKind>(record.active);
   if (listings.isShown(kind)) listings.listing(kind).setFocus();
@@ -78,7 +81,7 @@ std::optional<WindowRecord> SessionKeeper::recordOf(const Entry& entry) const {
   const auto& document = window.context().controller->document();
   if (!document) return {};
   return WindowRecord{document->request, window.saveGeometry(), window.arrangement(), opText(*document->analysis, window.context().selection->op()),
-                      static_cast<int>(window.listings().active().kind())};
+                      static_cast<int>(window.listings().active().kind()), window.context().stages->kept()};
 }
 
 void SessionKeeper::save() {

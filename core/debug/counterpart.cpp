@@ -12,6 +12,7 @@ std::shared_ptr<const Analysis> openCounterpart(const Analysis& a, const Counter
   if (other.precision) options.precision = other.precision;
   if (other.device) options.device = other.device;
   options.seed = other.seed.value_or(a.seed);
+  options.exactCotangents = other.path.empty();  // the same model: its gradient begins where it does in `a`
   const auto& own = a.sessionPath.empty() ? firstOf(a).file.path : a.sessionPath;
   auto file = readModel(other.path.empty() ? own : other.path, options, progress);
   if (!other.weights.empty()) replaceWeights(file, other.weights);

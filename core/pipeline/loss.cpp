@@ -269,11 +269,47 @@ std::size_t lossOutput(const Document& document, const Computation& computation,
     const auto value = output.value ? document.displayName(output.value) : std::string();
     if (text == place || text == value) {
       if (output.value && document.isTensor(output.value)) return i;
-      throw refused("Loss spec must specify a dynamic value but got " + (value.empty() ? "None" : value));
+      OutputTree leaf;
+      leaf.leaf = i;
+      throw refused("Loss spec must specify a dynamic value but got " + LossFinder(document, computation).text(leaf));
     }
     if (output.value) names += (names.empty() ? "" : ", ") + place + (place == value ? "" : " (" + value + ")");
   }
   throw refused("the model has no output of the name " + text + "; it returns " + names);
+}
+
+void nameOutputs(Computation& computation, const std::vector<std::string>& paths) {
+  std::vector<OutputSpec*> users;
+  for (auto& output : computation.outputs)
+    if (isUser(output)) users.push_back(&output);
+  if (users.size() != paths.size()) return;
+  for (std::size_t i = 0; i < users.size(); ++i)
+    if (!paths[i].empty()) users[i]->target = paths[i];
+}
+
+void requireScalarLoss(const Document& document, const Computation& computation, std::size_t output) {
+  const auto id = computation.outputs[output].value;
+  const auto& meta = document.meta(document.value(id).meta);
+  if (meta.elements() != 1 || !isDifferentiable(meta.dtype))
+    throw refused(fmt::format("grad can be implicitly created only for scalar outputs; {} is {}", document.displayName(id), typeComment(meta)));
+}
+
+std::vector<LossChoice> lossChoices(const Document& document, const Computation& computation) {
+  std::vector<LossChoice> choices;
+  for (const auto& output : computation.outputs) {
+    if (!isUser(output)) continue;
+    LossChoice choice;
+    choice.place = output.target.empty() ? std::to_string(choices.size()) : output.target;
+    if (output.value) choice.value = document.displayName(output.value);
+    if (output.value && document.isTensor(output.value)) choice.type = typeComment(document.meta(document.value(output.value).meta));
+    try {
+      requireScalarLoss(document, computation, lossOutput(document, computation, choice.place));
+    } catch (const Error& error) {
+      choice.refusal = error.message();
+    }
+    choices.push_back(std::move(choice));
+  }
+  return choices;
 }
 
 }  // namespace retrograd

@@ -33,4 +33,23 @@ std::optional<std::size_t> findLoss(const Document& document, const Computation&
 /// value. Throws Error(badUse) where nothing is found.
 std::size_t lossOutput(const Document& document, const Computation& computation, const std::string& text);
 
+/// Says of each user output where it stands in what forward returned, as Pt2Structure::outputPaths has it. Paths that are not one for each
+/// user output change nothing.
+void nameOutputs(Computation& computation, const std::vector<std::string>& paths);
+
+/// Throws Error(badUse) with PyTorch's words where a gradient of 1 cannot begin at this output of the computation: the value is no scalar (P48), or has
+/// no floating or complex dtype.
+void requireScalarLoss(const Document& document, const Computation& computation, std::size_t output);
+
+/// An output among which a loss is chosen.
+struct LossChoice {
+  std::string place;    ///< what lossOutput() finds it by: its path in what the model returns, or its position
+  std::string value;    ///< name of the value; empty for a constant
+  std::string type;     ///< as typeComment() has it; empty where it is no tensor
+  std::string refusal;  ///< why it cannot be the loss, as lossOutput() and requireScalarLoss() say it; empty where it can
+};
+
+/// The user outputs of the computation, in its order.
+std::vector<LossChoice> lossChoices(const Document& document, const Computation& computation);
+
 }  // namespace retrograd

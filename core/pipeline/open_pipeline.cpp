@@ -7,6 +7,7 @@
 
 #include "core/debug/inputs.h"
 #include "core/debug/read_model.h"
+#include "core/debug/session_file.h"
 #include "core/formats/file_kind.h"
 #include "core/formats/pt2_structure.h"
 #include "core/pipeline/as_read.h"
@@ -25,36 +26,46 @@ std::string errorsOf(const Analysis& analysis) {
   return text;
 }
 
-/// Says of each user output where it stands in what forward returned.
-void nameOutputs(Computation& computation, const std::vector<std::string>& paths) {
-  std::vector<OutputSpec*> users;
-  for (auto& output : computation.outputs)
-    if (output.kind == OutputKind::user || output.kind == OutputKind::loss) users.push_back(&output);
-  if (users.size() != paths.size()) return;
-  for (std::size_t i = 0; i < users.size(); ++i)
-    if (!paths[i].empty()) users[i]->target = paths[i];
-}
-
 /// A cotangent of 1 for the loss and none for the rest (P48).
-void seedLoss(AnalysisOptions& options, const ModelFile& model, const std::string& loss) {
-  const auto& computation = model.computation;
-  const auto output = lossOutput(*model.document, computation, loss);
-  const auto id = computation.outputs[output].value;
-  const auto& meta = model.document->meta(model.document->value(id).meta);
-  if (meta.elements() != 1 || !isDifferentiable(meta.dtype))
-    throw Error(ErrorCode::badUse, fmt::format("grad can be implicitly created only for scalar outputs; {} is {}", model.document->displayName(id), typeComment(meta)), "loss");
+void seedLoss(AnalysisOptions& options, const Document& document, const Computation& computation, const std::string& loss) {
+  const auto output = lossOutput(document, computation, loss);
+  requireScalarLoss(document, computation, output);
   std::size_t position = 0;
   for (std::size_t i = 0; i < output; ++i) position += computation.outputs[i].kind == OutputKind::user || computation.outputs[i].kind == OutputKind::loss;
+  const auto& meta = document.meta(document.value(computation.outputs[output].value).meta);
   Analysis scratch;
   chooseCotangents(scratch, {}, {{std::to_string(position), meta}});  // the only one, and a scalar: 1
   options.cotangents = std::move(scratch.cotangents);
   options.exactCotangents = true;
 }
 
+std::shared_ptr<const Analysis> openSessionForLoss(const std::string& path, const std::string& loss, const AnalysisOptions& given, const Progress& progress) {
+  const auto stored = loadSession(path, progress, given.rules);
+  auto options = overlaid(*stored, given);
+  if (options.order > 1) throw Error(ErrorCode::badUse, "the outputs of a session of gradients of gradients are no losses", path);
+  seedLoss(options, *stored->document, stored->computation(), loss);
+  return deriveAnew(*stored, options, progress);
+}
+
 }  // namespace
 
+std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss, AnalysisOptions options, const Progress& progress) {
+  if (!loss.empty()) {
+    if (isUntyped(file)) completeTypes(file, *deriveWhole(file, {}, options, progress));  // whether it is a scalar is told by a run only
+    auto named = file.computation;
+    if (const auto structure = readPt2Structure(path)) nameOutputs(named, structure->outputPaths);
+    seedLoss(options, *file.document, named, loss);
+  }
+  return analyse(std::move(file), options, progress);
+}
+
+std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss, const AnalysisOptions& options, const Progress& progress) {
+  if (loss.empty()) return openModel(path, options, progress);
+  return isSessionFile(path) ? openSessionForLoss(path, loss, options, progress) : analyseForLoss(readModel(path, options, progress), path, loss, options, progress);
+}
+
 std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, AnalysisOptions options, const Progress& progress) {
-  if (!loss.empty()) seedLoss(options, model, loss);
+  if (!loss.empty()) seedLoss(options, *model.document, model.computation, loss);
   auto whole = analyse(copyOf(model), options, progress);
   if (!whole->derived()) throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(*whole));
   return whole;

@@ -29,4 +29,11 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Analy
 /// unsupportedOp where its backward cannot be derived.
 std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, AnalysisOptions options, const Progress& progress = {});
 
+/// Opens as openModel() does, with a gradient of 1 at `loss` (loss.h) and at no other output. Empty: as openModel(). A session file is derived anew.
+/// Throws as openModel(), lossOutput() and requireScalarLoss(); badUse for a session of gradients of gradients, whose outputs are no losses.
+std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss, const AnalysisOptions& options, const Progress& progress = {});
+
+/// The same from a model that was read from `path` already. Empty: as analyse().
+std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss, AnalysisOptions options, const Progress& progress = {});
+
 }  // namespace retrograd

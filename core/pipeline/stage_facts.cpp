@@ -5,7 +5,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/debug/result_names.h"
 #include "core/pipeline/json.h"
+#include "core/trace/effects.h"
 
 namespace retrograd {
 namespace {
@@ -39,7 +41,28 @@ void addWeights(StageFacts& facts, const ModelFile& model, const PipelineStage& 
   }
 }
 
-bool returnsGradient(const Analysis& whole, const PipelineEdge& edge) { return whole.document->isTensor(edge.value) && whole.document->value(edge.value).requiresGrad; }
+/// By value: whether it leads, over values that require a gradient, to an output at which the gradient begins. What is written in place counts as
+/// leading there.
+std::vector<char> leadingToGradient(const Analysis& whole) {
+  const auto& document = *whole.document;
+  const auto& computation = whole.computation();
+  std::vector<char> leads(document.valueCount(), 0);
+  const auto mark = [&](ValueId id) {
+    if (id && document.isTensor(id) && document.value(id).requiresGrad) leads[static_cast<std::size_t>(id.index)] = 1;
+  };
+  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
+    const auto kind = computation.outputs[i].kind;
+    if ((kind == OutputKind::user || kind == OutputKind::loss) && whole.cotangents.contains(userOutputPosition(computation, i))) mark(computation.outputs[i].value);
+  }
+  const auto& ops = computation.trace.ops;
+  for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
+    const auto outputs = document.outputs(*op);
+    const bool leading = std::any_of(outputs.begin(), outputs.end(), [&](ValueId id) { return id && leads[static_cast<std::size_t>(id.index)]; });
+    if (!leading && writtenOperands(document, *op).empty()) continue;
+    for (auto operand : document.operands(*op)) mark(operand);
+  }
+  return leads;
+}
 
 }  // namespace
 
@@ -108,13 +131,25 @@ std::vector<StageEdge> stageEdges(const Analysis& whole, const PipelineSplit& sp
   return edges;
 }
 
+std::vector<char> gradientEdges(const Analysis& whole, const PipelineSplit& split) {
+  const auto& document = *whole.document;
+  const auto leads = whole.cotangents.empty() ? std::vector<char>() : leadingToGradient(whole);
+  std::vector<char> returned;
+  for (const auto& edge : split.edges)
+    returned.push_back(edge.source >= 0 && document.isTensor(edge.value) && document.value(edge.value).requiresGrad &&
+                       (leads.empty() || leads[static_cast<std::size_t>(edge.value.index)]));
+  return returned;
+}
+
 std::vector<StageTraffic> stageTraffic(const Analysis& whole, const ModelFile& model, const PipelineSplit& split) {
   std::map<std::pair<int, int>, StageTraffic> all;
-  for (const auto& edge : split.edges) {
+  const auto returned = gradientEdges(whole, split);
+  for (std::size_t i = 0; i < split.edges.size(); ++i) {
+    const auto& edge = split.edges[i];
     if (edge.source < 0) continue;
     auto& traffic = all[{edge.source, edge.destination}];
     const auto bytes = describeEdge(model, edge).bytes;
-    traffic = {edge.source, edge.destination, traffic.valueBytes + bytes, traffic.gradientBytes + (returnsGradient(whole, edge) ? bytes : 0)};
+    traffic = {edge.source, edge.destination, traffic.valueBytes + bytes, traffic.gradientBytes + (returned[i] ? bytes : 0)};
   }
   std::vector<StageTraffic> list;
   for (const auto& [stages, traffic] : all) list.push_back(traffic);
@@ -131,10 +166,12 @@ std::vector<EdgeCost> transferTimes(const std::vector<StageTraffic>& traffic, do
 std::vector<StageBorder> stageBorders(const Analysis& whole, const ModelFile& model, const PipelineSplit& split) {
   std::vector<StageBorder> borders(split.stages.empty() ? 0 : split.stages.size() - 1);
   // A value is sent once to each stage that uses it; those on their way further on pass the borders between.
-  for (const auto& edge : split.edges) {
+  const auto returned = gradientEdges(whole, split);
+  for (std::size_t i = 0; i < split.edges.size(); ++i) {
+    const auto& edge = split.edges[i];
     if (edge.source < 0) continue;
     const auto bytes = describeEdge(model, edge).bytes;
-    const bool hasGradient = returnsGradient(whole, edge);
+    const bool hasGradient = returned[i];
     for (int b = edge.source; b < edge.destination; ++b) {
       auto& border = borders[static_cast<std::size_t>(b)];
       ++border.values;

@@ -5,6 +5,7 @@
 
 #include "tests/views/window_fixture.h"
 #include "views/parts/layouts.h"
+#include "views/session/stage_plan.h"
 #include "views/session_keeper.h"
 
 namespace retrograd::views {
@@ -20,6 +21,7 @@ class DesktopTest : public QObject {
   void windowsThatCloseTogetherAreTheSession();
   void aWindowClosedAloneIsNotOfTheSession();
   void theSessionIsRestored();
+  void cutsAndLossAreRestored();
   void filesThatAreGoneAreNamed();
   void aStartThatFailedIsNotRepeated();
   void reopeningCanBeSwitchedOff();
@@ -211,6 +213,40 @@ void DesktopTest::theSessionIsRestored() {
   QVERIFY(dock(window, "dock-modules")->isHidden());
   QCOMPARE(window.context().execution->now().position, std::size_t(0));
   QVERIFY(!SessionKeeper::of(f.window().shared().settings).session().failedToRestore());
+  delete &window;
+}
+
+void DesktopTest::cutsAndLossAreRestored() {
+  WindowFixture f;
+  Files files;
+  OpenRequest request;
+  request.path = files.make(QStringLiteral("synthetic5")).toStdString();
+  request.loss = "0";
+  f.controller().open(request);
+  QTRY_VERIFY(f.controller().document());
+  CutRequest cuts;
+  cuts.at = {"layers.1", "#relu_2:after"};
+  cuts.useMarkers = false;
+  cuts.options.multiUse = MultiUse::transmit;
+  cuts.options.multiUseOf = {{"p_layers_0_weight", MultiUse::replicate}};
+  f.window().context().stages->change(cuts, QStringLiteral("test"));
+  QTRY_VERIFY(f.window().context().stages->cut());
+  const auto& session = SessionKeeper::of(f.window().shared().settings).session();
+  QTRY_VERIFY(session.windows().size() == 1 && session.windows().front().cuts);  // of a window that is open too
+  f.window().setAttribute(Qt::WA_DeleteOnClose, false);
+  f.window().close();
+  QTRY_COMPARE(session.windows().size(), std::size_t(1));
+  const auto windows = reopenLastSession(f.window().shared());
+  QCOMPARE(windows.size(), 1);
+  auto& window = *windows.front();
+  QTRY_VERIFY(window.context().stages->cut());
+  QCOMPARE(window.context().controller->document()->request.loss, std::string("0"));
+  QCOMPARE(window.context().stages->request(), cuts);
+  QCOMPARE(window.context().stages->cut()->stages(), 3);
+  QVERIFY(!window.context().stages->history().canUndo());
+  // Another file in the same window begins without them.
+  QVERIFY(openIn(window, files.make(QStringLiteral("synthetic4"))));
+  QCOMPARE(window.context().stages->request(), CutRequest());
   delete &window;
 }
 

@@ -29,6 +29,10 @@ class PipelineTest : public QObject {
   void measuringIsCancelledAndFails();
   void cutsAreSetAndTakenAwayByKey();
   void cutsAreUndoneAndRedone();
+  void onlyNumbersOfStagesAreOneStep();
+  void removingCutsKeepsHowParametersAreShared();
+  void whatIsKeptIsRestored();
+  void placesOfMeasuredStagesAreKept();
   void aBorderIsDragged();
   void aBorderIsMovedByKey();
   void rowsLeadToTheirOps();
@@ -238,6 +242,77 @@ void PipelineTest::cutsAreUndoneAndRedone() {
   }
   QCOMPARE(begins(*f), (Cuts{0, 2, 3, 4, 6}));
   QVERIFY(!redo->isEnabled());
+}
+
+void PipelineTest::onlyNumbersOfStagesAreOneStep() {
+  const auto f = opened();
+  QVERIFY(f);
+  QVERIFY(ask(*f, equal(2)));
+  plan(*f).shareAll(MultiUse::transmit);
+  QVERIFY(settled(*f));
+  auto three = plan(*f).request();
+  three.stages = 3;
+  QVERIFY(ask(*f, three));
+  plan(*f).undo();
+  QVERIFY(settled(*f));
+  QCOMPARE(cut(*f).stages(), 2);
+  QCOMPARE(plan(*f).request().options.multiUse, MultiUse::transmit);
+  plan(*f).undo();
+  QVERIFY(settled(*f));
+  QCOMPARE(cut(*f).stages(), 2);
+  QCOMPARE(plan(*f).request().options.multiUse, MultiUse::replicate);
+}
+
+void PipelineTest::removingCutsKeepsHowParametersAreShared() {
+  const auto f = opened();
+  QVERIFY(f);
+  auto* clear = action(*f, "action-remove-cuts");
+  plan(*f).shareAll(MultiUse::transmit);
+  QVERIFY(settled(*f));
+  QVERIFY(!clear->isEnabled());  // no cut is there to be removed
+  plan(*f).cutBefore(op(*f, 3));
+  QVERIFY(settled(*f));
+  QVERIFY(clear->isEnabled());
+  clear->trigger();
+  QVERIFY(settled(*f));
+  QCOMPARE(cut(*f).stages(), 1);
+  QCOMPARE(plan(*f).request().options.multiUse, MultiUse::transmit);
+}
+
+void PipelineTest::whatIsKeptIsRestored() {
+  const auto f = opened();
+  QVERIFY(f);
+  QVERIFY(!plan(*f).kept());
+  auto request = equal(3);
+  request.options.multiUseOf["p_layers_0_weight"] = MultiUse::transmit;
+  QVERIFY(ask(*f, request));
+  QVERIFY(plan(*f).kept() && *plan(*f).kept() == request);
+  plan(*f).change(equal(99), QStringLiteral("too many"));
+  QVERIFY(settled(*f));
+  QVERIFY(!plan(*f).cut() && !plan(*f).kept());
+  const auto other = opened();
+  QVERIFY(other);
+  plan(*other).restore(request);
+  QVERIFY(settled(*other));
+  QCOMPARE(cut(*other).stages(), 3);
+  QCOMPARE(plan(*other).request(), request);
+  QVERIFY(!plan(*other).history().canUndo());
+}
+
+void PipelineTest::placesOfMeasuredStagesAreKept() {
+  const auto f = opened();
+  QVERIFY(f);
+  QVERIFY(ask(*f, equal(2, Balance::time)));
+  const auto kept = plan(*f).kept();
+  QVERIFY(kept);
+  QCOMPARE(kept->stages, std::size_t(0));
+  const auto engine = std::make_shared<StagesEngine>();
+  const auto other = opened("synthetic:4", engine);
+  QVERIFY(other);
+  plan(*other).restore(*kept);
+  QVERIFY(settled(*other));
+  QCOMPARE(begins(*other), begins(*f));
+  QCOMPARE(engine->fake.measured.load(), 0);  // nothing has to run for it
 }
 
 void PipelineTest::aBorderIsDragged() {

@@ -1,6 +1,7 @@
 #include <QAbstractItemModelTester>
 #include <QComboBox>
 #include <QFile>
+#include <QFileDialog>
 #include <QLabel>
 #include <QScrollBar>
 #include <QSignalSpy>
@@ -9,6 +10,7 @@
 #include <QTest>
 #include <QTreeView>
 #include <QWheelEvent>
+#include <nlohmann/json.hpp>
 
 #include "core/pipeline/schedule_kinds.h"
 #include "tests/views/window_fixture.h"
@@ -335,9 +337,30 @@ void ScheduleTest::filesAreReadAndWritten() {
   };
   QVERIFY(contents("out.csv").startsWith("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1"));
   QVERIFY(contents("out.svg").startsWith("<svg"));
+  const auto figures = nlohmann::json::parse(contents("out.json").toStdString());
+  QVERIFY(figures.contains("makespan"));
   QVERIFY_THROWS_EXCEPTION(Error, dock(*f).save(folder.filePath(QStringLiteral("none/out.svg"))));
   auto* save = f->window().findChild<QAction*>(QStringLiteral("action-save-schedule"));
   QVERIFY(save->isEnabled());
+  // The dialog's form with transfers has what rank 1 waits for (P64).
+  save->trigger();
+  auto* dialog = f->window().findChild<QFileDialog*>(QStringLiteral("schedule-file"));
+  QVERIFY(dialog);
+  const auto lowered = dialog->nameFilters().filter(QStringLiteral("sends"));
+  QCOMPARE(lowered.size(), 1);
+  dialog->selectNameFilter(lowered.front());
+  const auto path = folder.filePath(QStringLiteral("lowered.csv"));
+  Q_EMIT dialog->fileSelected(path);
+  dialog->close();
+  QFile lines(path);
+  QVERIFY(lines.open(QIODevice::ReadOnly));
+  const auto rows = lines.readAll();
+  QVERIFY2(rows.contains("0SEND_F0") && rows.contains("1RECV_F0"), rows.constData());
+  // Read back, it has its transfers: they are not added again.
+  dock(*f).openFile(path);
+  QVERIFY(settled(*f));
+  QVERIFY2(dock(*f).run()->runs(), qPrintable(dock(*f).run()->problem));
+  QVERIFY_THROWS_EXCEPTION(Error, dock(*f).save(path, true));
   // The same file, rewritten to one that is stuck.
   dock(*f).openFile(written(folder, "0F0,0B0\n1B0\n"));
   QVERIFY(settled(*f));

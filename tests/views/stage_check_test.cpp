@@ -97,6 +97,11 @@ void StageCheckTest::whatWasCheckedGoesWithItsCuts() {
   QVERIFY(ask(*f, equal(3)));
   QCOMPARE(find<QTreeView>(*f, "stage-check-table")->model()->rowCount(), 0);
   QVERIFY(checks(*f).summary().contains(QStringLiteral("check again")));
+  action(*f, "action-check-stages")->trigger();
+  QVERIFY(checked(*f));
+  plan(*f).shareAll(MultiUse::transmit);  // the same cuts, other stages
+  QVERIFY(settled(*f));
+  QCOMPARE(find<QTreeView>(*f, "stage-check-table")->model()->rowCount(), 0);
 }
 
 }  // namespace retrograd::views

@@ -9,9 +9,12 @@
 #include <QSplitter>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <nlohmann/json.hpp>
 
 #include "core/pipeline/schedule_kinds.h"
+#include "core/pipeline/schedule_lowering.h"
 #include "core/pipeline/schedule_report.h"
+#include "core/trace/json.h"
 #include "views/box_name.h"
 #include "views/docks/command_button.h"
 #include "views/docks/dock_tree.h"
@@ -248,10 +251,12 @@ void ScheduleDock::showRequest() {
   refreshing_ = false;
 }
 
-void ScheduleDock::save(const QString& path) const {
+void ScheduleDock::save(const QString& path, bool withTransfers) const {
   if (!run_) return;
-  const bool drawing = path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive);
-  const auto text = drawing ? scheduleSvg(run_->schedule, run_->simulation, run_->costs) : writeScheduleCsv(run_->schedule);
+  const auto is = [&](const char* suffix) { return path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive); };
+  const auto text = is(".svg")    ? scheduleSvg(run_->schedule, run_->simulation, run_->costs)
+                    : is(".json") ? dumpJson(scheduleJson(run_->schedule, run_->simulation, run_->costs), 1) + "\n"
+                                  : writeScheduleCsv(withTransfers ? lowerSchedule(run_->schedule) : run_->schedule);
   QSaveFile file(path);
   if (!file.open(QIODevice::WriteOnly) || file.write(QByteArray::fromStdString(text)) != static_cast<qint64>(text.size()) || !file.commit())
     throw Error(ErrorCode::io, file.errorString().toStdString(), path.toStdString());

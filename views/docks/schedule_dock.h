@@ -25,8 +25,9 @@ class ScheduleDock : public QWidget {
   void setInSight(bool on);
   /// Shows the schedule of a CSV file in place of a published one.
   void openFile(const QString& path);
-  /// As the suffix says: .svg the drawing, else CSV. Throws Error(io).
-  void save(const QString& path) const;
+  /// As the suffix says: .svg the drawing, .json all figures, else CSV, on request with the sends and receives that it implies. Throws Error(io),
+  /// Error(badUse) where it has these already.
+  void save(const QString& path, bool withTransfers = false) const;
   /// The newest run; null before the first.
   const std::shared_ptr<const ScheduleRun>& run() const { return run_; }
   QString message() const { return message_->text(); }

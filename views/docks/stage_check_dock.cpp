@@ -60,10 +60,10 @@ void StageCheckDock::clear(const QString& text) {
 
 void StageCheckDock::planChanged() {
   const auto& cut = context_.stages->cut();
-  if (!cut_ || (cut && cut->split.stages.size() == cut_->split.stages.size() && cut->cuts == cut_->cuts && cut->bench == cut_->bench)) return;
+  if (!cut_ || (cut && cut->split.stages.size() == cut_->split.stages.size() && cut->cuts == cut_->cuts && cut->request.options == cut_->request.options && cut->bench == cut_->bench)) return;
   if (checking_) context_.controller->cancelQuestion(tag);
   checking_ = false;
-  clear(tr("The cuts have changed: check again."));
+  clear(tr("The stages have changed: check again."));
   Q_EMIT changed();
 }
 

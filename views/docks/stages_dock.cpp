@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QVBoxLayout>
 #include <array>
 
@@ -96,6 +97,19 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   return line;
 }
 
+QComboBox* StagesDock::makeLoss() {
+  auto* box = new QComboBox(this);
+  box->setObjectName(QStringLiteral("stages-loss"));
+  nameBox(box, tr("Which output is the loss"));
+  box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  box->setMinimumContentsLength(18);
+  connect(box, &QComboBox::activated, this, [this](int index) {
+    plan_->chooseLoss(loss_->itemData(index).toString().toStdString());
+    refreshLoss();  // until the model is there with it, or where it is refused, what was chosen before holds
+  });
+  return box;
+}
+
 QWidget* StagesDock::makeMessage() {
   auto* line = new QWidget(this);
   message_ = new QLabel(line);
@@ -149,21 +163,6 @@ QWidget* StagesDock::makeTables() {
     if (index.isValid()) bar_->setCurrent(index.row());
   });
 
-  microbatches_ = new QSpinBox(this);
-  microbatches_->setObjectName(QStringLiteral("stages-microbatches"));
-  microbatches_->setAccessibleName(tr("Microbatches"));
-  microbatches_->setRange(1, 100000);
-  microbatches_->setPrefix(tr("x "));
-  microbatches_->setSuffix(tr(" microbatches"));
-  microbatches_->setToolTip(tr("How often each value is sent in a step of training"));
-  connect(microbatches_, &QSpinBox::valueChanged, edgesModel_, &StageEdgesModel::setMicrobatches);
-  microbatches_->setValue(4);
-  shared_ = new QComboBox(this);
-  shared_->setObjectName(QStringLiteral("stages-sharing"));
-  nameBox(shared_, tr("How parameters that several stages use reach them"));
-  shared_->addItem(tr("Each stage has a copy"), static_cast<int>(MultiUse::replicate));
-  shared_->addItem(tr("The first stage sends it"), static_cast<int>(MultiUse::transmit));
-  connect(shared_, &QComboBox::activated, this, [this] { ask(tr("How parameters are shared")); });
   notes_ = new QLabel(this);
   notes_->setObjectName(QStringLiteral("stages-notes"));
   notes_->setAccessibleName(tr("Notes"));
@@ -173,27 +172,79 @@ QWidget* StagesDock::makeTables() {
   notes_->setMargin(8);
   notes_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
 
-  auto* sharing = new QWidget(this);
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(6, 3, 6, 3);
-  line->addWidget(shared_);
-  line->addStretch(1);
-  auto* layout = new QVBoxLayout(sharing);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
-  layout->addLayout(line);
-  layout->addWidget(sharedTable_, 1);
   tabs_ = new QTabWidget(this);
   tabs_->setObjectName(QStringLiteral("stages-tabs"));
   tabs_->setAccessibleName(tr("Tables of the stages"));
   tabs_->tabBar()->setAccessibleName(tr("Tables of the stages"));
   tabs_->setDocumentMode(true);
   tabs_->addTab(stagesTable_, tr("Stages"));
-  tabs_->addTab(edgesTable_, tr("What crosses"));
-  tabs_->addTab(sharing, tr("Shared parameters"));
+  tabs_->addTab(makeCrossing(), tr("What crosses"));
+  tabs_->addTab(makeSharing(), tr("Shared parameters"));
   tabs_->addTab(notes_, tr("Notes"));
-  tabs_->setCornerWidget(microbatches_);
   return tabs_;
+}
+
+QWidget* StagesDock::makeCrossing() {
+  microbatches_ = new QSpinBox(this);
+  microbatches_->setObjectName(QStringLiteral("stages-microbatches"));
+  microbatches_->setAccessibleName(tr("Microbatches"));
+  microbatches_->setRange(1, 100000);
+  microbatches_->setPrefix(tr("x "));
+  microbatches_->setSuffix(tr(" microbatches"));
+  microbatches_->setToolTip(tr("How often each value is sent in a step of training"));
+  connect(microbatches_, &QSpinBox::valueChanged, edgesModel_, &StageEdgesModel::setMicrobatches);
+  microbatches_->setValue(4);
+  loss_ = makeLoss();
+  return withLine({microbatches_, loss_}, edgesTable_);
+}
+
+QWidget* StagesDock::withLine(const QList<QWidget*>& controls, QTreeView* table) {
+  auto* both = new QWidget(this);
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(6, 3, 6, 3);
+  for (auto* control : controls) line->addWidget(control);
+  line->addStretch(1);
+  auto* layout = new QVBoxLayout(both);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(line);
+  layout->addWidget(table, 1);
+  return both;
+}
+
+QWidget* StagesDock::makeSharing() {
+  shared_ = new QComboBox(this);
+  shared_->setObjectName(QStringLiteral("stages-sharing"));
+  nameBox(shared_, tr("How parameters that several stages use reach them"));
+  shared_->addItem(tr("Each stage has a copy"), static_cast<int>(MultiUse::replicate));
+  shared_->addItem(tr("The first stage sends it"), static_cast<int>(MultiUse::transmit));
+  shared_->setPlaceholderText(tr("As chosen for each"));
+  connect(shared_, &QComboBox::activated, this, [this] { plan_->shareAll(static_cast<MultiUse>(shared_->currentData().toInt())); });
+  copy_ = new QAction(tr("&Copy in Each Stage"), sharedTable_);
+  send_ = new QAction(tr("&Sent by the First Stage"), sharedTable_);
+  connect(copy_, &QAction::triggered, this, [this] { share(MultiUse::replicate); });
+  connect(send_, &QAction::triggered, this, [this] { share(MultiUse::transmit); });
+  sharedTable_->addActions({copy_, send_});
+  sharedTable_->setContextMenuPolicy(Qt::ActionsContextMenu);
+  sharedTable_->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  sharedTable_->installEventFilter(this);
+  connect(sharedTable_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &StagesDock::refreshSharing);
+  return withLine({shared_}, sharedTable_);
+}
+
+std::vector<SharedParameter> StagesDock::selectedShared() const {
+  std::vector<SharedParameter> selected;
+  for (const auto& index : sharedTable_->selectionModel()->selectedRows()) selected.push_back(sharedModel_->at(index.row()));
+  return selected;
+}
+
+bool StagesDock::eventFilter(QObject* watched, QEvent* event) {
+  // Space switches what is selected; where it is of both kinds, to copies.
+  if (watched == sharedTable_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
+    (copy_->isEnabled() ? copy_ : send_)->trigger();
+    return true;
+  }
+  return QWidget::eventFilter(watched, event);
 }
 
 CutRequest StagesDock::asked() const {
@@ -208,7 +259,6 @@ CutRequest StagesDock::asked() const {
     for (const auto& point : points_->text().split(QLatin1Char(','), Qt::SkipEmptyParts))
       if (const auto trimmed = point.trimmed(); !trimmed.isEmpty()) request.at.push_back(trimmed.toStdString());
   }
-  request.options.multiUse = static_cast<MultiUse>(shared_->currentData().toInt());
   return request;
 }
 
@@ -234,11 +284,43 @@ void StagesDock::refresh() {
     balance_->setCurrentIndex(balance_->findData(static_cast<int>(request.balance)));
   }
   markers_->setChecked(request.useMarkers);
-  shared_->setCurrentIndex(shared_->findData(static_cast<int>(request.options.multiUse)));
+  shared_->setCurrentIndex(request.options.multiUseOf.empty() ? shared_->findData(static_cast<int>(request.options.multiUse)) : -1);
+  refreshLoss();
   refreshControls();
   refreshing_ = false;
   refreshMessage();
   refreshTables();
+  refreshSharing();
+}
+
+void StagesDock::refreshLoss() {
+  const auto& outputs = plan_->outputs();
+  loss_->clear();
+  loss_->addItem(tr("Loss: every output"), QString());
+  loss_->setItemData(0, tr("The gradient begins at each output: with 1 where it is a single number and the only one, else with numbers drawn from the seed"), Qt::ToolTipRole);
+  for (const auto& output : outputs) {
+    const auto place = QString::fromStdString(output.place), value = QString::fromStdString(output.value);
+    loss_->addItem(place == value || value.isEmpty() ? tr("Loss: %1").arg(place) : tr("Loss: %1 (%2)").arg(place, value), place);
+    loss_->setItemData(loss_->count() - 1, QString::fromStdString(output.refusal.empty() ? output.type : output.refusal), Qt::ToolTipRole);
+  }
+  const auto& document = context_.controller->document();
+  const auto chosen = document ? QString::fromStdString(document->request.loss) : QString();
+  if (plan_->loss() < 0 && !chosen.isEmpty()) loss_->insertItem(1, tr("Loss: %1").arg(chosen), chosen);  // what the model returns is still to be found out
+  loss_->setCurrentIndex(chosen.isEmpty() ? 0 : plan_->loss() < 0 ? 1 : plan_->loss() + 1);
+  loss_->setToolTip(tr("Where the gradient begins, with 1: that of the stages, and so that of the joint trace. A choice derives the model anew"));
+}
+
+void StagesDock::refreshSharing() {
+  const auto selected = selectedShared();
+  for (auto [action, use] : {std::pair(copy_, MultiUse::replicate), std::pair(send_, MultiUse::transmit)}) {
+    const bool differs = std::any_of(selected.begin(), selected.end(), [use = use](const SharedParameter& parameter) { return parameter.use != use; });
+    const auto reason = selected.empty() ? tr("No parameter is selected") : plan_->busy() ? tr("The model is being cut") : differs ? QString() : tr("They are shared in this way");
+    action->setEnabled(reason.isEmpty());
+    action->setToolTip(reason.isEmpty() ? use == MultiUse::transmit ? tr("The first stage that uses it holds it and sends it to the others, which send its gradient back")
+                                                                    : tr("Each stage that uses it holds it; the gradients have to be summed before the optimizer's step")
+                                        : reason);
+    action->setStatusTip(action->toolTip());
+  }
 }
 
 void StagesDock::refreshControls() {
@@ -246,7 +328,7 @@ void StagesDock::refreshControls() {
   const bool equal = static_cast<How>(how_->currentData().toInt()) == How::equalStages;
   points_->setVisible(!equal);
   for (QWidget* widget : {static_cast<QWidget*>(stages_), static_cast<QWidget*>(of_), static_cast<QWidget*>(balance_)}) widget->setVisible(equal);
-  for (QWidget* widget : {static_cast<QWidget*>(how_), static_cast<QWidget*>(points_), static_cast<QWidget*>(stages_), static_cast<QWidget*>(balance_), static_cast<QWidget*>(markers_), static_cast<QWidget*>(shared_)})
+  for (QWidget* widget : {static_cast<QWidget*>(how_), static_cast<QWidget*>(points_), static_cast<QWidget*>(stages_), static_cast<QWidget*>(balance_), static_cast<QWidget*>(markers_), static_cast<QWidget*>(shared_), static_cast<QWidget*>(loss_)})
     widget->setEnabled(open);
   const auto count = plan_->markers();
   markers_->setVisible(count > 0);
@@ -276,7 +358,11 @@ void StagesDock::refreshTables() {
   if (cut == stagesModel_->cut()) return;
   stagesModel_->show(cut);
   edgesModel_->show(cut);
+  const auto selected = selectedShared();
   sharedModel_->show(cut);
+  for (const auto& parameter : selected)  // so that they can be switched back at once
+    if (const int row = sharedModel_->rowOf(parameter.names.front()); row >= 0)
+      sharedTable_->selectionModel()->setCurrentIndex(sharedModel_->index(row, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
   bar_->show(cut);
   bar_->setVisible(cut != nullptr && cut->stages() > 1);
   QStringList notes;

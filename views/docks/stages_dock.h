@@ -34,6 +34,9 @@ class StagesDock : public QWidget {
   void setInSight(bool on);
   bool inSight() const { return inSight_; }
 
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);
 
@@ -44,6 +47,11 @@ class StagesDock : public QWidget {
   QWidget* makeMessage();
   QWidget* makeTables();
   QTreeView* makeTable(QAbstractItemModel* model, const QString& name, const char* object);
+  QWidget* makeCrossing();
+  QWidget* makeSharing();
+  QComboBox* makeLoss();
+  /// A table with a line of controls above it.
+  QWidget* withLine(const QList<QWidget*>& controls, QTreeView* table);
   /// What the controls ask for.
   CutRequest asked() const;
   void ask(const QString& what);
@@ -51,12 +59,18 @@ class StagesDock : public QWidget {
   void refreshControls();
   void refreshMessage();
   void refreshTables();
+  void refreshLoss();
+  void refreshSharing();
+  /// The parameters whose rows are selected.
+  std::vector<SharedParameter> selectedShared() const;
+  void share(MultiUse use) { plan_->share(selectedShared(), use); }
   void selectionChanged();
   void showStage(int stage);
 
   ViewContext context_;
   StagePlan* plan_;
-  QComboBox *how_, *balance_, *shared_;
+  QComboBox *how_, *balance_, *shared_, *loss_;
+  QAction *copy_, *send_;
   QLineEdit* points_;
   QSpinBox *stages_, *microbatches_;
   QLabel *of_, *message_, *notes_;

@@ -150,7 +150,7 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
   const auto& described = cut_->edges[static_cast<std::size_t>(index.row())];
   const auto& tables = cut_->tables();
   const int skipped = edge.source < 0 ? 0 : edge.destination - edge.source - 1;
-  const bool hasGradient = edge.source >= 0 && tables.isTensor(edge.value) && tables.value(edge.value).requiresGrad;
+  const bool hasGradient = cut_->gradients[static_cast<std::size_t>(index.row())];
   switch (role) {
     case stageRole:
       return edge.destination;
@@ -205,6 +205,12 @@ void SharedParametersModel::show(std::shared_ptr<const StageCut> cut) {
   endResetModel();
 }
 
+int SharedParametersModel::rowOf(const std::string& name) const {
+  for (int row = 0; row < rowCount(); ++row)
+    if (const auto& names = at(row).names; std::find(names.begin(), names.end(), name) != names.end()) return row;
+  return -1;
+}
+
 int SharedParametersModel::rowCount(const QModelIndex& parent) const { return rowsOf(parent, cut_ ? cut_->split.shared.size() : 0); }
 int SharedParametersModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
@@ -244,7 +250,7 @@ QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
 
 QVariant SharedParametersModel::headerData(int section, Qt::Orientation orientation, int role) const {
   return header<columns>({tr("Parameter"), tr("Stages"), tr("How it is shared"), tr("Bytes")},
-                         {tr("All names of a tied one"), tr("The stages that use it"), tr("Copies need their gradients summed before the optimizer's step"), tr("Of one copy")}, section,
+                         {tr("All names of a tied one"), tr("The stages that use it"), tr("Copies need their gradients summed before the optimizer's step. Space switches the selected parameters, so does the context menu"), tr("Of one copy")}, section,
                          orientation, role);
 }
 

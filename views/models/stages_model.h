@@ -73,6 +73,9 @@ class SharedParametersModel : public QAbstractTableModel {
   using QAbstractTableModel::QAbstractTableModel;
 
   void show(std::shared_ptr<const StageCut> cut);
+  const SharedParameter& at(int row) const { return cut_->split.shared[static_cast<std::size_t>(row)]; }
+  /// The row of a parameter, by any of its names; -1 where it is not among them.
+  int rowOf(const std::string& name) const;
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;

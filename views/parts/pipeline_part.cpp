@@ -32,7 +32,7 @@ void install(MainWindow& window) {
   actions.allowUnless(remove, [=] { return plan->noRemoveReason(selected()); });
   actions.allowUnless(undo, [=] { return plan->history().canUndo() ? QString() : QObject::tr("No change of the cuts to take back"); });
   actions.allowUnless(redo, [=] { return plan->history().canRedo() ? QString() : QObject::tr("No change of the cuts was taken back"); });
-  actions.allowUnless(clear, [=] { return plan->request() == CutRequest() ? QObject::tr("No cut was asked for") : QString(); });
+  actions.allowUnless(clear, [=] { return plan->isClear() ? QObject::tr("No cut was asked for") : QString(); });
   actions.allowUnless(measure, [=] {
     const auto& document = context.controller->document();
     if (!document) return QObject::tr("No file is open");

@@ -10,16 +10,20 @@ namespace retrograd::views {
 namespace {
 
 void askWhere(MainWindow& window, ScheduleDock* dock) {
-  auto* dialog = new QFileDialog(&window, QObject::tr("Save the Schedule"), {}, QObject::tr("Drawing (*.svg);;Schedule (*.csv)"));
+  const auto lowered = QObject::tr("Schedule with its sends and receives (*.csv)");
+  const QStringList forms{QObject::tr("Drawing (*.svg)"), QObject::tr("Schedule (*.csv)"), lowered, QObject::tr("All figures (*.json)")};
+  auto* dialog = new QFileDialog(&window, QObject::tr("Save the Schedule"), {}, forms.join(QStringLiteral(";;")));
+  dialog->setObjectName(QStringLiteral("schedule-file"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setDefaultSuffix(QStringLiteral("svg"));
   QObject::connect(dialog, &QFileDialog::filterSelected, dialog, [dialog](const QString& filter) {
-    dialog->setDefaultSuffix(filter.contains(QStringLiteral("csv")) ? QStringLiteral("csv") : QStringLiteral("svg"));
+    const auto suffix = filter.section(QStringLiteral("*."), 1);
+    dialog->setDefaultSuffix(suffix.chopped(1));
   });
-  QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, dock](const QString& path) {
+  QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, dock, dialog, lowered](const QString& path) {
     try {
-      dock->save(path);
+      dock->save(path, dialog->selectedNameFilter() == lowered);
       window.statusBar()->showMessage(QObject::tr("The schedule was written to %1").arg(path), 8000);
     } catch (const Error& error) {
       window.messages().show(MessageBar::Kind::error, QString::fromStdString(error.what()));
@@ -33,7 +37,7 @@ const WindowPart part(310, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* show = actions.add("schedule", QObject::tr("S&chedule"), QObject::tr("Shows when each rank of a pipeline runs which microbatch"),
                            QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_L));
-  auto* save = actions.add("save-schedule", QObject::tr("Sa&ve Schedule..."), QObject::tr("Writes the schedule as a drawing (SVG) or as PyTorch's CSV"), {});
+  auto* save = actions.add("save-schedule", QObject::tr("Sa&ve Schedule..."), QObject::tr("Writes the schedule as a drawing (SVG), as PyTorch's CSV or with all figures (JSON)"), {});
   save->setIconText(QObject::tr("Save..."));
   auto* dock = new ScheduleDock(context, save);
   auto* frame = window.addDock(dock, QObject::tr("Schedule"), "dock-schedule", Qt::BottomDockWidgetArea, "dock-memory");

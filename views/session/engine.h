@@ -30,6 +30,7 @@ struct OpenRequest {
   std::optional<std::vector<std::string>> gradInputs;  ///< as AnalysisOptions::gradInputs
   PartitionOptions partition;
   std::optional<Device> device;           ///< where to run; absent: where the file says
+  std::string loss;                       ///< the output at which the gradient begins with 1 (core/pipeline/loss.h); empty: at all outputs
 };
 
 /// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker; what stops it may be set by any thread,

@@ -13,6 +13,35 @@ const QString wantedKey = QStringLiteral("session/reopen");
 const QString windowsKey = QStringLiteral("session/windows");
 const QString restoringKey = QStringLiteral("session/restoring");
 
+QString nameOf(MultiUse use) { return use == MultiUse::transmit ? QStringLiteral("transmit") : QStringLiteral("replicate"); }
+MultiUse useOf(const QVariant& name) { return name.toString() == nameOf(MultiUse::transmit) ? MultiUse::transmit : MultiUse::replicate; }
+
+QVariantMap written(const CutRequest& cuts) {
+  QStringList at;
+  for (const auto& point : cuts.at) at << QString::fromStdString(point);
+  QVariantMap shared;
+  for (const auto& [parameter, use] : cuts.options.multiUseOf) shared[QString::fromStdString(parameter)] = nameOf(use);
+  return {{QStringLiteral("at"), at},
+          {QStringLiteral("stages"), static_cast<qulonglong>(cuts.stages)},
+          {QStringLiteral("balance"), static_cast<int>(cuts.balance)},
+          {QStringLiteral("markers"), cuts.useMarkers},
+          {QStringLiteral("shared"), nameOf(cuts.options.multiUse)},
+          {QStringLiteral("shared-by-name"), shared}};
+}
+
+CutRequest readCuts(const QVariantMap& map) {
+  CutRequest cuts;
+  for (const auto& point : map.value(QStringLiteral("at")).toStringList()) cuts.at.push_back(point.toStdString());
+  cuts.stages = static_cast<std::size_t>(map.value(QStringLiteral("stages")).toULongLong());
+  const int balance = map.value(QStringLiteral("balance")).toInt();
+  if (balance >= 0 && balance <= static_cast<int>(Balance::bytes)) cuts.balance = static_cast<Balance>(balance);
+  cuts.useMarkers = map.value(QStringLiteral("markers"), true).toBool();
+  cuts.options.multiUse = useOf(map.value(QStringLiteral("shared")));
+  const auto shared = map.value(QStringLiteral("shared-by-name")).toMap();
+  for (auto it = shared.begin(); it != shared.end(); ++it) cuts.options.multiUseOf[it.key().toStdString()] = useOf(it.value());
+  return cuts;
+}
+
 QVariantMap written(const WindowRecord& window) {
   const auto& request = window.request;
   QVariantMap map{{QStringLiteral("path"), toQt(request.path)},
@@ -24,6 +53,8 @@ QVariantMap written(const WindowRecord& window) {
                   {QStringLiteral("selected"), window.selected},
                   {QStringLiteral("active"), window.active}};
   if (request.device) map[QStringLiteral("device")] = toQt(toString(*request.device));
+  if (!request.loss.empty()) map[QStringLiteral("loss")] = QString::fromStdString(request.loss);
+  if (window.cuts) map[QStringLiteral("cuts")] = written(*window.cuts);
   return map;
 }
 
@@ -41,6 +72,8 @@ std::optional<WindowRecord> read(const QVariantMap& map) {
       window.request.device = deviceFromString(device.toStdString());
     } catch (const Error&) {  // without it, the file says
     }
+  window.request.loss = map.value(QStringLiteral("loss")).toString().toStdString();
+  if (map.contains(QStringLiteral("cuts"))) window.cuts = readCuts(map.value(QStringLiteral("cuts")).toMap());
   window.geometry = map.value(QStringLiteral("geometry")).toByteArray();
   window.arrangement = map.value(QStringLiteral("arrangement")).toByteArray();
   window.selected = map.value(QStringLiteral("selected")).toString();

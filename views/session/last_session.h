@@ -2,8 +2,10 @@
 #include <QByteArray>
 #include <QSettings>
 #include <QString>
+#include <optional>
 #include <vector>
 
+#include "core/pipeline/cut_request.h"
 #include "views/session/engine.h"
 
 namespace retrograd::views {
@@ -15,6 +17,7 @@ struct WindowRecord {
   QByteArray arrangement;  ///< as MainWindow::arrangement()
   QString selected;        ///< as opText() writes it; empty: none
   int active = 0;          ///< TraceKind of the listing that had the focus
+  std::optional<CutRequest> cuts;  ///< the pipeline stages; none where nothing was cut
 };
 
 /// The windows of the last session in the settings, in the order in which they were opened.

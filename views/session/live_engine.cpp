@@ -3,6 +3,7 @@
 #include "core/debug/session_file.h"
 #include "core/debug/tensor_text.h"
 #include "core/formats/safetensors.h"
+#include "core/pipeline/open_pipeline.h"
 #include "views/session/engine.h"
 #include "views/session/pipeline_engine.h"
 #include "views/session/versions.h"
@@ -78,11 +79,11 @@ class LiveEngine : public Engine {
     options.device = request.device;
     if (request.device) requireDevice(*request.device);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
-    if (request.source != InputSource::drawn) return openModel(request.path, options, progress);
+    if (request.source != InputSource::drawn) return openForLoss(request.path, request.loss, options, progress);
     // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
     auto file = readModel(request.path, options, progress);
     if (!file.traced) file.sampleInputs.clear();
-    return analyse(std::move(file), options, progress);
+    return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
   }
 
   std::vector<DeviceStatus> devices() override { return retrograd::devices(); }

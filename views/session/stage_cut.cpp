@@ -11,12 +11,12 @@
 namespace retrograd::views {
 namespace {
 
-/// Which call of its modules an op belongs to, where the file still says so.
-ModuleCalls moduleCalls(const std::string& path) {
+/// Which call of its modules an op belongs to, and where outputs stand, where the file still says so.
+Pt2Structure structureOf(const std::string& path) {
   try {
     if (isSessionFile(path)) return {};
     auto structure = readPt2Structure(path);
-    return structure ? std::move(structure->moduleCalls) : ModuleCalls();
+    return structure ? std::move(*structure) : Pt2Structure();
   } catch (const Error&) {
     return {};  // gone or rewritten since it was opened: calls are told from the order of ops
   }
@@ -59,7 +59,11 @@ std::shared_ptr<const CutBench> makeCutBench(std::shared_ptr<const OpenDocument>
     engine->completeTypes(bench->model, analysis);
   }
   bench->points = PointNames(*bench->model.document, bench->model.computation);
-  bench->calls = moduleCalls(document->request.path);
+  auto structure = structureOf(document->request.path);
+  bench->calls = std::move(structure.moduleCalls);
+  auto computation = bench->model.computation;
+  nameOutputs(computation, structure.outputPaths);
+  bench->outputs = lossChoices(*bench->model.document, computation);
   progress.check();
   const auto& ops = bench->model.computation.trace.ops;
   bench->markers = static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return isStageMarker(*bench->model.document, op); }));
@@ -89,6 +93,7 @@ std::shared_ptr<const StageCut> cutStages(std::shared_ptr<const CutBench> bench,
   cut->facts = stageFacts(whole, model, cut->split, cut->costs());
   cut->borders = stageBorders(whole, model, cut->split);
   for (const auto& edge : cut->split.edges) cut->edges.push_back(describeEdge(model, edge));
+  cut->gradients = gradientEdges(whole, cut->split);
   cut->notes = cutNotes(model, request, cut->cuts, cut->split);
   cut->stageOfPosition = stageOfOps(model.computation, cut->split);
   const auto& ops = model.computation.trace.ops;

@@ -5,6 +5,7 @@
 
 #include "core/pipeline/cut_request.h"
 #include "core/pipeline/json.h"
+#include "core/pipeline/loss.h"
 #include "core/pipeline/stage_facts.h"
 #include "views/session/document_controller.h"
 
@@ -17,6 +18,7 @@ struct CutBench {
   PointNames points;
   ModuleCalls calls;
   std::size_t markers = 0; ///< stage markers of the file
+  std::vector<LossChoice> outputs;  ///< that the model returns
   OpCosts estimated;       ///< from the traces alone
 };
 
@@ -30,6 +32,7 @@ struct StageCut {
   std::vector<StageFacts> facts;
   std::vector<StageBorder> borders;
   std::vector<EdgeDescription> edges;   ///< parallel to split.edges
+  std::vector<char> gradients;          ///< the same: whether one goes the way back
   std::vector<std::string> notes;
   std::vector<double> load;             ///< by position: what the policy balances, else time
   std::vector<int> stageOfPosition;     ///< by position in the computation's ops; -1: in none

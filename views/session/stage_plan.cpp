@@ -19,7 +19,7 @@ bool hasMarkers(const Document& document) { return document.findSymbol("pippy._p
 
 }  // namespace
 
-/// One request in place of another. Numbers of stages that follow one another are one step.
+/// One request in place of another. Numbers of stages that follow one another, with nothing else changed, are one step.
 class StagePlan::Change : public QUndoCommand {
  public:
   Change(StagePlan* plan, CutRequest to, const QString& what) : QUndoCommand(what), plan_(plan), from_(plan->request_), to_(std::move(to)) {}
@@ -28,7 +28,11 @@ class StagePlan::Change : public QUndoCommand {
     plan_->setRequest(from_);
     setObsolete(refused_);
   }
-  int id() const override { return from_.stages > 0 && to_.stages > 0 ? 1 : -1; }
+  int id() const override {
+    auto same = to_;
+    same.stages = from_.stages;
+    return from_.stages > 0 && to_.stages > 0 && same == from_ ? 1 : -1;
+  }
   bool mergeWith(const QUndoCommand* other) override {
     to_ = static_cast<const Change*>(other)->to_;
     return true;
@@ -92,7 +96,76 @@ void StagePlan::change(const CutRequest& request, const QString& what) {
   history_.push(new Change(this, request, what));
 }
 
-void StagePlan::clear() { change({}, tr("Remove all cuts")); }
+void StagePlan::clear() {
+  CutRequest request;
+  request.options = request_.options;
+  change(request, tr("Remove all cuts"));
+}
+
+bool StagePlan::isClear() const {
+  CutRequest request;
+  request.options = request_.options;
+  return request_ == request;
+}
+
+void StagePlan::share(const std::vector<SharedParameter>& parameters, MultiUse use) {
+  if (!cut_ || !noChangeReason().isEmpty()) return;
+  auto request = request_;
+  auto& of = request.options.multiUseOf;
+  for (const auto& parameter : parameters)
+    for (const auto& name : parameter.names)  // all of a tied one: stages know it by different names
+      if (use == request.options.multiUse) of.erase(name);
+      else of[name] = use;
+  const auto what = parameters.size() == 1 ? QString::fromStdString(parameters.front().names.front()) : tr("%1 parameters").arg(parameters.size());
+  changeCut(request, use == MultiUse::transmit ? tr("Send %1").arg(what) : tr("Copy %1").arg(what));
+}
+
+void StagePlan::shareAll(MultiUse use) {
+  auto request = request_;
+  request.options.multiUse = use;
+  request.options.multiUseOf.clear();
+  change(request, tr("How parameters are shared"));
+}
+
+const std::vector<LossChoice>& StagePlan::outputs() const {
+  static const std::vector<LossChoice> none;
+  return bench_ ? bench_->outputs : none;
+}
+
+int StagePlan::loss() const {
+  const auto& document = controller_->document();
+  const auto text = document ? document->request.loss : std::string();
+  const auto& all = outputs();
+  const auto it = std::find_if(all.begin(), all.end(), [&](const LossChoice& output) { return !text.empty() && (output.place == text || output.value == text); });
+  return it == all.end() ? -1 : static_cast<int>(it - all.begin());
+}
+
+void StagePlan::chooseLoss(const std::string& place) {
+  const auto& document = controller_->document();
+  if (!document || document->request.loss == place) return;
+  const auto& all = outputs();
+  const auto chosen = std::find_if(all.begin(), all.end(), [&](const LossChoice& output) { return output.place == place; });
+  if (chosen != all.end() && !chosen->refusal.empty()) return tell(tr("Not taken as the loss: %1").arg(QString::fromStdString(chosen->refusal)), {});
+  auto request = document->request;
+  request.loss = place;
+  controller_->reopen(request);
+}
+
+std::optional<CutRequest> StagePlan::kept() const {
+  if (!begun_ || request_ == CutRequest() || (!cut_ && !busy_)) return std::nullopt;
+  if (request_.stages < 2 || request_.balance != Balance::time) return request_;
+  if (!cut_) return std::nullopt;
+  try {
+    return requestFor(*bench_, request_, places());
+  } catch (const Error&) {  // a place without a name
+    return std::nullopt;
+  }
+}
+
+void StagePlan::restore(const CutRequest& request) {
+  begun_ = true;
+  setRequest(request);
+}
 
 void StagePlan::setRequest(const CutRequest& request) {
   request_ = request;

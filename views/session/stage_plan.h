@@ -24,6 +24,8 @@ class StagePlan : public QObject {
   const CutRequest& request() const { return request_; }
   /// Stage markers of the file, as far as they are known.
   std::size_t markers() const { return bench_ ? bench_->markers : 0; }
+  /// What the model returns, as far as it is known.
+  const std::vector<LossChoice>& outputs() const;
   /// Why the request was refused, or why a change of one cut was taken back; empty where all is well.
   const QString& problem() const { return problem_; }
   BoundSymbolId problemOp() const { return problemOp_; }
@@ -36,8 +38,24 @@ class StagePlan : public QObject {
   void begin();
   /// Cuts anew. `what` names the change in the history.
   void change(const CutRequest& request, const QString& what);
-  /// The file's markers alone, as at first.
+  /// The file's markers alone, as at first; how parameters are shared stays.
   void clear();
+  bool isClear() const;
+  /// How these parameters, which several stages use, reach them; the others stay as they are. Refused as a change of one cut.
+  void share(const std::vector<SharedParameter>& parameters, MultiUse use);
+  /// The same for all, those included that later cuts let several stages use.
+  void shareAll(MultiUse use);
+  /// Opens the file anew with the gradient beginning at this output (LossChoice::place), or at all for an empty text. It is the joint's as well as the
+  /// stages', which are cut of it. Where the output cannot be a loss, problem() says why, and nothing is done.
+  void chooseLoss(const std::string& place);
+  /// The output that is the loss now; an index into outputs(), -1 for all.
+  int loss() const;
+
+  /// What was asked for, to be asked for again by restore(): where times were measured for it, the places that they led to. None where nothing
+  /// was asked for, or it was refused.
+  std::optional<CutRequest> kept() const;
+  /// Cuts as at another time; no step of the history.
+  void restore(const CutRequest& request);
 
   /// Changes one cut, and leaves all as it was where that is refused. Where the ops stand is told by their origin.
   void cutBefore(BoundSymbolId op);

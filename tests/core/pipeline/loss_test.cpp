@@ -90,6 +90,46 @@ TEST(Loss, NamesAndPathsAreUnderstood) {
   EXPECT_EQ(errorOf([&] { named("lost"); }), "loss: the model has no output of the name lost; it returns loss (a), logits.0 (b), logits.1 (c)");
 }
 
+TEST(Loss, OutputsAreNamedByTheirPaths) {
+  auto model = returning({"", "", "", ""});
+  nameOutputs(model.computation, {"loss", "logits", "rest.0", "rest.1"});
+  EXPECT_EQ(lossOutput(*model.document, model.computation, "rest.0"), 2u);
+  nameOutputs(model.computation, {"one", "two"});
+  EXPECT_EQ(model.computation.outputs[0].target, "loss") << "they are not those of this model";
+}
+
+// Holds P1, P48: what cannot be a loss is among the choices, with the reason.
+TEST(Loss, ChoicesSayWhatCannotBeTheLoss) {
+  const auto model = returning({"loss", "logits.0", "", ""});
+  const auto choices = lossChoices(*model.document, model.computation);
+  ASSERT_EQ(choices.size(), 4u);
+  EXPECT_EQ(choices[0].place, "loss");
+  EXPECT_EQ(choices[0].value, "a");
+  EXPECT_EQ(choices[0].type, "cpu f32[]");
+  EXPECT_EQ(choices[0].refusal, "");
+  EXPECT_EQ(choices[1].refusal, "grad can be implicitly created only for scalar outputs; b is cpu f32[4]");
+  EXPECT_EQ(choices[2].place, "2");
+  EXPECT_EQ(choices[3].refusal, "Loss spec must specify a dynamic value but got None");
+  for (const auto& choice : choices)
+    if (choice.refusal.empty()) EXPECT_EQ(lossOutput(*model.document, model.computation, choice.place), 0u);
+  EXPECT_EQ(errorOf([&] { requireScalarLoss(*model.document, model.computation, 1); }), "loss: grad can be implicitly created only for scalar outputs; b is cpu f32[4]");
+}
+
+// Holds P1, P48.
+TEST(Loss, ALossIsOfARealNumber) {
+  const auto model = modelOf(R"(
+def computation(x):
+    # x: "f32[4]"
+    a = aten.sum(x)  # a: "f32[]"
+    n = aten.argmax(x)  # n: "i64[]"
+    return a, n, 3
+)");
+  const auto choices = lossChoices(*model.document, model.computation);
+  EXPECT_EQ(choices.at(0).refusal, "");
+  EXPECT_EQ(choices.at(1).refusal, "grad can be implicitly created only for scalar outputs; n is cpu i64[]");
+  EXPECT_EQ(choices.at(2).refusal, "Loss spec must specify a dynamic value but got 3");
+}
+
 TEST(Loss, MistakesInASpecificationHaveAPlace) {
   for (const auto* text : {"(True", "(True,,)", "{'a' True}", "{a: True}", "maybe", "", "(True) x", "{'a: True}"})
     EXPECT_NE(errorOf([&] { parseLossSpec(text); }).find("at character"), std::string::npos) << text;

@@ -10,7 +10,9 @@
 #include "core/checking/compare.h"
 #include "core/checking/pipeline_check.h"
 #include "core/checking/suite.h"
+#include "core/debug/counterpart.h"
 #include "core/debug/read_model.h"
+#include "core/debug/session_file.h"
 #include "core/pipeline/as_read.h"
 #include "core/pipeline/balance.h"
 #include "core/pipeline/json.h"
@@ -265,6 +267,62 @@ def computation(x, w, u):
   EXPECT_TRUE(result.gradients.contains("p.u"));
   request.loss = "s";
   EXPECT_NE(errorOf(text, request).find("grad can be implicitly created only for scalar outputs"), std::string::npos);
+}
+
+const char* lossAndMore = R"(
+def computation(x, w, u):
+    # x: "f32[4, 4]"
+    # w: "f32[4, 4]", parameter w
+    # u: "f32[4, 4]", parameter u
+    a = aten.mm(x, w)
+    s = aten.cos(a)
+    b = aten.mm(x, u)
+    loss = aten.sum(b)
+    return s, loss
+)";
+
+// Holds P46, P48: a model opened for a loss has its gradient alone, and so have the stages that are cut of it.
+TEST(PipelineRun, AModelIsOpenedForItsLoss) {
+  const auto path = test::writeTemporary("loss.txt", lossAndMore);
+  const auto open = [&](const std::string& loss) { return openForLoss(path, loss, {}); };
+  EXPECT_EQ(open("")->cotangents.size(), 2u) << "as openModel()";
+  const auto analysis = open("loss");
+  ASSERT_TRUE(analysis->derived());
+  ASSERT_EQ(analysis->cotangents.size(), 1u);
+  const auto& seed = analysis->cotangents.at("1");
+  EXPECT_EQ(*reinterpret_cast<const float*>(seed.data), 1.0f);
+  auto model = asRead(*analysis);
+  auto split = splitPipeline(*model.document, model.computation, pointCuts(model, at({"#b"})));
+  const auto pipeline = derivePipeline(std::move(model), analysis, std::move(split));
+  EXPECT_TRUE(pipeline.stages[0]->backward.ops.empty());
+  const auto gradients = runPipeline(pipeline).gradients;
+  EXPECT_FALSE(gradients.contains("p.w"));
+  EXPECT_TRUE(gradients.contains("p.u"));
+  Counterpart again;
+  again.seed = 3;
+  EXPECT_EQ(openCounterpart(*analysis, again)->cotangents.size(), 1u) << "compared with another seed, it begins at the loss there too";
+  EXPECT_THROW(open("s"), Error);
+  EXPECT_THROW(open("lost"), Error);
+}
+
+// Holds P46, P48: a session file keeps what else it was saved with.
+TEST(PipelineRun, ASessionIsOpenedForItsLoss) {
+  AnalysisOptions options;
+  options.seed = 5;
+  const auto saved = openModel(test::writeTemporary("loss.txt", lossAndMore), options);
+  const auto path = test::writeTemporary("loss.retrograd", "");
+  SaveSessionOptions withWeights;
+  withWeights.embed = true;
+  saveSession(*saved, path, withWeights);
+  EXPECT_EQ(openForLoss(path, "", {})->cotangents.size(), 2u);
+  const auto analysis = openForLoss(path, "loss", {});
+  ASSERT_EQ(analysis->cotangents.size(), 1u);
+  EXPECT_EQ(analysis->seed, 5u);
+  EXPECT_EQ(analysis->sessionPath, path);
+  EXPECT_TRUE(identical(analysis->inputs.at("x"), saved->inputs.at("x")));
+  AnalysisOptions twice;
+  twice.order = 2;
+  EXPECT_THROW(openForLoss(path, "loss", twice), Error);
 }
 
 // Holds P31: draws come in the same order from one seed.

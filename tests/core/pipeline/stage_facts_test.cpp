@@ -127,6 +127,40 @@ TEST(StageFacts, ABorderIsPassedByWhatGoesFurther) {
   EXPECT_EQ(borders[1].gradientBytes, 32);
 }
 
+// Holds P46, P51: what does not lead to the loss, or only where no gradient passes, has none to be sent back.
+TEST(StageFacts, OnlyWhatLeadsToTheLossGetsAGradient) {
+  const auto model = modelOf(R"(
+def computation(x, w):
+    # x: "f32[4, 4]"
+    # w: "f32[4, 4]", parameter p.w
+    a = aten.mm(x, w)  # a: "f32[4, 4]"
+    b = aten.mm(a, w)  # b: "f32[4, 4]"
+    d = aten.detach(b)  # d: "f32[4, 4]"
+    m = aten.mul.Tensor(a, d)  # m: "f32[4, 4]"
+    s = aten.sin(b)  # s: "f32[4, 4]"
+    loss = aten.sum(m)  # loss: "f32[]"
+    return s, loss
+)");
+  for (std::size_t i = 0; i < model.document->valueCount(); ++i) {
+    const ValueId id(static_cast<std::int64_t>(i));
+    model.document->value(id).requiresGrad = model.document->displayName(id) != "x" && model.document->displayName(id) != "d";
+  }
+  auto whole = wholeOf(model);
+  const auto split = splitOf(model, {1, 2, 5});  // a | b | d m s | loss
+  EXPECT_EQ(edgesOf(model, split), (Names{"in>0 x", "0>1 a[0]", "1>2 b[0]", "0>2 a[0]", "2>3 m[0]"}));
+  const auto with = [&](const Names& outputs) {
+    whole.cotangents.clear();
+    for (const auto& output : outputs) whole.cotangents[output] = {};
+    return gradientEdges(whole, split);
+  };
+  EXPECT_EQ(with({"0", "1"}), (std::vector<char>{0, 1, 1, 1, 1}));
+  EXPECT_EQ(with({"1"}), (std::vector<char>{0, 1, 0, 1, 1})) << "b reaches the loss without its gradient, a by another way";
+  EXPECT_EQ(stageBorders(whole, model, split)[1].gradients, 1u) << "a on its way; b has none";
+  EXPECT_EQ(stageTraffic(whole, model, split)[2].gradientBytes, 0) << "from 1 to 2";
+  EXPECT_EQ(with({"0"}), (std::vector<char>{0, 1, 1, 1, 0})) << "it is told by value: a leads to s by way of b";
+  EXPECT_EQ(with({}), (std::vector<char>{0, 1, 1, 1, 1})) << "not derived: all that require one";
+}
+
 TEST(StageFacts, MarkersAreInNoStage) {
   const auto model = modelOf(R"(
 def computation(x):
