@@ -7,6 +7,7 @@
 
 #include "core/checking/compare.h"
 #include "core/debug/result_names.h"
+#include "core/pipeline/json.h"
 #include "core/pipeline/open_pipeline.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/rank_stages.h"
@@ -32,6 +33,14 @@ CutModel openedText(const std::string& text, const std::vector<std::string>& at)
 }
 
 std::shared_ptr<const Pipeline> derived(const CutModel& cut) { return std::make_shared<const Pipeline>(derivePipeline(cut.model, cut.whole, cut.split)); }
+
+void expectGradientsOfTheWhole(const Pipeline& pipeline) {
+  const auto found = runPipeline(pipeline).gradients, expected = runJoint(*pipeline.whole).gradients;
+  ASSERT_EQ(found.size(), expected.size());
+  Comparison comparison;
+  for (const auto& [name, gradient] : expected) comparison.add(name, found.at(name), gradient);
+  EXPECT_LE(comparison.error(), 1e-6) << comparison.worst() << comparison.failure();
+}
 
 /// The models with markers that are in the repository, and in the collection where that is there.
 std::vector<CutModel> markedModels() {
@@ -118,6 +127,36 @@ TEST(PipelineStatements, P44_P45_AStageHoldsEachParameterOnce) {
     }
 }
 
+// Holds P44: a stage that has both inputs of a tied parameter knows them by two names, whichever modules use them, so that no gradient takes another's place.
+TEST(PipelineStatements, P44_TiedParametersOfOneStageKeepTheirNamesApart) {
+  const std::string text = R"(
+def computation(e, o, x):
+    # e: "f32[4, 4]", parameter e.weight, also o.weight
+    # o: "f32[4, 4]", parameter o.weight, also e.weight, shares e
+    # x: "f32[4, 4]"
+    a = aten.mm(x, e)
+    # module: MODULE
+    b = aten.mm(a, o)
+    c = aten.sin(b)
+    d = aten.mm(c, e)
+    return d
+)";
+  for (const auto* module : {"e", "o"})
+    for (const auto* at : {"#b", "#d"}) {
+      const auto cut = openedText(std::string(text).replace(text.find("MODULE"), 6, module), {at});
+      const auto pipeline = derived(cut);
+      for (std::size_t s = 0; s < 2; ++s) {
+        std::vector<std::string> names, told;
+        for (const auto& input : pipeline->stages[s]->computation().inputs)
+          if (input.kind == InputKind::parameter) names.push_back(input.target);
+        for (const auto& parameter : stageParameters(cut.model, cut.split, s)) told.push_back(parameter.name);
+        EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size()) << module << " " << at << " " << s;
+        EXPECT_EQ(told, names);
+      }
+      expectGradientsOfTheWhole(*pipeline);
+    }
+}
+
 // Holds P47: a stage's backward takes a cotangent for each of its outputs that gets one, None for the others, and gives a gradient for each of its
 // inputs that needs one, None for the others, each input once. What is at a place is what belongs there: the gradients are those of the whole model.
 TEST(PipelineStatements, P47_CotangentsAndGradientsHaveTheirPlaces) {
@@ -145,11 +184,7 @@ TEST(PipelineStatements, P47_CotangentsAndGradientsHaveTheirPlaces) {
   const auto& middle = *pipeline->stages[1];
   for (std::size_t i = 0; i < middle.computation().inputs.size(); ++i)
     EXPECT_EQ(static_cast<bool>(middle.backward.outputs[i]), middle.computation().inputs[i].name != "i") << middle.computation().inputs[i].name;
-  const auto found = runPipeline(*pipeline).gradients, expected = runJoint(*pipeline->whole).gradients;
-  ASSERT_EQ(found.size(), expected.size());
-  Comparison comparison;
-  for (const auto& [name, gradient] : expected) comparison.add(name, found.at(name), gradient);
-  EXPECT_LE(comparison.error(), 1e-6) << comparison.worst() << comparison.failure();
+  expectGradientsOfTheWhole(*pipeline);
 }
 
 // Holds P52: what a stage receives is differentiated where it needs a gradient, once though two ops read it; what needs none passes through.
