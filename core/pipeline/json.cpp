@@ -1,7 +1,5 @@
 #include "core/pipeline/json.h"
 
-#include <algorithm>
-
 namespace retrograd {
 namespace {
 
@@ -17,17 +15,11 @@ std::vector<StageWeight> weightsOf(const ModelFile& model, const PipelineSplit& 
   std::vector<StageWeight> weights;
   const auto& stage = split.stages.at(s);
   const auto& document = *model.document;
+  const auto names = parameterNames(document, model.computation, stage);
   for (auto i : stage.held) {
     const auto& input = model.computation.inputs[i];
     if (input.kind != kind) continue;
-    auto name = input.target;
-    for (auto op : stage.ops) {
-      const auto operands = document.operands(op);
-      if (std::find(operands.begin(), operands.end(), input.value) == operands.end()) continue;
-      if (kind == InputKind::parameter) name = parameterName(document, input, op);
-      break;
-    }
-    weights.push_back({std::move(name), document.isTensor(input.value) ? document.meta(document.value(input.value).meta).bytes() : 0});
+    weights.push_back({kind == InputKind::parameter ? names.at(i) : input.target, document.isTensor(input.value) ? document.meta(document.value(input.value).meta).bytes() : 0});
   }
   return weights;
 }

@@ -24,6 +24,14 @@ std::string nameOf(const Document& document, BoundSymbolId op) {
 }
 
 bool isUser(const OutputSpec& output) { return output.kind == OutputKind::user || output.kind == OutputKind::loss || output.kind == OutputKind::gradient; }
+/// Name of a parameter as an op knows it: of a tied one that under the op's module, else the first.
+std::string nameUnder(std::string_view module, const InputSpec& input) {
+  const auto isUnder = [&](const std::string& name) { return !module.empty() && name.starts_with(module) && name.find('.', module.size()) == module.size(); };
+  for (const auto& alias : input.aliases)
+    if (!isUnder(input.target) && isUnder(alias)) return alias;
+  return input.target;
+}
+
 /// Kept from one run to the next.
 bool isState(const InputSpec& input) { return input.kind == InputKind::buffer || input.kind == InputKind::parameter; }
 
@@ -220,7 +228,7 @@ class Splitter {
         sentAs_[{s, value}] = first->second.second;
         return receive(value, first->second.first, s);
       }
-      users_[storageOf(value)].try_emplace(s, parameterName(document_, input, op));
+      users_[storageOf(value)].try_emplace(s, index);
     }
     hold(index, s);
   }
@@ -311,6 +319,8 @@ class Splitter {
 
   void describeShared() {
     std::unordered_set<StorageId> done;
+    std::vector<std::map<std::size_t, std::string>> namesIn;
+    for (const auto& stage : split_.stages) namesIn.push_back(parameterNames(document_, computation_, stage));
     for (const auto& input : computation_.inputs) {
       if (input.kind != InputKind::parameter || !input.value) continue;
       const auto storage = storageOf(input.value);
@@ -322,7 +332,8 @@ class Splitter {
       for (const auto& other : computation_.inputs)
         if (other.kind == InputKind::parameter && other.value && storageOf(other.value) == storage) addName(shared.names, other.target);
       for (const auto& alias : input.aliases) addName(shared.names, alias);
-      if (const auto users = users_.find(storage); users != users_.end()) shared.nameIn = users->second;
+      if (const auto users = users_.find(storage); users != users_.end())
+        for (const auto& [s, index] : users->second) shared.nameIn[s] = namesIn[static_cast<std::size_t>(s)].at(index);
       for (int s = 0; s < stageCount(); ++s)
         for (const auto& received : stage(s).inputs)
           if (storageOf(received.value) == storage) shared.nameIn.try_emplace(s, shared.names.front());
@@ -345,7 +356,7 @@ class Splitter {
   std::unordered_map<StorageId, std::pair<int, BoundSymbolId>> lastWriter_;
   std::unordered_map<StorageId, std::pair<int, ValueId>> firstUse_;       // of parameters
   std::map<std::pair<int, ValueId>, ValueId> sentAs_;                      // transmitted under another of its names
-  std::unordered_map<StorageId, std::map<int, std::string>> users_;       // of parameters: name by stage
+  std::unordered_map<StorageId, std::map<int, std::size_t>> users_;       // of parameters: input by stage
   std::map<int, std::vector<std::pair<ValueId, std::size_t>>> resultsOf_;
 };
 
@@ -364,12 +375,25 @@ PipelineSplit splitPipeline(const Document& document, const Computation& computa
   return split;
 }
 
-std::string parameterName(const Document& document, const InputSpec& input, BoundSymbolId user) {
-  const auto module = document.text(document.boundSymbol(user).module);
-  const auto isUnder = [&](const std::string& name) { return !module.empty() && name.starts_with(module) && name.find('.', module.size()) == module.size(); };
-  for (const auto& alias : input.aliases)
-    if (!isUnder(input.target) && isUnder(alias)) return alias;
-  return input.target;
+std::map<std::size_t, std::string> parameterNames(const Document& document, const Computation& computation, const PipelineStage& stage) {
+  std::map<std::size_t, std::string> names;
+  std::unordered_set<std::string> taken;
+  std::unordered_map<ValueId, std::size_t> unseen;
+  for (auto i : stage.held) {
+    const auto& input = computation.inputs[i];
+    if (input.kind != InputKind::parameter) continue;
+    names[i] = input.target;
+    taken.insert(input.target);
+    unseen.try_emplace(input.value, i);
+  }
+  for (auto op : stage.ops)
+    for (auto operand : document.operands(op)) {
+      const auto first = unseen.extract(operand);
+      if (!first) continue;
+      auto name = nameUnder(document.text(document.boundSymbol(op).module), computation.inputs[first.mapped()]);
+      if (taken.insert(name).second) names[first.mapped()] = std::move(name);
+    }
+  return names;
 }
 
 std::vector<std::string> unusedInputs(const Document& document, const Computation& computation) {

@@ -81,8 +81,9 @@ struct PipelineSplit {
 /// share memory across a border, a buffer read in a stage before the one that writes it; and where devices are neither one nor one for each stage.
 PipelineSplit splitPipeline(const Document& document, const Computation& computation, const Cuts& cuts, const PipelineOptions& options = {});
 
-/// Name of a parameter as an op knows it: of a tied one that under the op's module, else the first.
-std::string parameterName(const Document& document, const InputSpec& input, BoundSymbolId user);
+/// Names of the parameters that a stage holds, by index into the computation's inputs: of a tied one that under the module of the first op that uses it, unless
+/// the stage has another parameter of that name; else the file's.
+std::map<std::size_t, std::string> parameterNames(const Document& document, const Computation& computation, const PipelineStage& stage);
 
 /// The user inputs of the computation that no op uses (P57: of two that were one tensor at export, all but one).
 std::vector<std::string> unusedInputs(const Document& document, const Computation& computation);

@@ -194,7 +194,7 @@ class Extraction {
 class StageBuilder {
  public:
   StageBuilder(const ModelFile& model, const PipelineSplit& split, std::size_t index, const SymbolLookup& lookup)
-      : model_(model), split_(split), stage_(split.stages.at(index)), index_(index), lookup_(lookup) {
+      : model_(model), split_(split), stage_(split.stages.at(index)), names_(parameterNames(*model.document, model.computation, stage_)), index_(index), lookup_(lookup) {
     stageModel_.file.document = std::make_shared<Document>();
     stageModel_.file.document->setSizeSymbols(model.document->sizeSymbols());
   }
@@ -235,23 +235,15 @@ class StageBuilder {
     auto& weights = spec.kind == InputKind::constant ? file.constants : file.weights;
     const auto& all = spec.kind == InputKind::constant ? model_.constants : model_.weights;
     const auto data = all.find(spec.target);
-    if (spec.kind == InputKind::parameter) useOwnName(spec, i);
+    if (spec.kind == InputKind::parameter) rename(spec, names_.at(i));
     if (data != all.end()) weights[spec.target] = data->second;
     addInput(extraction.hold(spec.value), std::move(spec));
   }
 
-  /// A tied parameter goes by the name under which this stage uses it.
-  void useOwnName(InputSpec& spec, std::size_t i) const {
-    const auto id = model_.computation.trace.inputs[i];
-    for (auto op : stage_.ops) {
-      const auto operands = model_.document->operands(op);
-      if (std::find(operands.begin(), operands.end(), id) == operands.end()) continue;
-      const auto name = parameterName(*model_.document, spec, op);
-      if (name == spec.target) return;
-      std::replace(spec.aliases.begin(), spec.aliases.end(), name, spec.target);
-      spec.target = name;
-      return;
-    }
+  /// A tied parameter goes by the name under which this stage uses it; the other one is an alias.
+  static void rename(InputSpec& spec, const std::string& name) {
+    std::replace(spec.aliases.begin(), spec.aliases.end(), name, spec.target);
+    spec.target = name;
   }
 
   void addReceived(const StageInput& input, Extraction& extraction) {
@@ -307,6 +299,7 @@ class StageBuilder {
   const ModelFile& model_;
   const PipelineSplit& split_;
   const PipelineStage& stage_;
+  const std::map<std::size_t, std::string> names_;
   const std::size_t index_;
   const SymbolLookup& lookup_;
   StageModel stageModel_;

@@ -887,14 +887,35 @@ class Pipeline(Case):
 
     # Holds P56: stages are kept on disk as session files.
     def test_stages_are_files_of_their_own(self):
-        self.good("pipeline", "split", self.MARKED / "shared_2st" / "model.pt2", "--out", self.path)
-        jsonschema.validate(json.loads((self.path / "pipeline.json").read_text()), schema("pipeline"))
+        model = self.path / "model.pt2"
+        shutil.copy(self.MARKED / "shared_2st" / "model.pt2", model)
+        self.good("pipeline", "split", model, "--out", self.path)
+        model.unlink()  # they have weights of their own
+        document = json.loads((self.path / "pipeline.json").read_text())
+        jsonschema.validate(document, schema("pipeline"))
         stages = sorted(self.path.glob("stage_*.retrograd"))
         self.assertEqual(len(stages), 3)
-        for stage in stages:
+        for stage, told in zip(stages, document["stages"]):
             self.good("check", stage)
-            self.good("trace", stage)
+            self.assertEqual(re.findall(r'", parameter ([\w.]+)', self.good("trace", stage, "--show", "computation").stdout), told["parameters"])
             self.good("run", stage)
+
+    # Holds P19: where nothing runs between two calls of a module, the numbers that torch.export gave them tell them apart.
+    def test_calls_in_a_row_are_cut_apart(self):
+        file = self.path / "in_a_row.pt2"
+        modules = {"relu": "L__self__l1,l1", "linear_1": "L__self__l1@1,l1"}  # l1, and l1 again
+        with zipfile.ZipFile(DATA / "mlp" / "model.pt2") as old, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as new:
+            for entry in old.infolist():
+                content = old.read(entry)
+                if entry.filename.endswith("model.json"):
+                    program = json.loads(content)
+                    for node in program["graph_module"]["graph"]["nodes"]:
+                        if node["name"] in modules:
+                            node["metadata"]["nn_module_stack"] = f"L__self__,,model.M;{modules[node['name']]},torch.nn.modules.linear.Linear"
+                    content = json.dumps(program)
+                new.writestr(entry.filename, content)
+        document = json.loads(self.good("pipeline", "split", file, "--at", "l1", "--format", "json").stdout)
+        self.assertEqual([stage["ops"] for stage in document["stages"]], [2, 3])
 
     def test_stages_equal_the_model(self):
         for arguments in (["--stages", "3"], ["--at", "l2", "--at", "#tanh:after"]):

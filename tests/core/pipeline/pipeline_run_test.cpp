@@ -19,6 +19,7 @@
 #include "core/pipeline/op_costs.h"
 #include "core/pipeline/stage_run.h"
 #include "tests/core/formats/cases.h"
+#include "tests/core/pipeline/text_models.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
@@ -103,6 +104,16 @@ TEST_P(MarkedModels, AreCutAsPyTorchCutsThem) {
     for (const auto& parameter : parameters) EXPECT_TRUE(wanted.contains(parameter)) << s << " " << parameter;
   }
   EXPECT_EQ(json["replicated"].size(), expected["replicated"].size());
+}
+
+// Holds P19: asking for a module gives the cuts that its markers give.
+TEST(PipelineRun, AModuleThatIsCalledTwiceIsCutAsItsMarkersCutIt) {
+  const auto model = (sourceFolder / "tests/data/pipeline/shared_2st/model.pt2").string();
+  auto request = at({"l"});
+  request.useMarkers = false;
+  const auto marked = opened(model).split, asked = opened(model, request).split;
+  ASSERT_EQ(asked.stages.size(), 3u);
+  for (std::size_t s = 0; s < 3; ++s) EXPECT_EQ(asked.stages[s].ops, marked.stages.at(s).ops) << s;
 }
 
 TEST_P(MarkedModels, StagesGiveWhatTheWholeModelGives) {
@@ -323,6 +334,48 @@ TEST(PipelineRun, ASessionIsOpenedForItsLoss) {
   AnalysisOptions twice;
   twice.order = 2;
   EXPECT_THROW(openForLoss(path, "loss", twice), Error);
+}
+
+// Holds P7: TrivialLossWrapper, once exported, is a model that returns its loss and nothing else. Every way to name that output is the same, and so is
+// naming none, where PyTorch makes no backward.
+// Holds P48: the gradient of the loss is 1, so that of w is x.
+TEST(PipelineRun, AModelThatReturnsItsLossNeedsNoSpecification) {
+  const char* text = R"(
+def computation(x, target, w):
+    # x: "f32[4]"
+    # target: "f32[4]"
+    # w: "f32[4]", parameter w
+    a = aten.mul.Tensor(x, w)
+    b = aten.sub.Tensor(a, target)
+    c = aten.sum(b)
+    return c
+)";
+  for (const auto* loss : {"", "True", "(True,)", "[True]", "0", "c"}) {
+    auto request = at({"#b"});
+    request.loss = loss;
+    const auto pipeline = derived(openedText(text, request));
+    for (const auto& stage : pipeline.stages) EXPECT_FALSE(stage->backward.ops.empty()) << loss;
+    EXPECT_TRUE(identical(runPipeline(pipeline).gradients.at("p.w"), pipeline.whole->inputs.at("x"))) << loss;
+  }
+}
+
+// Holds P9: the loss of a file is found along what forward returned, here a dictionary, not in the graph's flat tuple.
+TEST(PipelineRun, TheLossOfAFileIsFoundAlongWhatForwardReturned) {
+  const auto model = (test::data() / "multi_output" / "model.pt2").string();
+  auto request = at({"#var"});
+  for (const auto* loss : {"{'a': False, 'v': False, 'i': False, 'pair': (False, True), 'const': False, 'alias': False, 'none': False}", "pair.1"}) {
+    request.loss = loss;
+    const auto cotangents = opened(model, request).whole->cotangents;
+    ASSERT_EQ(cotangents.size(), 1u) << loss;
+    EXPECT_EQ(cotangents.begin()->first, "4") << "the fifth of the file's eight results";
+  }
+  const std::pair<const char*, const char*> refused[] = {
+      {"{'pair': (False, True)}", "must match keys"}, {"(False, True)", "must match type"}, {"const", "must specify a dynamic value but got"}, {"v", "grad can be implicitly created only for scalar outputs"}};
+  for (const auto& [loss, why] : refused) {
+    request.loss = loss;
+    const auto error = test::errorOf([&] { opened(model, request); });
+    EXPECT_NE(error.find(why), std::string::npos) << loss << ": " << error;
+  }
 }
 
 // Holds P31: draws come in the same order from one seed.

@@ -88,9 +88,14 @@ TEST(RankStages, P38_SharedParametersAreSummedOverRanks) {
   EXPECT_TRUE(gradientsToSum(*derived(marked("mlp_3st"))).empty());
   const auto pipeline = derived(marked("shared_2st"));
   const auto sums = gradientsToSum(*pipeline);
-  EXPECT_FALSE(sums.empty());
   const auto gradients = runUnsplit(rotatedMicrobatches(pipeline, 1)).gradients;
-  for (const auto& [name, meta] : sums) EXPECT_TRUE(gradients.contains(name)) << name;
+  std::vector<std::string> names;
+  for (const auto& [name, meta] : sums) {
+    names.push_back(name);
+    ASSERT_TRUE(gradients.contains(name)) << name;
+    EXPECT_EQ(meta.sizes, gradients.at(name).meta.sizes) << name;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"p.e.weight", "p.l.bias", "p.l.weight"})) << "all three are in two stages";
 }
 
 // Holds P37, P38. Transmitted, a parameter has its gradient in the stage that holds it, and nothing is left to sum.
@@ -171,6 +176,26 @@ def computation(x, w):
     const auto microbatches = rotatedMicrobatches(derived(file, request), 2);
     expectEqual(gradientsOf(microbatches, false), runUnsplit(microbatches).gradients);
   }
+}
+
+// Holds P58. A value that several later stages read, also past others, goes to each, and its gradients come back from each.
+TEST(RankStages, P58_SkipConnectionsAreTrained) {
+  const auto file = test::writeTemporary("skips.txt", R"(
+def computation(x, w, u):
+    # x: "f32[4, 4]"
+    # w: "f32[4, 4]", parameter w
+    # u: "f32[4, 4]", parameter u
+    a = aten.mm(x, w)
+    b = aten.tanh(a)
+    c = aten.mm(b, u)
+    d = aten.add.Tensor(c, a)
+    e = aten.mul.Tensor(d, b)
+    return e
+)");
+  CutRequest request;
+  request.at = {"#b", "#c", "#d", "#e"};
+  const auto microbatches = rotatedMicrobatches(derived(file, request), 2);
+  for (const bool inHalves : {false, true}) expectEqual(gradientsOf(microbatches, inHalves), runUnsplit(microbatches).gradients);
 }
 
 // Holds P60. A gradient that is None is not sent, and no zeros are in its place.
@@ -257,6 +282,11 @@ TEST(RankStages, P62_GradientsOfMeansAreScaled) {
   // Whose output is said to be a mean, its cotangent is shared out instead.
   const auto told = BatchRun("attention", batch, 4, {{"1", {Merge::Kind::mean, 0}}}, 1).verdict;
   EXPECT_TRUE(told.good()) << told.worst << told.failure;
+  // A cotangent that is given for it as well.
+  const auto given = drawn({3});
+  const auto shared = cutCotangents({{"1", given}}, 4, {{"1", {Merge::Kind::mean, 0}}});
+  ASSERT_EQ(shared.size(), 4u);
+  for (const auto& each : shared) EXPECT_TRUE(identical(each.at("1"), scaledTensor(given, 0.25)));
 }
 
 // Holds P63. Outputs are put together along a dimension, folded, or one for all; losses become a list.

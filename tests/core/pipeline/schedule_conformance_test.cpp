@@ -124,11 +124,11 @@ TEST(ScheduleConformance, pytorchsOneForwardOneBackwardIsRefusedAndOursRuns) {
   const auto theirs = readScheduleFile((samples / "1F1B_pp2_mb4.csv").string());
   const auto check = checkSchedule(theirs);
   ASSERT_FALSE(check.ok());
-  EXPECT_EQ(check.problems[0].place, "rank 1, action 2 (1B0)");
-  EXPECT_EQ(check.problems[0].message, "deadlock: it needs 1F0, which no rank does");
+  EXPECT_EQ(check.problems.at(0).place, "rank 1, action 2 (1B0)");
+  EXPECT_EQ(check.problems.at(0).message, "deadlock: it needs 1F0, which no rank does");
   ASSERT_EQ(check.waiting.size(), 2u);
-  EXPECT_EQ(check.waiting[1].rank, 0);
-  EXPECT_EQ(check.waiting[1].needed, "1B0");
+  EXPECT_EQ(check.waiting.at(1).rank, 0);
+  EXPECT_EQ(check.waiting.at(1).needed, "1B0");
   const auto ours = make("1F1B", 2, 4);
   EXPECT_EQ(text(ours.ranks[1].front()), "1F0");
   EXPECT_TRUE(checkSchedule(ours).ok());

@@ -74,34 +74,34 @@ TEST(ScheduleText, idleCellsSpacesAndLineEndsDoNotMatter) {
 TEST(ScheduleCheck, aCircleNamesEveryRankThatWaits) {
   const auto check = checkSchedule(read("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1"));
   ASSERT_EQ(check.waiting.size(), 2u);
-  EXPECT_EQ(check.problems[0].place, "rank 0, action 2 (0B0)");
-  EXPECT_EQ(check.problems[0].message, "deadlock: it needs 1B0 of rank 1");
-  EXPECT_EQ(check.problems[1].place, "rank 1, action 2 (1F1)");
-  EXPECT_EQ(check.problems[1].message, "it needs 0F1 of rank 0");
+  EXPECT_EQ(check.problems.at(0).place, "rank 0, action 2 (0B0)");
+  EXPECT_EQ(check.problems.at(0).message, "deadlock: it needs 1B0 of rank 1");
+  EXPECT_EQ(check.problems.at(1).place, "rank 1, action 2 (1F1)");
+  EXPECT_EQ(check.problems.at(1).message, "it needs 0F1 of rank 0");
   EXPECT_EQ(errorOf([] { requireValid(read("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1")); }),
             "s.csv, rank 0, action 2 (0B0): deadlock: it needs 1B0 of rank 1; rank 1, action 2 (1F1): it needs 0F1 of rank 0");
 }
 
 TEST(ScheduleCheck, theRootComesBeforeThoseWhoWaitForIt) {
   const auto check = checkSchedule(read("0F0,0B0\n1F0,1B0\n2B0,2F0"));
-  EXPECT_EQ(check.problems[0].place, "rank 2, action 1 (2B0)");
-  EXPECT_EQ(check.problems[0].message, "deadlock: it needs 2F0, which comes later on the same rank");
+  EXPECT_EQ(check.problems.at(0).place, "rank 2, action 1 (2B0)");
+  EXPECT_EQ(check.problems.at(0).message, "deadlock: it needs 2F0, which comes later on the same rank");
   EXPECT_EQ(check.problems.size(), 3u);
-  EXPECT_EQ(checkSchedule(read("0F0,0I0,0W0\n1F0,1W0,1I0")).problems[0].message, "deadlock: it needs 1I0, which comes later on the same rank");
+  EXPECT_EQ(checkSchedule(read("0F0,0I0,0W0\n1F0,1W0,1I0")).problems.at(0).message, "deadlock: it needs 1I0, which comes later on the same rank");
 }
 
 TEST(ScheduleCheck, whatIsMissingOrTwiceIsNamed) {
-  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0\n1F0,1B0,1F1,1B1")).problems[0].message, "stage 0 has no backward of microbatch 1");
-  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1I1")).problems[0].message, "stage 1 has no weight gradient of microbatch 1");
-  const auto twice = checkSchedule(read("0F0,0B0\n1F0,1B0,1W0")).problems[0];
+  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0\n1F0,1B0,1F1,1B1")).problems.at(0).message, "stage 0 has no backward of microbatch 1");
+  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1I1")).problems.at(0).message, "stage 1 has no weight gradient of microbatch 1");
+  const auto twice = checkSchedule(read("0F0,0B0\n1F0,1B0,1W0")).problems.at(0);
   EXPECT_EQ(twice.place, "rank 1, action 3 (1W0)");
   EXPECT_EQ(twice.message, "it is done twice: first by action 2");
-  EXPECT_EQ(checkSchedule(read("0F0,0B0\n0F1,0B1")).problems[0].message, "stage 0 is on rank 0: a stage is on one rank");
-  const auto stray = checkSchedule(read("0F0,1F1,0B0\n1F0,1B0,1B1")).problems[0];
+  EXPECT_EQ(checkSchedule(read("0F0,0B0\n0F1,0B1")).problems.at(0).message, "stage 0 is on rank 0: a stage is on one rank");
+  const auto stray = checkSchedule(read("0F0,1F1,0B0\n1F0,1B0,1B1")).problems.at(0);
   EXPECT_EQ(stray.place, "rank 0, action 2 (1F1)");
   EXPECT_EQ(stray.message, "stage 1 is on rank 1: a stage is on one rank");
-  EXPECT_EQ(checkSchedule(read("0F0,0B0\n2F0,2B0")).problems[0].message, "deadlock: it needs 1F0, which no rank does");
-  EXPECT_EQ(checkSchedule(read("0F0,0B0,1UNSHARD")).problems[0].message, "no rank computes stage 1");
+  EXPECT_EQ(checkSchedule(read("0F0,0B0\n2F0,2B0")).problems.at(0).message, "deadlock: it needs 1F0, which no rank does");
+  EXPECT_EQ(checkSchedule(read("0F0,0B0,1UNSHARD")).problems.at(0).message, "no rank computes stage 1");
   EXPECT_FALSE(checkSchedule(scheduleOf("none", {{}, {}})).ok());
   Action empty;
   empty.kind = ActionKind::overlap;
@@ -111,10 +111,10 @@ TEST(ScheduleCheck, whatIsMissingOrTwiceIsNamed) {
 // Holds P64: transfers are checked too, and gradients are reduced when the last of them is there.
 TEST(ScheduleCheck, transfersMustBeThere) {
   EXPECT_TRUE(checkSchedule(read("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0")).ok());
-  EXPECT_EQ(checkSchedule(read("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0")).problems[0].message, "deadlock: it needs 1RECV_F0, which no rank does");
-  EXPECT_EQ(checkSchedule(read("0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0")).problems[0].message, "deadlock: it needs 0SEND_F0, which no rank does");
-  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0,0REDUCE_GRAD,0B1")).problems[0].message, "deadlock: it needs 0B1, which comes later on the same rank");
-  EXPECT_EQ(checkSchedule(read("0F0,0B0,0WAIT_REDUCE_GRAD,0REDUCE_GRAD")).problems[0].message,
+  EXPECT_EQ(checkSchedule(read("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0")).problems.at(0).message, "deadlock: it needs 1RECV_F0, which no rank does");
+  EXPECT_EQ(checkSchedule(read("0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0")).problems.at(0).message, "deadlock: it needs 0SEND_F0, which no rank does");
+  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0,0REDUCE_GRAD,0B1")).problems.at(0).message, "deadlock: it needs 0B1, which comes later on the same rank");
+  EXPECT_EQ(checkSchedule(read("0F0,0B0,0WAIT_REDUCE_GRAD,0REDUCE_GRAD")).problems.at(0).message,
             "deadlock: it needs 0REDUCE_GRAD, which comes later on the same rank");
 }
 

@@ -42,23 +42,59 @@ TEST(Split, ValuesCrossOncePerUserFromWhereTheyAreMade) {
 TEST(Split, ResultsAreReturnedWhereTheyAreMade) {
   const auto model = modelOf(skips);
   const auto split = splitAtMarkers(model);
-  ASSERT_EQ(split.stages[0].outputs.size(), 2u);
-  EXPECT_EQ(split.stages[0].outputs[0].results, std::vector<std::size_t>{1});
-  EXPECT_EQ(split.stages[0].outputs[0].destinations, (std::vector<int>{1, 2}));
-  ASSERT_EQ(split.stages[2].outputs.size(), 1u);
-  EXPECT_EQ(split.stages[2].outputs[0].results, std::vector<std::size_t>{0});
-  EXPECT_TRUE(split.stages[2].outputs[0].destinations.empty());
+  ASSERT_EQ(split.stages.at(0).outputs.size(), 2u);
+  EXPECT_EQ(split.stages.at(0).outputs[0].results, std::vector<std::size_t>{1});
+  EXPECT_EQ(split.stages.at(0).outputs[0].destinations, (std::vector<int>{1, 2}));
+  ASSERT_EQ(split.stages.at(2).outputs.size(), 1u);
+  EXPECT_EQ(split.stages.at(2).outputs[0].results, std::vector<std::size_t>{0});
+  EXPECT_TRUE(split.stages.at(2).outputs[0].destinations.empty());
+}
+
+// Holds P25: also where no other stage uses it.
+TEST(Split, AResultOfTheFirstStageCrossesNoBorder) {
+  const auto model = modelOf(R"(
+def computation(x):
+    # x: "f32[4]"
+    a = aten.sin(x)  # a: "f32[4]"
+    r = aten.cos(x)  # r: "f32[4]"
+    pippy._pipe_split.default()
+    b = aten.exp(a)  # b: "f32[4]"
+    return b, r
+)");
+  const auto split = splitAtMarkers(model);
+  EXPECT_EQ(edgesOf(model, split), (Names{"in>0 x", "0>1 a[0]"}));
+  ASSERT_EQ(split.stages.at(0).outputs.size(), 2u);
+  EXPECT_EQ(split.stages.at(0).outputs[1].results, std::vector<std::size_t>{1});
 }
 
 // Holds P35, P36.
 TEST(Split, ParametersGoToTheirOneStage) {
   const auto model = modelOf(skips);
   const auto split = splitAtMarkers(model);
-  EXPECT_EQ(heldBy(model, split.stages[0]), Names{"first.weight"});
-  EXPECT_EQ(heldBy(model, split.stages[1]), Names{});
-  EXPECT_EQ(heldBy(model, split.stages[2]), Names{"last.weight"});
+  EXPECT_EQ(heldBy(model, split.stages.at(0)), Names{"first.weight"});
+  EXPECT_EQ(heldBy(model, split.stages.at(1)), Names{});
+  EXPECT_EQ(heldBy(model, split.stages.at(2)), Names{"last.weight"});
   EXPECT_EQ(split.unused, Names{"unused.weight"});
   EXPECT_TRUE(split.shared.empty());
+}
+
+// Holds P35, P45: what several ops of a stage use is held once, or sent once.
+TEST(Split, WhatAStageUsesTwiceItHasOnce) {
+  const auto model = modelOf(R"(
+def computation(x, w):
+    # x: "f32[4, 4]"
+    # w: "f32[4, 4]", parameter w
+    a = aten.mm(x, w)  # a: "f32[4, 4]"
+    b = aten.mm(a, w)  # b: "f32[4, 4]"
+    pippy._pipe_split.default()
+    c = aten.mul.Tensor(b, x)  # c: "f32[4, 4]"
+    d = aten.mul.Tensor(b, x)  # d: "f32[4, 4]"
+    e = aten.add.Tensor(c, d)  # e: "f32[4, 4]"
+    return e
+)");
+  const auto split = splitAtMarkers(model);
+  EXPECT_EQ(heldBy(model, split.stages.at(0)), Names{"w"});
+  EXPECT_EQ(edgesOf(model, split), (Names{"in>0 x", "0>1 b[0]", "in>1 x"}));
 }
 
 // Holds P57.
@@ -67,7 +103,7 @@ TEST(Split, InputsThatNobodyUsesAreNamed) {
   EXPECT_EQ(unusedInputs(*model.document, model.computation), Names{"x"});
 }
 
-// Holds P28: each result of an op with several crosses by itself, numbers as well.
+// Holds P22, P28: each result of an op with several crosses by itself where it is used, numbers as well.
 TEST(Split, SeveralResultsAndNumbersCross) {
   const auto model = modelOf(R"(
 def computation(x):
@@ -84,10 +120,10 @@ def computation(x):
 )");
   const auto split = splitAtMarkers(model);
   EXPECT_EQ(edgesOf(model, split), (Names{"in>0 x", "0>1 q[0]", "0>1 n[1]", "0>1 i[2]", "0>1 m[3]"}));
-  const auto number = describeEdge(model, split.edges[2]);
+  const auto number = describeEdge(model, split.edges.at(2));
   EXPECT_EQ(number.dtype, "torch.int64");
   EXPECT_EQ(number.bytes, 8);
-  EXPECT_EQ(describeEdge(model, split.edges[4]).dtype, "torch.bool");
+  EXPECT_EQ(describeEdge(model, split.edges.at(4)).dtype, "torch.bool");
 }
 
 constexpr const char* dead = R"(
@@ -180,20 +216,21 @@ TEST(Split, SharedParametersAreTransmittedWhereAskedFor) {
   PipelineOptions options;
   options.multiUse = MultiUse::transmit;
   auto split = splitAtMarkers(model, options);
-  EXPECT_EQ(heldBy(model, split.stages[2]), Names{});
+  EXPECT_EQ(heldBy(model, split.stages.at(2)), Names{});
   EXPECT_EQ(edgesOf(model, split), (Names{"in>0 i", "0>1 a[0]", "1>2 b[0]", "1>2 l[1]", "0>2 o[1]"}));
   options = {};
   options.multiUseOf["e.weight"] = MultiUse::transmit;
   split = splitAtMarkers(model, options);
-  EXPECT_EQ(heldBy(model, split.stages[2]), Names{"l.weight"});
+  EXPECT_EQ(heldBy(model, split.stages.at(2)), Names{"l.weight"});
   EXPECT_EQ(edgesOf(model, split), (Names{"in>0 i", "0>1 a[0]", "1>2 b[0]", "0>2 o[1]"}));
 }
 
 constexpr const char* buffers = R"(
-def computation(m, r, k, x):
+def computation(m, r, k, j, x):
     # m: "f32[4]", buffer m
     # r: "f32[4]", buffer r
     # k: "f32[4]", constant k
+    # j: "f32[4]", constant j
     # x: "f32[4]"
     a = aten.mul.Tensor(x, r)  # a: "f32[4]"
     b = aten.add_.Tensor(m, a)  # b: "f32[4]", shares m, version 1
@@ -202,7 +239,8 @@ def computation(m, r, k, x):
     d = aten.mul.Tensor(a, r)  # d: "f32[4]"
     e = aten.mul.Tensor(d, m)  # e: "f32[4]"
     f = aten.mul.Tensor(e, c)  # f: "f32[4]"
-    return f
+    h = aten.mul.Tensor(f, j)  # h: "f32[4]"
+    return h
 )";
 
 // Holds P42: a buffer that is read is copied, one that is written stays and its content is sent on.
@@ -210,12 +248,13 @@ def computation(m, r, k, x):
 TEST(Split, BuffersAndConstantsHaveAnOwner) {
   const auto model = modelOf(buffers);
   const auto split = splitAtMarkers(model);
-  EXPECT_EQ(heldBy(model, split.stages[0]), (Names{"m", "r", "k"}));
-  EXPECT_EQ(heldBy(model, split.stages[1]), Names{"r"});
+  EXPECT_EQ(heldBy(model, split.stages.at(0)), (Names{"m", "r", "k"}));
+  EXPECT_EQ(heldBy(model, split.stages.at(1)), (Names{"r", "j"}));
   EXPECT_EQ(edgesOf(model, split), (Names{"in>0 x", "0>1 a[0]", "0>1 m[1]", "0>1 c[2]"}));
   EXPECT_EQ(split.mutationOwner, (std::map<std::size_t, int>{{0, 0}}));
 }
 
+// Holds P42: nothing is sent back from one run to the next.
 TEST(Split, ABufferReadBeforeItsOwnerIsRefused) {
   std::string text = buffers;
   const std::string write = "    b = aten.add_.Tensor(m, a)  # b: \"f32[4]\", shares m, version 1\n";
@@ -226,6 +265,7 @@ TEST(Split, ABufferReadBeforeItsOwnerIsRefused) {
   EXPECT_NE(errorOf([&] { splitAtMarkers(model); }).find("it reads buffer m, which stage 1 writes to"), std::string::npos) << errorOf([&] { splitAtMarkers(model); });
 }
 
+// Holds P42.
 TEST(Split, ABufferHasOneOwner) {
   std::string text = buffers;
   text.replace(text.find("    return"), 0, "    g = aten.add_.Tensor(m, f)  # g: \"f32[4]\", shares m, version 2\n");
@@ -250,8 +290,8 @@ TEST(Split, AWriteToAReceivedValueIsSentOn) {
   const auto model = modelOf(written);
   const auto split = splitAtMarkers(model);
   EXPECT_EQ(edgesOf(model, split), (Names{"in>0 x", "0>1 a[0]", "in>1 x", "1>2 a[0]"}));
-  ASSERT_EQ(split.stages[1].cloned.size(), 1u);
-  EXPECT_EQ(model.document->displayName(split.stages[1].cloned[0]), "a");
+  ASSERT_EQ(split.stages.at(1).cloned.size(), 1u);
+  EXPECT_EQ(model.document->displayName(split.stages.at(1).cloned[0]), "a");
 }
 
 // Holds P29b: a write through a view that was made in an earlier stage would not reach its base.
@@ -265,6 +305,22 @@ TEST(Split, AWriteThroughAViewFromElsewhereIsRefused) {
   EXPECT_NE(error.find("writes in place to memory of a, which stage 0 makes and #c in stage 2 reads afterwards"), std::string::npos) << error;
 }
 
+// Holds P29b: the caller's tensor would not be written to.
+TEST(Split, AWriteToTheCallersMemoryThroughAViewFromElsewhereIsRefused) {
+  const auto model = modelOf(R"(
+def computation(x):
+    # x: "f32[4]"
+    v = aten.slice.Tensor(x, 0, 0, 2)  # v: "f32[2]", shares x
+    pippy._pipe_split.default()
+    b = aten.neg_(v)  # b: "f32[2]", shares x, version 1
+    return b
+)");
+  const auto error = errorOf([&] { splitAtMarkers(model); });
+  EXPECT_NE(error.find("#b (torch.ops.aten.neg_.default) in stage 1"), std::string::npos) << error;
+  EXPECT_NE(error.find("it writes through v, which stage 0 makes, to an input or buffer of the model"), std::string::npos) << error;
+}
+
+// Holds P29b.
 TEST(Split, AWriteToOneOfTwoReceivedAliasesIsRefused) {
   std::string text = written;
   text.replace(text.find("    b = aten.mul_"), 0, "    w = aten.sin(v)  # w: \"f32[2]\"\n");
@@ -277,8 +333,8 @@ TEST(Split, AWrittenValueIsReturnedByTheStageThatWroteIt) {
   text.replace(text.find("return c"), 8, "return c, a");
   const auto model = modelOf(text);
   const auto split = splitAtMarkers(model);
-  ASSERT_EQ(split.stages[1].outputs.size(), 1u);
-  EXPECT_EQ(split.stages[1].outputs[0].results, std::vector<std::size_t>{1});
+  ASSERT_EQ(split.stages.at(1).outputs.size(), 1u);
+  EXPECT_EQ(split.stages.at(1).outputs[0].results, std::vector<std::size_t>{1});
 }
 
 }  // namespace

@@ -50,6 +50,32 @@ TEST(StageModel, IsAModelOfItsOwn) {
   EXPECT_EQ(first.file.document->symbolCount(), 3u) << "mm, t and slice, and nothing of other stages";
 }
 
+// Holds P36: what a stage holds keeps the name that it has in the model, all of it.
+// Holds P42: and a buffer that was in no state dict comes into none.
+TEST(StageModel, WhatIsHeldKeepsItsNameAndWhetherItPersists) {
+  const auto model = modelOf(R"(
+def computation(w, m, r, x):
+    # w: "f32[4]", parameter layers.1.net.0.weight
+    # m: "f32[4]", buffer layers.1.mask, not persistent
+    # r: "f32[4]", buffer layers.1.mean
+    # x: "f32[4]"
+    a = aten.sin(x)  # a: "f32[4]"
+    pippy._pipe_split.default()
+    b = aten.mul.Tensor(a, w)  # b: "f32[4]"
+    c = aten.mul.Tensor(b, m)  # c: "f32[4]"
+    d = aten.mul.Tensor(c, r)  # d: "f32[4]"
+    return d
+)");
+  const auto stage = stageOf(model, 1);
+  const auto& inputs = stage.file.computation.inputs;
+  ASSERT_EQ(inputs.size(), 4u);
+  EXPECT_EQ(inputs[0].target, "layers.1.net.0.weight");
+  EXPECT_EQ(inputs[1].target, "layers.1.mask");
+  EXPECT_FALSE(inputs[1].persistent);
+  EXPECT_EQ(inputs[2].target, "layers.1.mean");
+  EXPECT_TRUE(inputs[2].persistent);
+}
+
 TEST(StageModel, OriginsLeadBackToTheWholeModel) {
   const auto model = modelOf(text);
   const auto stage = stageOf(model, 1);

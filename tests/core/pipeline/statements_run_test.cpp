@@ -7,9 +7,11 @@
 
 #include "core/checking/compare.h"
 #include "core/debug/result_names.h"
+#include "core/pipeline/json.h"
 #include "core/pipeline/open_pipeline.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/rank_stages.h"
+#include "core/pipeline/stage_run.h"
 #include "core/tracing/op_table.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/pipeline/text_models.h"
@@ -31,6 +33,14 @@ CutModel openedText(const std::string& text, const std::vector<std::string>& at)
 }
 
 std::shared_ptr<const Pipeline> derived(const CutModel& cut) { return std::make_shared<const Pipeline>(derivePipeline(cut.model, cut.whole, cut.split)); }
+
+void expectGradientsOfTheWhole(const Pipeline& pipeline) {
+  const auto found = runPipeline(pipeline).gradients, expected = runJoint(*pipeline.whole).gradients;
+  ASSERT_EQ(found.size(), expected.size());
+  Comparison comparison;
+  for (const auto& [name, gradient] : expected) comparison.add(name, found.at(name), gradient);
+  EXPECT_LE(comparison.error(), 1e-6) << comparison.worst() << comparison.failure();
+}
 
 /// The models with markers that are in the repository, and in the collection where that is there.
 std::vector<CutModel> markedModels() {
@@ -117,8 +127,38 @@ TEST(PipelineStatements, P44_P45_AStageHoldsEachParameterOnce) {
     }
 }
 
+// Holds P44: a stage that has both inputs of a tied parameter knows them by two names, whichever modules use them, so that no gradient takes another's place.
+TEST(PipelineStatements, P44_TiedParametersOfOneStageKeepTheirNamesApart) {
+  const std::string text = R"(
+def computation(e, o, x):
+    # e: "f32[4, 4]", parameter e.weight, also o.weight
+    # o: "f32[4, 4]", parameter o.weight, also e.weight, shares e
+    # x: "f32[4, 4]"
+    a = aten.mm(x, e)
+    # module: MODULE
+    b = aten.mm(a, o)
+    c = aten.sin(b)
+    d = aten.mm(c, e)
+    return d
+)";
+  for (const auto* module : {"e", "o"})
+    for (const auto* at : {"#b", "#d"}) {
+      const auto cut = openedText(std::string(text).replace(text.find("MODULE"), 6, module), {at});
+      const auto pipeline = derived(cut);
+      for (std::size_t s = 0; s < 2; ++s) {
+        std::vector<std::string> names, told;
+        for (const auto& input : pipeline->stages[s]->computation().inputs)
+          if (input.kind == InputKind::parameter) names.push_back(input.target);
+        for (const auto& parameter : stageParameters(cut.model, cut.split, s)) told.push_back(parameter.name);
+        EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size()) << module << " " << at << " " << s;
+        EXPECT_EQ(told, names);
+      }
+      expectGradientsOfTheWhole(*pipeline);
+    }
+}
+
 // Holds P47: a stage's backward takes a cotangent for each of its outputs that gets one, None for the others, and gives a gradient for each of its
-// inputs that needs one, None for the others, each input once.
+// inputs that needs one, None for the others, each input once. What is at a place is what belongs there: the gradients are those of the whole model.
 TEST(PipelineStatements, P47_CotangentsAndGradientsHaveTheirPlaces) {
   const auto pipeline = derived(openedText(branches, {"#b", "#e"}));
   const auto& stage = *pipeline->stages[0];
@@ -144,6 +184,28 @@ TEST(PipelineStatements, P47_CotangentsAndGradientsHaveTheirPlaces) {
   const auto& middle = *pipeline->stages[1];
   for (std::size_t i = 0; i < middle.computation().inputs.size(); ++i)
     EXPECT_EQ(static_cast<bool>(middle.backward.outputs[i]), middle.computation().inputs[i].name != "i") << middle.computation().inputs[i].name;
+  expectGradientsOfTheWhole(*pipeline);
+}
+
+// Holds P52: what a stage receives is differentiated where it needs a gradient, once though two ops read it; what needs none passes through.
+TEST(PipelineStatements, P52_OnlyWhatNeedsAGradientIsDifferentiated) {
+  const auto pipeline = derived(openedText(R"(
+def computation(x, w):
+    # x: "f32[4, 4]"
+    # w: "f32[4, 4]", parameter w
+    a = aten.mm(x, w)
+    q = aten.detach(a)
+    i = aten.argmax(a, 1)
+    b = aten.mul.Tensor(a, q)
+    c = aten.index_select(b, 0, i)
+    d = aten.mul.Tensor(c, a)
+    return d
+)",
+                                           {"#b"}));
+  const auto& stage = *pipeline->stages[1];
+  std::map<std::string, bool> differentiated;
+  for (std::size_t k = 0; k < stage.computation().inputs.size(); ++k) differentiated[stage.computation().inputs[k].name] = static_cast<bool>(stage.backward.outputs[k]);
+  EXPECT_EQ(differentiated, (std::map<std::string, bool>{{"a", true}, {"q", false}, {"i", false}}));
 }
 
 // Holds P54.
@@ -169,9 +231,9 @@ def computation(x, y):
   request.at = {"#b"};
   const auto sample = opened(path, request);
   AnalysisOptions options;
-  options.inputs["y"] = sample.whole->inputs.at("x");
+  options.inputs["y"] = addTensors(sample.whole->inputs.at("x"), sample.whole->inputs.at("y"));
   const auto pipeline = derived(opened(path, request, options));
-  EXPECT_TRUE(identical(pipeline->stages[1]->inputs.at("y"), sample.whole->inputs.at("x")));
+  EXPECT_TRUE(identical(pipeline->stages[1]->inputs.at("y"), options.inputs.at("y")));
   EXPECT_TRUE(identical(pipeline->stages[0]->inputs.at("x"), sample.whole->inputs.at("x")));
   EXPECT_TRUE(identical(*runPipeline(*pipeline).outputs.at(0), *runJoint(*pipeline->whole).outputs.at(0)));
   options.inputs["z"] = sample.whole->inputs.at("x");

@@ -31,7 +31,10 @@ using Names = std::vector<std::string>;
 
 inline Names opsOf(const ModelFile& model, const PipelineStage& stage) {
   Names names;
-  for (auto op : stage.ops) names.push_back(model.document->displayName(model.document->outputs(op)[0]));
+  for (auto op : stage.ops) {
+    const auto outputs = model.document->outputs(op);
+    names.push_back(outputs.empty() ? model.document->opName(op) : model.document->displayName(outputs[0]));
+  }
   return names;
 }
 /// "0>2 h[0]": value h is sent from stage 0 to stage 2 as its output 0; "in" for an input of the model.

@@ -28,6 +28,7 @@ CallPattern factoryCall(std::optional<std::string> device, bool pinned = false) 
 
 const Argument& argument(const Builder& b, BoundSymbolId op, std::size_t i) { return b.document.pattern(b.document.boundSymbol(op).pattern).arguments.at(i); }
 
+// Holds P32.
 TEST(Relocate, tensorsAndDeviceLiteralsMove) {
   Builder b;
   const auto x = b.input("x", {2});
@@ -44,6 +45,7 @@ TEST(Relocate, tensorsAndDeviceLiteralsMove) {
   EXPECT_EQ(deviceOf(b.document, {x}), Device());
 }
 
+// Holds P32.
 TEST(Relocate, aFactoryWithoutADeviceGetsOneOffTheCpuOnly) {
   Builder b;
   const auto op = b.bind(factory(b), factoryCall({}, true), {}, {b.value({2})});
@@ -68,6 +70,7 @@ TEST(Relocate, anOpOnTensorsStaysWhereTheyAre) {
   EXPECT_EQ(argument(b, op, 1).kind, Argument::Kind::none);
 }
 
+// Holds P32.
 TEST(Relocate, autocastIsForTheDevice) {
   Builder b;
   Symbol symbol;
