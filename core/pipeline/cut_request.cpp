@@ -25,6 +25,15 @@ Cuts pointCuts(const ModelFile& model, const CutRequest& request, const ModuleCa
   return cuts;
 }
 
+namespace {
+
+bool isShared(const PipelineSplit& split, const std::string& parameter) {
+  return std::any_of(split.shared.begin(), split.shared.end(),
+                     [&](const SharedParameter& shared) { return std::find(shared.names.begin(), shared.names.end(), parameter) != shared.names.end(); });
+}
+
+}  // namespace
+
 std::vector<std::string> cutNotes(const ModelFile& model, const CutRequest& request, const Cuts& cuts, const PipelineSplit& split) {
   std::vector<std::string> notes;
   if (cuts.empty() && request.stages == 0)
@@ -32,6 +41,8 @@ std::vector<std::string> cutNotes(const ModelFile& model, const CutRequest& requ
   notes.insert(notes.end(), split.notes.begin(), split.notes.end());
   for (const auto& input : unusedInputs(*model.document, model.computation))
     notes.push_back(fmt::format("input {} is used by no op: at export it may have been one tensor with another input", input));
+  for (const auto& [parameter, use] : request.options.multiUseOf)
+    if (use == MultiUse::transmit && !isShared(split, parameter)) notes.push_back(fmt::format("parameter {} is used by no two stages: it is not transmitted", parameter));
   for (const auto& parameter : split.unused) notes.push_back(fmt::format("parameter {} is used by no stage", parameter));
   return notes;
 }

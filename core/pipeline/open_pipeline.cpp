@@ -39,6 +39,16 @@ void seedLoss(AnalysisOptions& options, const Document& document, const Computat
   options.exactCotangents = true;
 }
 
+/// A name that is mistyped would leave its parameter as it is, without a word.
+void requireParameters(const Computation& computation, const std::map<std::string, MultiUse>& uses) {
+  for (const auto& [name, use] : uses) {
+    const bool isKnown = std::any_of(computation.inputs.begin(), computation.inputs.end(), [&](const InputSpec& input) {
+      return input.kind == InputKind::parameter && (input.target == name || std::find(input.aliases.begin(), input.aliases.end(), name) != input.aliases.end());
+    });
+    if (!isKnown) throw Error(ErrorCode::badUse, "the model has no such parameter; `pipeline split` lists those that several stages use", "parameter " + name);
+  }
+}
+
 std::shared_ptr<const Analysis> openSessionForLoss(const std::string& path, const std::string& loss, const AnalysisOptions& given, const Progress& progress) {
   const auto stored = loadSession(path, progress, given.rules);
   auto options = overlaid(*stored, given);
@@ -98,6 +108,7 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Analy
       const auto cost = request.balance == Balance::time ? measuredCosts(cut.whole, progress).total() : balanceCosts(cut.model, cut.whole.get(), request.balance);
       cut.cuts = balancedCuts(document, computation, request.stages, cost);
     }
+    requireParameters(computation, request.options.multiUseOf);
     cut.split = splitPipeline(document, computation, cut.cuts, request.options);
   } catch (const Error& error) {
     throw error.place().starts_with(path) ? error : error.at(path);

@@ -555,6 +555,14 @@ class Ranks(Case):
         draws = self.ranks(2, DATA / "dropout_train" / "model.pt2", "--stages", 2, "--microbatches", 3, "--transfers", "direct").stdout
         self.assertEqual(draws.count("compared with the model in one piece: equal to 0.0e+00"), 2)
 
+    def test_what_is_transmitted_is_a_parameter_that_stages_share(self):
+        shared = self.MARKED / "shared_2st" / "model.pt2"
+        self.assertIn("model.pt2: parameter nothing: the model has no such parameter", self.bad("pipeline", "split", shared, "--transmit", "nothing").stderr)
+        one = json.loads(self.good("pipeline", "split", self.MARKED / "mlp_3st" / "model.pt2", "--format", "json").stdout)["stages"][0]["parameters"][0]
+        name = one if isinstance(one, str) else one["name"]
+        noted = self.good("pipeline", "split", self.MARKED / "mlp_3st" / "model.pt2", "--transmit", name)
+        self.assertIn(f"parameter {name} is used by no two stages: it is not transmitted", noted.stdout + noted.stderr)
+
     def gpus(self):
         if not shutil.which("nvidia-smi"):
             self.skipTest("no GPU here")
@@ -565,6 +573,10 @@ class Ranks(Case):
 
     def test_gpus_are_linked_by_nccl(self):
         count = min(self.gpus(), 4)
+        alone = self.ranks(1, self.MARKED / "shared_2st" / "model.pt2", "--schedule", "InterleavedZeroBubble", "--device", "cuda", "--transfers", "direct").stdout
+        self.assertIn("tensors over NCCL", alone)  # the sum over ranks at least
+        if count == 1:
+            self.skipTest("one GPU: nothing goes from one to another")
         lines = self.ranks(count, DATA / "mlp" / "model.pt2", "--stages", count, "--microbatches", 4, "--device", "cuda", "--transfers", "direct").stdout
         self.assertEqual(lines.count("tensors over NCCL"), count)
         self.assertEqual(lines.count("compared with the model in one piece: equal"), count)
