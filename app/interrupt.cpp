@@ -1,10 +1,14 @@
 #include "app/interrupt.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <system_error>
+
 #include "app/cli/command.h"
+#include "core/base/error.h"
 
 namespace retrograd {
 namespace {
@@ -23,12 +27,16 @@ sigset_t watched() {
 Interrupt::Interrupt() {
   const auto set = watched();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  waiter_ = std::thread([this, set] {
-    for (int signal = 0; sigwait(&set, &signal) == 0 && signal != SIGUSR1;) {
-      if (stop_.stop_requested()) _exit(cli::cancelled);
-      stop_.request_stop();
-    }
-  });
+  try {
+    waiter_ = std::thread([this, set] {
+      for (int signal = 0; sigwait(&set, &signal) == 0 && signal != SIGUSR1;) {
+        if (stop_.stop_requested()) _exit(cli::cancelled);
+        stop_.request_stop();
+      }
+    });
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::internal, fmt::format("the thread that waits for Ctrl+C cannot be started: {}", error.code().message()));
+  }
 }
 
 Interrupt::~Interrupt() {

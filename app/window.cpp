@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #if RETROGRAD_GUI
-#include "views/app_window.h"
+#include "views/window/app_window.h"
 #endif
 
 namespace retrograd {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/grad/registry.h"
+#include "core/derivation/registry.h"
 
 namespace retrograd {
 

@@ -1,4 +1,4 @@
-# nvcc builds libretrograd_cuda.so, a library of its own with a plain C interface (core/execution/cuda/interface.h), so that the program links
+# nvcc builds libretrograd_cuda.so, a library of its own with a plain C interface (core/torch/execution/cuda/interface.h), so that the program links
 # nothing of CUDA. By custom commands: CMake's own CUDA language wants a whole toolkit of an age that it knows.
 # nvcc comes from the system or, fetched by scripts/setup, from external/cuda. Without one RETROGRAD_CUDA is off, and statistics of tensors on a
 # GPU are made on the CPU.

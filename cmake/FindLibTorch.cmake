@@ -1,5 +1,5 @@
 # Finds LibTorch in RETROGRAD_LIBTORCH (include/, lib/). Its own CMake package is unusable here: it demands a CUDA toolkit.
-# Defines LibTorch::LibTorch and LibTorch_VERSION.
+# Defines LibTorch::LibTorch, LibTorch_VERSION (2.15) and LibTorch_VERSION_FULL (2.15.0).
 set(_root "${RETROGRAD_LIBTORCH}")
 find_path(LibTorch_INCLUDE_DIR ATen/ATen.h HINTS "${_root}/include" NO_DEFAULT_PATH)
 foreach(_name torch_cpu c10)
@@ -9,8 +9,9 @@ endforeach()
 find_library(LibTorch_cupti NAMES libcupti.so.13 libcupti.so.12 HINTS "${_root}/lib" /usr/local/cuda/extras/CUPTI/lib64 /usr/local/cuda/lib64)
 find_library(LibTorch_cudart NAMES libcudart.so.13 libcudart.so.12 HINTS "${_root}/lib" /usr/local/cuda/lib64)
 if(LibTorch_INCLUDE_DIR)
-  file(STRINGS "${LibTorch_INCLUDE_DIR}/torch/headeronly/version.h" _version REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
+  file(STRINGS "${LibTorch_INCLUDE_DIR}/torch/headeronly/version.h" _version REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
   string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" LibTorch_VERSION "${_version}")
+  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*PATCH ([0-9]+).*" "\\1.\\2.\\3" LibTorch_VERSION_FULL "${_version}")
 endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(LibTorch
@@ -25,8 +26,13 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
       list(APPEND _libraries "${LibTorch_${_name}}")
     endif()
   endforeach()
+  # LibTorch's folder brings headers of another {fmt}, whose compiled half is inside the library. The system's come first, so that every unit of ours
+  # uses the one compiled {fmt}: as a header only it costs each unit some seconds.
+  find_path(_fmt_headers fmt/format.h NO_CACHE)
+  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/headers-first")
+  file(CREATE_LINK "${_fmt_headers}/fmt" "${CMAKE_BINARY_DIR}/headers-first/fmt" SYMBOLIC)
   set_target_properties(LibTorch::LibTorch PROPERTIES
-    INTERFACE_INCLUDE_DIRECTORIES "${LibTorch_INCLUDE_DIR};${LibTorch_INCLUDE_DIR}/torch/csrc/api/include"
+    INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_BINARY_DIR}/headers-first;${LibTorch_INCLUDE_DIR};${LibTorch_INCLUDE_DIR}/torch/csrc/api/include"
     INTERFACE_LINK_LIBRARIES "${_libraries}"
     INTERFACE_LINK_OPTIONS "-Wl,--allow-shlib-undefined"
     INTERFACE_COMPILE_FEATURES cxx_std_20)

@@ -1,7 +1,7 @@
 # What is installed and where. All that the program needs and the system's packages do not have goes with it; an installed tree can be moved:
 #
-#   bin/retrograd                 finds the rest from where it lies itself (core/base/installation.h)
-#   lib/retrograd/                LibTorch, retrograd-layout, the GPU's kernels; cuda/: NVIDIA's half of LibTorch where this machine has it
+#   bin/retrograd                 the front (app/front.cpp); finds the rest from where it lies itself (core/base/installation.h)
+#   lib/retrograd/                retrograd-program, LibTorch, retrograd-layout, the GPU's kernels; cuda/: NVIDIA's half of LibTorch where this machine has it
 #   lib/retrograd/standins/       for the libraries of NVIDIA that LibTorch links even where there is no GPU (app/standins)
 #   share/                        samples, documentation, licences, and what a desktop wants to know
 #
@@ -15,10 +15,10 @@ set(_id org.retrograd.retrograd)
 set(_desktop "${CMAKE_SOURCE_DIR}/resources/desktop")
 
 # The old kind of search path (RPATH), for it also holds for what libtorch_cpu.so needs; the new one (RUNPATH) is the program's alone.
-target_link_options(retrograd PRIVATE -Wl,--disable-new-dtags)
-set_target_properties(retrograd PROPERTIES INSTALL_RPATH "$ORIGIN/../${_private}/cuda:$ORIGIN/../${_private}:$ORIGIN/../${_private}/standins")
+target_link_options(retrograd-program PRIVATE -Wl,--disable-new-dtags)
+set_target_properties(retrograd-program PROPERTIES INSTALL_RPATH "$ORIGIN/cuda:$ORIGIN:$ORIGIN/standins")
 install(TARGETS retrograd RUNTIME DESTINATION bin)
-install(TARGETS retrograd-layout RUNTIME DESTINATION ${_private})
+install(TARGETS retrograd-program retrograd-layout RUNTIME DESTINATION ${_private})
 
 # LibTorch: the two libraries that are linked and those that they need out of its own folder. OpenMP's is the system's; NVIDIA's stay behind.
 set(_torch_libraries)

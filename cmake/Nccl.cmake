@@ -1,4 +1,4 @@
-# libretrograd_nccl.so: c10d's NCCL backend behind a small interface (core/execution/nccl/interface.h), a library of its own, so that the program links nothing of
+# libretrograd_nccl.so: c10d's NCCL backend behind a small interface (core/torch/ranks/nccl/interface.h), a library of its own, so that the program links nothing of
 # NVIDIA's. It takes the headers of NCCL, of the CUDA runtime and of those CUDA libraries that ATen's headers name. scripts/setup unpacks them under
 # external/cuda-headers where there is a GPU; else a CUDA Toolkit's are taken, whose NCCL may be another than LibTorch's: the program then says so and
 # does without (ncclMismatch), but the code has been compiled. Without headers RETROGRAD_NCCL is off.

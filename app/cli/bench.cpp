@@ -1,4 +1,4 @@
-#include "core/checking/bench.h"
+#include "core/torch/checking/bench.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/checking/curve.h"
+#include "core/torch/checking/curve.h"
 #include "core/layout/layout_report.h"
-#include "core/trace/json.h"
+#include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 namespace {

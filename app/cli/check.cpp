@@ -1,10 +1,10 @@
-#include "core/checking/check.h"
+#include "core/torch/checking/check.h"
 
 #include <memory>
 
 #include "app/cli/checks.h"
-#include "core/checking/threads.h"
-#include "core/execution/device.h"
+#include "core/torch/execution/threads.h"
+#include "core/torch/execution/device.h"
 
 namespace retrograd::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/checking/suite.h"
+#include "core/torch/checking/suite.h"
 
 namespace retrograd::cli {
 
@@ -13,7 +13,9 @@ struct Checks {
   std::string file, suite, format = "text", report;
   CheckOptions check;
   SuiteOptions run;
+  bool allowSkips = false;  ///< a file that could not be checked does not change the exit code
 
+  /// The options that both have. `referenceHelp`: what --reference is for.
   void addTo(CLI::App& app, const std::string& referenceHelp);
   /// Throws Error(badUse) where neither a file nor a suite is named. `command`: as the user types it.
   void requireFileOrSuite(const std::string& command) const;

@@ -5,10 +5,10 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/debug/compare_runs.h"
-#include "core/debug/counterpart.h"
-#include "core/debug/precision.h"
-#include "core/trace/json.h"
+#include "core/torch/experiments/compare_runs.h"
+#include "core/torch/experiments/counterpart.h"
+#include "core/derivation/precision.h"
+#include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 namespace {

@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
 
 #include "app/cli/command.h"
+#include "app/cli/program.h"
 #include "app/cli/options.h"
-#include "core/debug/script.h"
-#include "core/trace/json.h"
+#include "app/cli/output.h"
+#include "core/torch/script/script.h"
+#include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 namespace {
@@ -53,13 +57,15 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
   if (!fromInput) {
     requireFile(arguments.script);
     file.open(arguments.script);
+    if (!file) throw Error(ErrorCode::io, fmt::format("cannot be read: {}", std::strerror(errno)), arguments.script);
   }
   std::istream& lines = fromInput ? std::cin : file;
   for (std::string line; std::getline(lines, line);) {
     if (line == "quit" || line == "exit") break;
     if (!runLine(script, arguments, line, progress)) return badInputOrUse;
-    std::fflush(stdout);
+    flushOutput();
   }
+  if (lines.bad()) throw Error(ErrorCode::io, "could not be read to its end", fromInput ? "standard input" : arguments.script);
   return allWell;
 }
 
@@ -73,9 +79,12 @@ Run setup(CLI::App& app) {
       ->check(CLI::NonNegativeNumber)->capture_default_str();
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
-  std::string commands = "Commands:\n";
-  for (const auto& [usage, help] : DebugScript::commands()) commands += "  " + usage + "\n      " + help + "\n";
-  app.footer(commands);
+  app.footer([] {
+    if (!program()) throw NeedsProgram();
+    std::string commands = "Commands:\n";
+    for (const auto& [usage, help] : program()->debuggerCommands()) commands += "  " + usage + "\n      " + help + "\n";
+    return commands;
+  });
   return [arguments](const Progress& progress) { return runAll(*arguments, progress); };
 }
 

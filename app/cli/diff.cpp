@@ -8,11 +8,11 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/debug/counterpart.h"
-#include "core/debug/passes.h"
-#include "core/debug/what_if.h"
+#include "core/torch/experiments/counterpart.h"
+#include "core/torch/experiments/passes.h"
+#include "core/torch/experiments/what_if.h"
 #include "core/trace/diff/diff_text.h"
-#include "core/trace/json.h"
+#include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 namespace {

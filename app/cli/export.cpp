@@ -1,18 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <memory>
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/debug/session.h"
+#include "app/cli/output.h"
+#include "core/torch/session/session.h"
 #include "core/export/export.h"
-
-namespace fs = std::filesystem;
+#include "core/formats/files/atomic_file.h"
 
 namespace retrograd::cli {
 namespace {
@@ -58,14 +55,8 @@ std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, 
 class StandardOutput final : public ExportSink {
  public:
   void write(std::string_view text) override {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail();
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) flushOutput();  // which gives the reason
   }
-  void flush() {
-    if (std::fflush(stdout) != 0) fail();
-  }
-
- private:
-  [[noreturn]] static void fail() { throw Error(ErrorCode::io, std::string("cannot write: ") + std::strerror(errno), "standard output"); }
 };
 
 int run(const ExportArguments& arguments, const Progress& progress) {
@@ -73,18 +64,15 @@ int run(const ExportArguments& arguments, const Progress& progress) {
   const auto& drawing = arguments.drawing;
   if (!format.isDrawing && (drawing.dark || drawing.openAll || !drawing.open.empty() || drawing.scale != 1))
     throw Error(ErrorCode::badUse, "--open, --open-all, --dark and --scale are for pictures of the graph (svg, png, pdf)", "export");
-  std::error_code ignored;
-  if (!arguments.out.empty() && fs::equivalent(arguments.file, arguments.out, ignored))
-    throw Error(ErrorCode::badUse, "is the file that is exported; name another one", arguments.out);
   const auto analysis = open(arguments.file, arguments.input, progress);
   const bool broken = reportProblems(analysis->problems);
-  ExportRequest request{*analysis, tracesOf(*analysis, kindsFor(arguments, format)), {}, arguments.out == "-" ? "" : arguments.out, arguments.drawing};
+  ExportRequest request{*analysis, tracesOf(*analysis, kindsFor(arguments, format)), {}, isStandardOutput(arguments.out) ? "" : arguments.out, arguments.drawing};
   const bool wantsRun = format.run == ExportFormat::Run::needed || (format.run == ExportFormat::Run::wanted && !arguments.noRun);
   if (wantsRun && analysis->derived()) request.measures = measure(analysis, arguments.input.threads, progress);
   if (request.path.empty()) {
     StandardOutput out;
     exportTo(out, format, request, progress);
-    out.flush();
+    flushOutput();
   } else {
     exportFile(format, request, progress);
   }
@@ -100,7 +88,7 @@ Run setup(CLI::App& app) {
   app.add_option("--show", arguments->show, "computation, joint, forward, backward or all, comma separated (default: what the format is for)")
       ->delimiter(',')
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}));
-  app.add_option("-o,--out", arguments->out, "the file to write (default: standard output)");
+  addOutput(app, "-o,--out", arguments->out, "the file to write (default, or -: standard output)");
   app.add_flag("--no-run", arguments->noRun, "tables without times: nothing is run");
   app.add_option("--open", arguments->drawing.open, "pictures: a module to show opened, by its path; repeatable")->allow_extra_args(false);
   app.add_flag("--open-all", arguments->drawing.openAll, "pictures: every group open");

@@ -4,9 +4,9 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/debug/note_file.h"
-#include "core/debug/note_words.h"
-#include "core/trace/json.h"
+#include "core/notes/note_file.h"
+#include "core/notes/note_words.h"
+#include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 namespace {

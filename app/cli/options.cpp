@@ -7,13 +7,16 @@
 #include <filesystem>
 #include <map>
 
-#include "core/checking/reference.h"
-#include "core/checking/threads.h"
-#include "core/debug/session_file.h"
-#include "core/execution/device.h"
-#include "core/formats/file_kind.h"
-#include "core/debug/read_model.h"
-#include "core/grad/library.h"
+#include "app/cli/program.h"
+#include "core/base/number_text.h"
+#include "core/torch/checking/reference.h"
+#include "core/torch/execution/threads.h"
+#include "core/torch/analysis/read_model.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/execution/device.h"
+#include "core/torch/execution/memory_budget.h"
+#include "core/formats/kinds/file_kind.h"
+#include "core/torch/analysis/analyse.h"
 #include "core/trace/relocate.h"
 
 namespace retrograd::cli {
@@ -39,8 +42,9 @@ void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules) {
   app.add_option_function<std::vector<std::string>>(
          "--library",
          [&rules](const std::vector<std::string>& paths) {
+           if (!program()) return;
            auto registry = std::make_shared<RuleRegistry>();
-           for (const auto& path : paths) loadLibrary(path, *registry);
+           for (const auto& path : paths) program()->loadLibrary(path, *registry);
            rules = std::move(registry);
          },
          "shared library with ops and gradient rules of your own (see docs/extending.md); its code runs; repeatable")
@@ -96,11 +100,8 @@ InputShape parseShape(const std::string& text) {
 Argument parseValue(const std::string& text) {
   if (text == "true" || text == "True") return Argument::ofBool(true);
   if (text == "false" || text == "False") return Argument::ofBool(false);
-  const char *begin = text.data(), *end = begin + text.size();
-  std::int64_t integer = 0;
-  if (const auto parsed = std::from_chars(begin, end, integer); parsed.ec == std::errc() && parsed.ptr == end) return Argument::ofInt(integer);
-  double real = 0;
-  if (const auto parsed = std::from_chars(begin, end, real); parsed.ec == std::errc() && parsed.ptr == end) return Argument::ofReal(real);
+  if (const auto integer = numberIn<std::int64_t>(text)) return Argument::ofInt(*integer);
+  if (const auto real = numberIn<double>(text)) return Argument::ofReal(*real);
   return Argument::ofString(text);
 }
 
@@ -143,7 +144,18 @@ void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& 
       help.empty() ? "cpu (default), cuda or cuda:N: move parameters, inputs and device literals there; deriving needs no such device, running does" : help);
 }
 
+void addOpeningMemory(CLI::App& app) {
+  app.add_option_function<std::int64_t>(
+         "--opening-memory", [](std::int64_t bytes) {
+           if (program()) program()->setOpeningMemory(bytes);
+         },
+         "bytes (or 500M, 20G) that opening may allocate where it runs ops (default: a quarter of the free memory, and the file's size)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::NonNegativeNumber);
+}
+
 void InputOptions::addTo(CLI::App& app) {
+  addOpeningMemory(app);
   addDevice(app, device);
   addOrder(app, order, again);
   addPartition(app, partition);
@@ -157,10 +169,10 @@ void InputOptions::addTo(CLI::App& app) {
   app.add_option("--threads", threads, "threads of LibTorch (default: its own choice)")->check(CLI::NonNegativeNumber);
 }
 
-AnalysisOptions InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputs)); }
+DerivationRequest InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputs)); }
 
-AnalysisOptions InputOptions::forReading(const Reference& given) const {
-  AnalysisOptions options;
+DerivationRequest InputOptions::forReading(const Reference& given) const {
+  DerivationRequest options;
   options.seed = seed.value_or(given.seed.value_or(0));
   options.inputs = given.inputs;
   options.numbers = values;
@@ -168,9 +180,9 @@ AnalysisOptions InputOptions::forReading(const Reference& given) const {
   return options;
 }
 
-AnalysisOptions InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputs)); }
+DerivationRequest InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputs)); }
 
-AnalysisOptions InputOptions::forFile(const ModelFile& file, const Reference& given) const {
+DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& given) const {
   auto options = optionsFor(given, file);
   if (seed) options.seed = *seed;
   options.exactCotangents = false;
@@ -188,7 +200,7 @@ AnalysisOptions InputOptions::forFile(const ModelFile& file, const Reference& gi
   return options;
 }
 
-AnalysisOptions InputOptions::forSession(const Analysis& stored) const {
+DerivationRequest InputOptions::forSession(const Analysis& stored) const {
   const auto asked = forFile(stored.file);
   auto options = overlaid(stored, asked);
   if (seed) options.seed = *seed;  // the default can be asked for, too

@@ -7,13 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "core/debug/analysis.h"
+#include "core/derivation/analysis.h"
 
 namespace retrograd {
 struct Reference;
 }
 
 namespace retrograd::cli {
+
+/// --opening-memory: what opening a model may allocate.
+void addOpeningMemory(CLI::App& app);
 
 /// "--partition default|min-cut", "--budget BYTES", "--recompute all|MODULE|#OP": what is saved for backward.
 void addPartition(CLI::App& app, std::optional<PartitionOptions>& partition);
@@ -51,14 +54,14 @@ struct InputOptions {
   /// Whether anything is asked for that a session file may hold otherwise.
   bool given() const { return !inputs.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device; }
   /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
-  AnalysisOptions forReading() const;
+  DerivationRequest forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.
-  AnalysisOptions forFile(const ModelFile& file) const;
+  DerivationRequest forFile(const ModelFile& file) const;
   /// The same with `given` in place of what the inputs file has.
-  AnalysisOptions forReading(const Reference& given) const;
-  AnalysisOptions forFile(const ModelFile& file, const Reference& given) const;
+  DerivationRequest forReading(const Reference& given) const;
+  DerivationRequest forFile(const ModelFile& file, const Reference& given) const;
   /// The same for a session file's model: what is not given stays as it was saved.
-  AnalysisOptions forSession(const Analysis& stored) const;
+  DerivationRequest forSession(const Analysis& stored) const;
 };
 
 /// Throws Error(badUse) where nothing can run on `device`, before a file is read in vain; absent: the file decides.

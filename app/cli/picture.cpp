@@ -4,7 +4,8 @@
 #include <string>
 
 #include "app/cli/command.h"
-#include "views/app_window.h"
+#include "app/cli/output.h"
+#include "views/window/app_window.h"
 
 namespace retrograd::cli {
 namespace {
@@ -14,7 +15,7 @@ Run setup(CLI::App& app) {
   auto options = std::make_shared<PictureOptions>();
   auto trace = std::make_shared<std::string>("joint");
   app.add_option("file", paths->first, "a .pt2 archive or a .retrograd session")->required();
-  app.add_option("picture", paths->second, "PNG file to write")->required();
+  addOutput(app, "picture", paths->second, "PNG file to write")->required();
   app.add_flag("--dark", options->dark, "in the dark theme");
   app.add_flag("--high-contrast", options->highContrast, "in the theme of high contrast, light or dark");
   app.add_flag("--graph", options->graph, "the graph in place of the listings, around the selected op");

@@ -2,16 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+
+#include "core/base/number_text.h"
 
 namespace retrograd::cli {
 namespace {
 
 std::int64_t parseDim(const std::string& text, const std::string& all, const char* choices) {
-  std::int64_t dim = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), dim);
-  if (text.empty() || error != std::errc() || *end != '\0') throw CLI::ValidationError(all, fmt::format("is not of the form NAME={}", choices));
-  return dim;
+  const auto dim = numberIn<std::int64_t>(text);
+  if (!dim) throw CLI::ValidationError(all, fmt::format("is not of the form NAME={}", choices));
+  return *dim;
 }
 
 BatchDim parseBatchDim(const std::string& text, const std::string& all) {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "app/cli/options.h"
-#include "core/checking/reference.h"
-#include "core/pipeline/batch.h"
-#include "core/pipeline/merge.h"
+#include "core/torch/checking/reference.h"
+#include "core/cut/batch.h"
+#include "core/torch/stages/merge.h"
 
 namespace retrograd::cli {
 

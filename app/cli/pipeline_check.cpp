@@ -1,17 +1,18 @@
-#include "core/checking/pipeline_check.h"
+#include "core/torch/checking/every_cut.h"
 
 #include <memory>
 
 #include "app/cli/checks.h"
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_cuts.h"
-#include "core/checking/threads.h"
+#include "core/torch/execution/threads.h"
 
 namespace retrograd::cli {
 namespace {
 
 struct PipelineChecks : Checks {
   CutRequest request;
+  bool everyCut = false;
 };
 
 /// In a suite a model that cannot be cut as asked is left out, with the reason.
@@ -37,6 +38,7 @@ int checkAll(const PipelineChecks& checks, const Progress& progress) {
 int checkOne(const PipelineChecks& checks, const Progress& progress) {
   requireFile(checks.file);
   setThreads(checks.run.threads);
+  if (checks.everyCut) return checks.conclude(checkEveryCut(checks.file, checks.request, checks.check, [&](const CheckReport& report) { checks.print(report); }, progress));
   const auto report = checkPipeline(checks.file, checks.request, checks.check, progress);
   checks.print(report);
   return checks.conclude({report});
@@ -46,6 +48,7 @@ Run setup(CLI::App& app) {
   auto checks = std::make_shared<PipelineChecks>();
   checks->addTo(app, "safetensors file with in.* and cot.*: what is run");
   addCuts(app, checks->request);
+  app.add_flag("--every-cut", checks->everyCut, "cut in two before each op in turn; a cut that is refused counts as skipped")->excludes("--at")->excludes("--stages")->excludes("--suite");
   return [checks](const Progress& progress) {
     checks->requireFileOrSuite("pipeline check");
     return checks->suite.empty() ? checkOne(*checks, progress) : checkAll(*checks, progress);

@@ -1,7 +1,7 @@
 #include "app/cli/pipeline_cuts.h"
 
-#include "core/checking/reference.h"
-#include "core/checking/threads.h"
+#include "core/torch/checking/reference.h"
+#include "core/torch/execution/threads.h"
 
 namespace retrograd::cli {
 

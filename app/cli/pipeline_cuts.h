@@ -2,7 +2,7 @@
 #include <string>
 
 #include "app/cli/options.h"
-#include "core/pipeline/open_pipeline.h"
+#include "core/torch/stages/open_pipeline.h"
 
 namespace retrograd::cli {
 

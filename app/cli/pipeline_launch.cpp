@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "app/cli/pipeline.h"
-#include "core/execution/distributed/launch.h"
+#include "core/ranks/launch.h"
 
 namespace retrograd::cli {
 namespace {

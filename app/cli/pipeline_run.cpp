@@ -8,19 +8,19 @@
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_batch.h"
 #include "app/cli/pipeline_cuts.h"
-#include "core/checking/compare.h"
-#include "core/checking/rank_check.h"
-#include "core/checking/save.h"
-#include "core/execution/device.h"
-#include "core/execution/distributed/agreement.h"
-#include "core/execution/distributed/executor.h"
-#include "core/execution/distributed/traffic.h"
-#include "core/formats/atomic_file.h"
-#include "core/pipeline/rank_stages.h"
-#include "core/pipeline/schedule_kinds.h"
-#include "core/pipeline/schedule_lowering.h"
-#include "core/pipeline/stage_facts.h"
-#include "core/trace/json.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/rank_check.h"
+#include "core/torch/checking/save.h"
+#include "core/torch/execution/device.h"
+#include "core/ranks/agreement.h"
+#include "core/ranks/executor.h"
+#include "core/ranks/traffic.h"
+#include "core/formats/files/atomic_file.h"
+#include "core/torch/stages/rank_stages.h"
+#include "core/schedule/schedule_kinds.h"
+#include "core/schedule/schedule_lowering.h"
+#include "core/cut/stage_facts.h"
+#include "core/trace/print/json.h"
 #include "core/trace/relocate.h"
 
 namespace retrograd::cli {
@@ -124,6 +124,7 @@ void save(const RunArguments& arguments, int rank, const RankResults& results, s
   makeFolder(arguments.save);
   auto tensors = mergedOutputs(results, arguments.batch.merges);
   for (const auto& [name, tensor] : results.gradients) tensors.emplace("grad." + name, tensor);
+  for (const auto& [name, tensor] : results.buffers) tensors.emplace("mut." + name, tensor);
   saveReference(tensors, seed, (std::filesystem::path(arguments.save) / fmt::format("rank_{}.safetensors", rank)).string());
 }
 
@@ -198,13 +199,13 @@ int runOn(const RunArguments& arguments, Transport& transport, const Progress& p
   const auto actions = runRank(step.schedule, transport, stages, progress, link.get());
   sumOverRanks(transport, stages.parameterGradients(), gradientsToSum(step.pipeline()), link.get());
   for (auto& [name, tensor] : stages.parameterGradients()) tensor = hostTensor(tensor);
-  RankResults results{std::move(stages.parameterGradients()), step.scale(arguments.batch), stages.outputs(),
+  RankResults results{std::move(stages.parameterGradients()), step.scale(arguments.batch), stages.outputs(), stages.buffers(),
                       gradientsOfStages(step.pipeline(), own)};
   if (results.scale != 1)
     for (auto& [name, tensor] : results.gradients) tensor = scaledTensor(tensor, results.scale);
   std::optional<RankVerdict> verdict;
   if (arguments.check) verdict = check(arguments, step, results, progress);
-  if (!arguments.save.empty()) save(arguments, transport.rank(), results, step.pipeline().whole->seed);
+  if (!arguments.save.empty()) save(arguments, transport.rank(), results, step.pipeline().whole->request.seed);
   report(arguments, transport.rank(), actions, results, verdict, link ? link->carrier() : "host");
   transport.barrier();
   return verdict && !verdict->good() ? checkFailed : allWell;
@@ -234,7 +235,7 @@ Run setup(CLI::App& app) {
       ->capture_default_str();
   arguments->batch.addTo(app);
   app.add_flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");
-  app.add_option("--save", arguments->save, "folder: rank_N.safetensors gets the gradients that a rank has, and its outputs, merged");
+  app.add_option("--save", arguments->save, "folder: rank_N.safetensors gets the gradients that a rank has, its outputs, merged, and the buffers it wrote");
   app.add_option("--transfers", arguments->transfers, "how tensors go from rank to rank: direct from device to device (NCCL between GPUs), through the memory of the host, or auto: directly where GPUs can")
       ->check(CLI::IsMember({"auto", "direct", "host"}))
       ->capture_default_str();

@@ -8,16 +8,17 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/cli/output.h"
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_cuts.h"
-#include "core/pipeline/rank_stages.h"
-#include "core/pipeline/schedule_check.h"
-#include "core/pipeline/schedule_kinds.h"
-#include "core/pipeline/schedule_lowering.h"
-#include "core/pipeline/schedule_report.h"
-#include "core/pipeline/stage_costs.h"
-#include "core/pipeline/stage_facts.h"
-#include "core/trace/json.h"
+#include "core/torch/stages/rank_stages.h"
+#include "core/schedule/schedule_check.h"
+#include "core/schedule/schedule_kinds.h"
+#include "core/schedule/schedule_lowering.h"
+#include "core/schedule/schedule_report.h"
+#include "core/torch/stages/stage_costs.h"
+#include "core/cut/stage_facts.h"
+#include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 namespace {
@@ -81,6 +82,9 @@ ScheduleCosts readCosts(const std::string& path) {
   if (path.empty()) return {};
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(ErrorCode::badUse, "cannot be read", path);
+  constexpr std::uintmax_t most = 8 << 20;
+  std::error_code ignored;
+  if (const auto size = std::filesystem::file_size(path, ignored); !ignored && size > most) throw Error(ErrorCode::badInput, "too large for costs of stages (8 MiB at most)", path);
   return readScheduleCosts(std::string{std::istreambuf_iterator<char>(file), {}}, path);
 }
 
@@ -134,12 +138,7 @@ int run(const ScheduleArguments& arguments, const Progress& progress) {
   if (arguments.lower) schedule = lowerSchedule(schedule);
   const auto costs = model ? costsOf(arguments, *model, progress) : readCosts(arguments.costs);
   const auto text = render(arguments, schedule, costs);
-  if (arguments.output.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return allWell;
-  }
-  std::ofstream file(arguments.output, std::ios::binary);
-  if (!file.write(text.data(), static_cast<std::streamsize>(text.size())) || !file.flush()) throw Error(ErrorCode::io, "cannot be written", arguments.output);
+  writeText(arguments.output.empty() ? "-" : arguments.output, text);
   return allWell;
 }
 
@@ -162,7 +161,7 @@ Run setup(CLI::App& app) {
   app.add_flag("--lower", arguments->lower, "with the sends and receives that the schedule implies");
   app.add_flag("--spaced", arguments->spaced, "CSV with an empty cell for each unit of time that a rank waits");
   app.add_option("--format", arguments->format, "text, json, csv or svg")->check(CLI::IsMember({"text", "json", "csv", "svg"}))->capture_default_str();
-  app.add_option("-o,--output", arguments->output, "file to write (default: standard output)");
+  addOutput(app, "-o,--output", arguments->output, "file to write (default, or -: standard output)");
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

@@ -6,9 +6,9 @@
 
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_cuts.h"
-#include "core/pipeline/json.h"
-#include "core/pipeline/stage_files.h"
-#include "core/trace/json.h"
+#include "core/cut/json.h"
+#include "core/torch/stages/stage_files.h"
+#include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 namespace {

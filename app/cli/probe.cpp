@@ -1,4 +1,4 @@
-#include "core/debug/probe.h"
+#include "core/torch/analysis/probe.h"
 
 #include <memory>
 

@@ -6,10 +6,11 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/checking/reference.h"
-#include "core/checking/save.h"
-#include "core/debug/session.h"
-#include "core/trace/printer.h"
+#include "app/cli/output.h"
+#include "core/torch/checking/reference.h"
+#include "core/torch/checking/save.h"
+#include "core/torch/session/session.h"
+#include "core/trace/print/printer.h"
 
 namespace retrograd::cli {
 namespace {
@@ -85,7 +86,7 @@ int run(const RunArguments& arguments, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
   app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  app.add_option("--save", arguments->save, "write inputs, cotangents, outputs and gradients to this safetensors file");
+  addOutput(app, "--save", arguments->save, "write inputs, cotangents, outputs, gradients, and buffers and inputs that were written, to this safetensors file");
   app.add_option("--until", arguments->until, "stop after this op: an id, the name of an output, or an op's name");
   app.add_flag("--synchronous", arguments->synchronous, "on a GPU: wait for each op, so that a failure is told of the op that caused it");
   arguments->input.addTo(app);

@@ -5,10 +5,11 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/debug/note_file.h"
-#include "core/debug/session_file.h"
-#include "core/formats/file_kind.h"
-#include "core/trace/json.h"
+#include "app/cli/output.h"
+#include "core/notes/note_file.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/formats/kinds/file_kind.h"
+#include "core/trace/print/json.h"
 
 namespace fs = std::filesystem;
 
@@ -76,7 +77,7 @@ int save(const SaveArguments& arguments, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<SaveArguments>();
   app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session")->required();
-  app.add_option("-o,--out", arguments->out, "the session file to write (default: the model's name with .retrograd; a session's own)");
+  addOutput(app, "-o,--out", arguments->out, "the session file to write (default: the model's name with .retrograd; a session's own)", /*ownSession=*/true);
   app.add_flag("--embed", arguments->save.embed, "store the weights too, so that the model file is not needed again");
   app.add_flag("--values", arguments->save.values, "run forward and backward, and store every value");
   addFormat(app, arguments->format);

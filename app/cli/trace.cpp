@@ -6,9 +6,9 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/trace/filter.h"
-#include "core/trace/json.h"
-#include "core/trace/printer.h"
+#include "core/trace/filter/filter.h"
+#include "core/trace/print/json.h"
+#include "core/trace/print/printer.h"
 
 namespace retrograd::cli {
 namespace {
@@ -74,7 +74,7 @@ void print(const Analysis& analysis, const TraceOptions& options) {
   printing.source = !options.plain;
   printing.del = !options.plain && options.filter.empty();
   printing.computation = &analysis.computation();
-  printing.numbers = &analysis.numbers;
+  printing.numbers = &analysis.request.numbers;
   printing.guards = &analysis.file.guards;
   for (const auto* trace : traces) {
     if (trace != traces.front()) std::puts("");

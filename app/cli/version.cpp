@@ -2,10 +2,9 @@
 
 #include "app/cli/command.h"
 #include "app/cli/version.h"
-#include "core/checking/threads.h"
 
 namespace retrograd::cli {
-std::string versionText() { return fmt::format("retrograd {} (LibTorch {})", RETROGRAD_VERSION, libTorchVersion()); }
+std::string versionText() { return fmt::format("retrograd {} (LibTorch {})", RETROGRAD_VERSION, RETROGRAD_LIBTORCH_VERSION); }
 
 namespace {
 

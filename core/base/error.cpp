@@ -1,5 +1,7 @@
 #include "core/base/error.h"
 
+#include "core/base/out_of_memory.h"
+
 namespace retrograd {
 
 std::string_view name(ErrorCode code) {
@@ -29,6 +31,7 @@ Error Error::at(std::string_view outer) const {
 }
 
 std::string messageOf(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) && !dynamic_cast<const OutOfMemory*>(&error)) return "not enough memory";
   std::string message = error.what();
   if (const auto backtrace = message.find("\nException raised from"); backtrace != std::string::npos) message.resize(backtrace);
   return message;

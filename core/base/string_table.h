@@ -40,7 +40,7 @@ class StringTable {
 
   std::size_t size() const { return strings_.size(); }
   bool contains(std::string_view text) const { return index_.contains(text); }
-  std::string_view text(StringId id) const { return id ? std::string_view(strings_[static_cast<std::size_t>(id.index)]) : std::string_view(); }
+  std::string_view text(StringId id) const { return id ? std::string_view(strings_[id.index]) : std::string_view(); }
 
   std::size_t bytes() const {
     std::size_t total = 0;

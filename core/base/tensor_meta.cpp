@@ -1,8 +1,9 @@
 #include "core/base/tensor_meta.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
+
+#include "core/base/enum_array.h"
+#include "core/base/number_text.h"
 
 namespace retrograd {
 namespace {
@@ -11,28 +12,28 @@ struct DTypeInfo {
   std::string_view shortName, torchName;
   std::int64_t bytes;
 };
-constexpr std::array<DTypeInfo, dtypeCount> infos{{{"u8", "uint8", 1},
-                                                   {"i8", "int8", 1},
-                                                   {"i16", "int16", 2},
-                                                   {"i32", "int32", 4},
-                                                   {"i64", "int64", 8},
-                                                   {"f16", "float16", 2},
-                                                   {"f32", "float32", 4},
-                                                   {"f64", "float64", 8},
-                                                   {"c32", "complex32", 4},
-                                                   {"c64", "complex64", 8},
-                                                   {"c128", "complex128", 16},
-                                                   {"b8", "bool", 1},
-                                                   {"bf16", "bfloat16", 2},
-                                                   {"u16", "uint16", 2},
-                                                   {"u32", "uint32", 4},
-                                                   {"u64", "uint64", 8},
-                                                   {"f8e4m3fn", "float8_e4m3fn", 1},
-                                                   {"f8e5m2", "float8_e5m2", 1},
-                                                   {"f8e4m3fnuz", "float8_e4m3fnuz", 1},
-                                                   {"f8e5m2fnuz", "float8_e5m2fnuz", 1},
-                                                   {"f8e8m0fnu", "float8_e8m0fnu", 1}}};
-const DTypeInfo& info(DType d) { return infos[static_cast<std::size_t>(d)]; }
+constexpr EnumArray<DType, DTypeInfo, dtypeCount> infos{{{"u8", "uint8", 1},
+                                                         {"i8", "int8", 1},
+                                                         {"i16", "int16", 2},
+                                                         {"i32", "int32", 4},
+                                                         {"i64", "int64", 8},
+                                                         {"f16", "float16", 2},
+                                                         {"f32", "float32", 4},
+                                                         {"f64", "float64", 8},
+                                                         {"c32", "complex32", 4},
+                                                         {"c64", "complex64", 8},
+                                                         {"c128", "complex128", 16},
+                                                         {"b8", "bool", 1},
+                                                         {"bf16", "bfloat16", 2},
+                                                         {"u16", "uint16", 2},
+                                                         {"u32", "uint32", 4},
+                                                         {"u64", "uint64", 8},
+                                                         {"f8e4m3fn", "float8_e4m3fn", 1},
+                                                         {"f8e5m2", "float8_e5m2", 1},
+                                                         {"f8e4m3fnuz", "float8_e4m3fnuz", 1},
+                                                         {"f8e5m2fnuz", "float8_e5m2fnuz", 1},
+                                                         {"f8e8m0fnu", "float8_e8m0fnu", 1}}};
+const DTypeInfo& info(DType d) { return infos[d]; }
 
 }  // namespace
 
@@ -42,8 +43,8 @@ std::string_view torchName(DType d) { return info(d).torchName; }
 
 std::optional<DType> dtypeFromTorchName(std::string_view name) {
   if (name.starts_with("torch.")) name.remove_prefix(6);
-  for (std::size_t i = 0; i < infos.size(); ++i)
-    if (infos[i].torchName == name) return static_cast<DType>(i);
+  for (int i = 0; i < dtypeCount; ++i)
+    if (const auto d = static_cast<DType>(i); infos[d].torchName == name) return d;
   return std::nullopt;
 }
 
@@ -53,8 +54,8 @@ bool isFloating(DType d) {
 }
 
 std::string toString(Device device) {
-  static constexpr std::array<const char*, 4> names{"cpu", "cuda", "meta", "other"};
-  std::string text = names[static_cast<std::size_t>(device.type)];
+  static constexpr EnumArray<Device::Type, const char*, 4> names{"cpu", "cuda", "meta", "other"};
+  std::string text = names[device.type];
   if (device.index >= 0) text += ":" + std::to_string(device.index);
   return text;
 }
@@ -65,9 +66,9 @@ Device deviceFromString(std::string_view text) {
   const auto type = text.substr(0, colon);
   device.type = type == "cpu" ? Device::Type::cpu : type == "cuda" ? Device::Type::cuda : type == "meta" ? Device::Type::meta : Device::Type::other;
   if (colon != std::string_view::npos) {
-    int index = -1;
-    std::from_chars(text.data() + colon + 1, text.data() + text.size(), index);
-    device.index = static_cast<std::int8_t>(index);
+    const auto index = numberIn<std::int8_t>(text.substr(colon + 1));
+    if (!index || *index < 0) return {Device::Type::other, -1};
+    device.index = *index;
   }
   return device;
 }

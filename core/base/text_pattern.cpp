@@ -66,7 +66,7 @@ class PatternCompiler {
   static Characters any() { return Characters().set(); }
   static Characters one(char c) { return Characters().set(static_cast<unsigned char>(c)); }
   static void range(Characters& set, char from, char to) {
-    for (int c = static_cast<unsigned char>(from); c <= static_cast<unsigned char>(to); ++c) set.set(static_cast<std::size_t>(c));
+    for (int c = static_cast<unsigned char>(from); c <= static_cast<unsigned char>(to); ++c) set.set(c);
   }
 
   bool fits() {
@@ -89,11 +89,11 @@ class PatternCompiler {
   std::int32_t star(const Characters& set, std::int32_t next) {
     const auto fork = add({Kind::fork, -1, next, 0});
     const auto loop = characters(set, fork);
-    pattern_.states_[static_cast<std::size_t>(fork)].next = loop;
+    pattern_.states_[fork].next = loop;
     return fork;
   }
   std::int32_t patch(const Fragment& fragment, std::int32_t target) {
-    for (const auto& [state, isOther] : fragment.ends) (isOther ? pattern_.states_[static_cast<std::size_t>(state)].other : pattern_.states_[static_cast<std::size_t>(state)].next) = target;
+    for (const auto& [state, isOther] : fragment.ends) (isOther ? pattern_.states_[state].other : pattern_.states_[state].next) = target;
     return fragment.start;
   }
   Fragment single(std::int32_t state) { return {state, {{state, false}}}; }
@@ -245,9 +245,9 @@ void TextPattern::follow(std::vector<std::int32_t>& states, std::vector<char>& s
   while (!open.empty()) {
     const auto index = open.back();
     open.pop_back();
-    if (index < 0 || seen[static_cast<std::size_t>(index)]) continue;
-    seen[static_cast<std::size_t>(index)] = 1;
-    const auto& state = states_[static_cast<std::size_t>(index)];
+    if (index < 0 || seen[index]) continue;
+    seen[index] = 1;
+    const auto& state = states_[index];
     switch (state.kind) {
       case State::Kind::fork: open.push_back(state.other); [[fallthrough]];
       case State::Kind::jump: open.push_back(state.next); break;
@@ -266,12 +266,12 @@ bool TextPattern::matches(std::string_view text) const {
     const bool isEnd = at == text.size();
     if (at == 0 || !isWhole_) follow(now, seen, start_, at == 0, isEnd);
     for (auto index : now)
-      if (states_[static_cast<std::size_t>(index)].kind == State::Kind::match && (isEnd || !isWhole_)) return true;
+      if (states_[index].kind == State::Kind::match && (isEnd || !isWhole_)) return true;
     if (isEnd) break;
     std::fill(seen.begin(), seen.end(), 0);
     next.clear();
     for (auto index : now) {
-      const auto& state = states_[static_cast<std::size_t>(index)];
+      const auto& state = states_[index];
       if (state.kind == State::Kind::characters && sets_[state.set][static_cast<unsigned char>(text[at])])
         follow(next, seen, state.next, false, at + 1 == text.size());
     }

@@ -4,11 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/debug/memory_timeline.h"
+#include "core/questions/memory_timeline.h"
 #include "core/export/export.h"
 #include "core/export/op_facts.h"
-#include "core/trace/json.h"
-#include "core/trace/printer.h"
+#include "core/trace/print/json.h"
+#include "core/trace/print/printer.h"
 
 namespace retrograd {
 namespace {

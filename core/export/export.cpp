@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/formats/atomic_file.h"
+#include "core/formats/files/atomic_file.h"
 
 namespace retrograd {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/debug/analysis.h"
-#include "core/debug/session.h"
+#include "core/derivation/analysis.h"
+#include "core/stepping/run_state.h"
 #include "core/export/drawing.h"
 
 namespace retrograd {

@@ -2,14 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
+#include "core/base/enum_array.h"
+#include "core/base/id_vector.h"
 #include "core/export/export.h"
 #include "core/export/html_text.h"
 #include "core/export/module_runs.h"
 #include "core/export/op_facts.h"
-#include "core/trace/call_text.h"
+#include "core/trace/print/call_text.h"
 #include "core/trace/source.h"
 
 namespace retrograd {
@@ -20,14 +21,14 @@ class Places {
  public:
   explicit Places(const ExportRequest& request) : document_(*request.analysis.document) {
     for (const auto* trace : request.traces) {
-      auto& ops = shown_[static_cast<std::size_t>(trace->kind)];
+      auto& ops = shown_[trace->kind];
       ops.resize(document_.boundSymbolCount());
       for (auto op : trace->ops) mark(ops, op);
     }
   }
   bool shows(TraceKind kind, BoundSymbolId op) const {
-    const auto& ops = shown_[static_cast<std::size_t>(kind)];
-    return op && static_cast<std::size_t>(op.index) < ops.size() && ops[static_cast<std::size_t>(op.index)];
+    const auto& ops = shown_[kind];
+    return ops.contains(op) && ops[op];
   }
   /// Address of the op: in the section `from` if it is there, else in another one; empty where none shows it.
   std::string link(BoundSymbolId op, TraceKind from) const {
@@ -37,17 +38,17 @@ class Places {
   }
 
  private:
-  void mark(std::vector<bool>& ops, BoundSymbolId op) {
-    ops[static_cast<std::size_t>(op.index)] = true;
+  void mark(IdVector<BoundSymbolId, bool>& ops, BoundSymbolId op) {
+    ops[op] = true;
     for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments) markBodies(ops, argument);
   }
-  void markBodies(std::vector<bool>& ops, const Argument& argument) {
+  void markBodies(IdVector<BoundSymbolId, bool>& ops, const Argument& argument) {
     if (argument.kind == Argument::Kind::subgraph)
       for (auto op : document_.subgraph(SubgraphId(argument.integer)).ops) mark(ops, op);
     for (const auto& item : argument.items) markBodies(ops, item);
   }
   const Document& document_;
-  std::array<std::vector<bool>, 4> shown_;
+  EnumArray<TraceKind, IdVector<BoundSymbolId, bool>, 4> shown_;
 };
 
 /// Values are links to where they are made; what is made is an anchor, unless it was made before (an operand returned as it is).
@@ -57,18 +58,18 @@ class HtmlCall final : public CallText {
 
   /// An anchor for what flows in.
   std::string define(ValueId id) {
-    if (made_[static_cast<std::size_t>(id.index)]) return value(id);
-    made_[static_cast<std::size_t>(id.index)] = true;
+    if (made_[id]) return value(id);
+    made_[id] = true;
     return anchor(id);
   }
   /// Around call(): what the op makes is an anchor in its own line and a link afterwards.
   void begin(BoundSymbolId op) {
     fresh_.clear();
     for (auto output : document().outputs(op))
-      if (output && !made_[static_cast<std::size_t>(output.index)]) fresh_.push_back(output);
+      if (output && !made_[output]) fresh_.push_back(output);
   }
   void end() {
-    for (auto id : fresh_) made_[static_cast<std::size_t>(id.index)] = true;
+    for (auto id : fresh_) made_[id] = true;
   }
   std::string link(ValueId id) const { return value(id); }
 
@@ -76,7 +77,7 @@ class HtmlCall final : public CallText {
   std::string value(ValueId id) const override {
     if (!id) return "None";
     const auto text = htmlText(document().displayName(id));
-    if (!made_[static_cast<std::size_t>(id.index)]) return fmt::format("<span title=\"{}\">{}</span>", type(id), text);
+    if (!made_[id]) return fmt::format("<span title=\"{}\">{}</span>", type(id), text);
     return fmt::format("<a href=\"#{}-value{}\" title=\"{}\">{}</a>", section_, id.index, type(id), text);
   }
   std::string made(ValueId id) const override {
@@ -93,7 +94,7 @@ class HtmlCall final : public CallText {
   std::string type(ValueId id) const { return htmlText(shortType(document(), id)); }
 
   std::string section_;
-  std::vector<bool> made_;
+  IdVector<ValueId, bool> made_;
   std::vector<ValueId> fresh_;
 };
 

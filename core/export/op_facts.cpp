@@ -13,10 +13,9 @@ namespace retrograd {
 OpFacts::OpFacts(const Analysis& analysis) : analysis_(analysis), document_(*analysis.document) {
   saved_.assign(document_.valueCount(), false);
   for (auto value : std::span(analysis.backward.inputs).first(analysis.backward.savedCount))
-    if (value) saved_[static_cast<std::size_t>(value.index)] = true;
+    if (value) saved_[value] = true;
   positions_.assign(document_.boundSymbolCount(), -1);
-  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i)
-    positions_[static_cast<std::size_t>(analysis.joint.ops[i].index)] = static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) positions_[analysis.joint.ops[i]] = static_cast<std::int32_t>(i);
 }
 
 std::string_view OpFacts::module(BoundSymbolId op) const {
@@ -43,8 +42,8 @@ std::int64_t OpFacts::newBytes(BoundSymbolId op) const {
 }
 
 std::optional<std::size_t> OpFacts::position(BoundSymbolId op) const {
-  const auto position = positions_[static_cast<std::size_t>(op.index)];
-  return position < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(position));
+  const auto position = positions_[op];
+  return position < 0 ? std::nullopt : std::optional<std::size_t>(position);
 }
 
 BoundSymbolId OpFacts::forwardOf(BoundSymbolId op) const {

@@ -4,7 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/debug/analysis.h"
+#include "core/base/id_vector.h"
+#include "core/derivation/analysis.h"
 
 namespace retrograd {
 
@@ -16,7 +17,7 @@ class OpFacts {
   /// Module path: the op's own, or that of the computation op it comes from.
   std::string_view module(BoundSymbolId op) const;
   /// Whether the backward keeps this value, made in the forward.
-  bool isSaved(ValueId value) const { return value && saved_[static_cast<std::size_t>(value.index)]; }
+  bool isSaved(ValueId value) const { return value && saved_[value]; }
   bool savesOutput(BoundSymbolId op) const;
   /// Bytes of what the op makes: of its outputs that share no storage with its operands.
   std::int64_t newBytes(BoundSymbolId op) const;
@@ -34,8 +35,8 @@ class OpFacts {
  private:
   const Analysis& analysis_;
   const Document& document_;
-  std::vector<bool> saved_;
-  std::vector<std::int32_t> positions_;
+  IdVector<ValueId, bool> saved_;
+  IdVector<BoundSymbolId, std::int32_t> positions_;
 };
 
 /// Path of modules as its parts; from the 32nd on one part, so that a hostile path nests no deeper.

@@ -8,15 +8,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/debug/result_names.h"
+#include "core/derivation/result_names.h"
 #include "core/export/export.h"
 #include "core/export/python_runtime.h"
 #include "core/export/script_tensors.h"
-#include "core/formats/safetensors.h"
-#include "core/trace/call_text.h"
+#include "core/formats/safetensors/safetensors.h"
+#include "core/trace/print/call_text.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
-#include "core/trace/printer.h"
+#include "core/trace/print/printer.h"
 #include "core/trace/python_text.h"
 
 namespace retrograd {
@@ -128,7 +128,7 @@ class FunctionWriter {
     for (auto position : writtenArguments(symbol, pattern.arguments)) {
       const auto& argument = pattern.arguments[position];
       if (argument.kind != Argument::Kind::operand) continue;
-      const auto id = document_.operands(op)[static_cast<std::size_t>(argument.integer)];
+      const auto id = document_.operands(op)[argument.integer];
       const auto storage = id ? document_.value(id).storage : StorageId();
       if (!storage || !document_.storage(storage).external) continue;
       if (symbol.arguments[position].isWrite) {
@@ -203,13 +203,13 @@ class ScriptWriter {
   void write() {
     const auto beside = std::filesystem::path(request_.path + ".safetensors");
     for (std::size_t i = 0; i < analysis_.computation().inputs.size(); ++i) addInput(i);
-    for (const auto& [id, data] : analysis_.constants) addConstant(ValueId(std::stoll(id)), data);
+    for (const auto& [id, data] : analysis_.constants) addConstant(id, data);
     if (hasBackward()) addCotangents();
-    writeSafetensors(beside.string(), tensors_.tensors(), {{"seed", std::to_string(analysis_.seed)}});
+    writeSafetensors(beside.string(), tensors_.tensors(), {{"seed", std::to_string(analysis_.request.seed)}});
 
     docstring(beside.filename().string());
     sink_.write(pythonRuntime());
-    sink_.write(fmt::format("SEED = {}\n{} = types.SimpleNamespace(keep=keep, replay=replay, mutated=mutated)\n", analysis_.seed, helpers_));
+    sink_.write(fmt::format("SEED = {}\n{} = types.SimpleNamespace(keep=keep, replay=replay, mutated=mutated)\n", analysis_.request.seed, helpers_));
     sink_.write(fmt::format("tensors = load(os.path.join(os.path.dirname(os.path.abspath(__file__)), {}))\n", pythonString(beside.filename().string())));
     for (const auto& [id, expression] : constants_) sink_.write(fmt::format("{} = {}  # a literal of a formula\n", document_.displayName(id), expression));
     sink_.write("\n\n");
@@ -252,8 +252,8 @@ class ScriptWriter {
     if (const auto* data = inputData(analysis_, i); data && id) return add(isUser ? "in." + spec.name : "", placed(id, resultKey(spec, ""), *data));
     if (!isUser && spec.kind != InputKind::token && spec.kind != InputKind::object)
       throw Error(ErrorCode::badInput, "the file holds no data for '" + spec.target + "'", analysis_.file.path);
-    const auto number = analysis_.numbers.find(spec.name);
-    add("", number == analysis_.numbers.end() ? "None" : printArgument(document_, number->second, {}));
+    const auto number = analysis_.request.numbers.find(spec.name);
+    add("", number == analysis_.request.numbers.end() ? "None" : printArgument(document_, number->second, {}));
   }
 
   /// As many as the computation has outputs; None for those without.
@@ -262,9 +262,9 @@ class ScriptWriter {
     const auto before = analysis_.computation().trace.inputs.size();
     for (std::size_t i = 0; i < outputs.size() && before + i < analysis_.joint.inputs.size(); ++i) {
       const auto position = userOutputPosition(analysis_.computation(), i);
-      const auto data = analysis_.cotangents.find(position);
+      const auto data = analysis_.request.cotangents.find(position);
       const auto id = analysis_.joint.inputs[before + i];
-      const bool isThere = id && data != analysis_.cotangents.end();
+      const bool isThere = id && data != analysis_.request.cotangents.end();
       cotangents_.push_back(isThere ? fmt::format("(\"cot.{}\", {})", position, placed(id, "cot." + position, data->second)) : "(\"\", None)");
     }
   }

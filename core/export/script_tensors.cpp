@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/formats/safetensors.h"
+#include <utility>
+
+#include "core/formats/safetensors/safetensors.h"
 #include "core/trace/python_text.h"
 
 namespace retrograd {
@@ -34,7 +36,7 @@ std::string ScriptTensors::add(std::string name, const TensorData& tensor) {
   const auto& meta = tensor.meta;
   while (tensors_.contains(name)) name += '_';
   if (meta.elements() == 0) return fmt::format("torch.empty_strided({}, {}, dtype=torch.{})", tuple(meta.sizes), tuple(meta.strides), torchName(meta.dtype));
-  const bool isWhole = meta.offset == 0 && meta.strides == contiguousStrides(meta.sizes) && static_cast<std::size_t>(meta.bytes()) == tensor.bytes;
+  const bool isWhole = meta.offset == 0 && meta.strides == contiguousStrides(meta.sizes) && std::cmp_equal(meta.bytes(), tensor.bytes);
   if (isWhole && !safetensorsName(meta.dtype).empty() && !storages_.contains({tensor.data, meta.dtype})) {
     tensors_.emplace(name, tensor);
     auto expression = fmt::format("tensors[{}]", pythonString(name));

@@ -5,10 +5,10 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "core/debug/memory_timeline.h"
+#include "core/questions/memory_timeline.h"
 #include "core/export/export.h"
 #include "core/export/op_facts.h"
-#include "core/trace/json.h"
+#include "core/trace/print/json.h"
 
 namespace retrograd {
 namespace {

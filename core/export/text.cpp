@@ -1,5 +1,5 @@
 #include "core/export/export.h"
-#include "core/trace/printer.h"
+#include "core/trace/print/printer.h"
 #include "core/trace/python_text.h"
 
 namespace retrograd {
@@ -12,7 +12,7 @@ void write(const ExportRequest& request, ExportSink& sink, const Progress& progr
   for (const auto& reason : analysis.dataDependent) sink.write("# the traces hold for these inputs only: " + oneLine(reason) + "\n");
   PrintOptions options;
   options.computation = &analysis.computation();
-  options.numbers = &analysis.numbers;
+  options.numbers = &analysis.request.numbers;
   for (const auto* trace : request.traces) {
     progress.check();
     if (trace != request.traces.front()) sink.write("\n");

@@ -1,12 +1,8 @@
 #include "core/layout/dot_client.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,30 +11,26 @@
 
 #include "core/base/installation.h"
 
-extern char** environ;
-
 namespace retrograd::layout {
 namespace {
 
 constexpr std::size_t longestAnswer = 64u << 20;
 constexpr int pollMilliseconds = 20;   // how long a wish to stop waits at most
 
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
 /// The request with edges that keep the ports' rows to themselves: nothing else begins as high as the top port or ends as low as the bottom one.
 std::string requestOf(const LayerGraph& graph) {
-  std::vector<bool> entered(at(graph.nodes), false), left(at(graph.nodes), false);
-  for (const auto& edge : graph.edges) entered[at(edge.to)] = left[at(edge.from)] = true;
+  std::vector<bool> entered(graph.nodes, false), left(graph.nodes, false);
+  for (const auto& edge : graph.edges) entered[edge.to] = left[edge.from] = true;
   std::string edges;
   std::size_t count = graph.edges.size();
   for (const auto& edge : graph.edges) edges += fmt::format("e {} {}\n", edge.from, edge.to);
   const auto last = graph.nodes - 1;
   for (std::int32_t i = graph.topPort ? 1 : 0; i < (graph.bottomPort ? last : graph.nodes); ++i) {
-    if (graph.topPort && !entered[at(i)]) edges += fmt::format("e 0 {}\n", i), ++count;
-    if (graph.bottomPort && !left[at(i)]) edges += fmt::format("e {} {}\n", i, last), ++count;
+    if (graph.topPort && !entered[i]) edges += fmt::format("e 0 {}\n", i), ++count;
+    if (graph.bottomPort && !left[i]) edges += fmt::format("e {} {}\n", i, last), ++count;
   }
   auto text = fmt::format("layout {} {} {}\n", graph.nodes, count, dotEffort(graph.nodes) == DotEffort::full ? "full" : "reduced");
-  for (std::int32_t i = 0; i < graph.nodes; ++i) text += fmt::format("n {:.1f} {:.1f}\n", graph.width[at(i)], std::max(8.f, graph.height[at(i)]));
+  for (std::int32_t i = 0; i < graph.nodes; ++i) text += fmt::format("n {:.1f} {:.1f}\n", graph.width[i], std::max(8.f, graph.height[i]));
   return text + edges + "end\n";
 }
 
@@ -48,10 +40,10 @@ std::optional<Layering> layeringOf(const LayerGraph& graph, const std::string& a
   std::string word, line;
   std::int64_t nodes = 0, edges = 0;
   if (!(in >> word >> nodes >> edges) || word != "ok" || nodes != graph.nodes || edges < static_cast<std::int64_t>(graph.edges.size())) return {};
-  std::vector<std::int32_t> rows(at(graph.nodes));
-  std::vector<float> x(at(graph.nodes));
+  std::vector<std::int32_t> rows(graph.nodes);
+  std::vector<float> x(graph.nodes);
   for (std::int32_t i = 0; i < graph.nodes; ++i)
-    if (!(in >> word >> rows[at(i)] >> x[at(i)]) || word != "n" || rows[at(i)] < 0 || rows[at(i)] >= graph.nodes) return {};
+    if (!(in >> word >> rows[i] >> x[i]) || word != "n" || rows[i] < 0 || rows[i] >= graph.nodes) return {};
   std::getline(in, line);
   std::vector<std::vector<float>> passages(graph.edges.size());
   for (std::size_t e = 0; e < graph.edges.size(); ++e) {
@@ -59,7 +51,7 @@ std::optional<Layering> layeringOf(const LayerGraph& graph, const std::string& a
     std::istringstream places(line);
     places >> word;
     for (float place = 0; places >> place;) passages[e].push_back(place);
-    if (rows[at(graph.edges[e].from)] >= rows[at(graph.edges[e].to)]) return {};
+    if (rows[graph.edges[e].from] >= rows[graph.edges[e].to]) return {};
   }
   return layeringFrom(graph, std::move(rows), x, passages);
 }
@@ -78,36 +70,16 @@ std::string layoutHelper() {
 }
 
 bool DotClient::start() {
-  if (process_ >= 0) return true;
+  if (helper_) return true;
   if (program_.empty()) return false;
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  char* arguments[] = {program_.data(), nullptr};
-  const auto failed = posix_spawn(&process_, program_.c_str(), &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  if (failed != 0) {
-    process_ = -1;
-    close(ends[0]);
+  ChildOptions options;
+  options.streams = ChildOptions::Streams::socket;  // at whose end it ends by itself; the thread that starts it may end earlier
+  try {
+    helper_ = std::make_unique<Child>(std::vector<std::string>{program_}, options);
+  } catch (const Error&) {
     return false;
   }
-  socket_ = ends[0];
-  fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
   return true;
-}
-
-void DotClient::stop() {
-  if (process_ < 0) return;
-  kill(process_, SIGKILL);
-  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  close(socket_);
-  process_ = socket_ = -1;
 }
 
 bool DotClient::wait(short what, const Progress& progress) {
@@ -116,7 +88,7 @@ bool DotClient::wait(short what, const Progress& progress) {
     const auto left = deadline_ - std::chrono::steady_clock::now();
     if (left.count() < 0) return false;
     if (!told_.empty()) progress.at(told_, 1 - std::chrono::duration<double>(left) / std::chrono::duration<double>(limit_));
-    pollfd entry{socket_, what, 0};
+    pollfd entry{helper_->output(), what, 0};
     const int ready = poll(&entry, 1, pollMilliseconds);
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return false;
@@ -126,9 +98,9 @@ bool DotClient::wait(short what, const Progress& progress) {
 bool DotClient::send(const std::string& text, const Progress& progress) {
   for (std::size_t sent = 0; sent < text.size();) {
     if (!wait(POLLOUT, progress)) return false;
-    const auto n = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    const auto n = ::send(helper_->output(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
-    if (n > 0) sent += static_cast<std::size_t>(n);
+    if (n > 0) sent += n;
   }
   return true;
 }
@@ -138,9 +110,9 @@ std::string DotClient::receive(const Progress& progress) {
   char buffer[1 << 14];
   while (answer.size() < longestAnswer) {
     if (!wait(POLLIN, progress)) return {};
-    const auto n = recv(socket_, buffer, sizeof buffer, 0);
+    const auto n = recv(helper_->output(), buffer, sizeof buffer, 0);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return {};
-    if (n > 0) answer.append(buffer, static_cast<std::size_t>(n));
+    if (n > 0) answer.append(buffer, n);
     if (answer.ends_with("\nend\n")) return answer;
     if (answer.starts_with("error") && answer.ends_with("\n")) return {};
   }
@@ -156,11 +128,11 @@ std::optional<Layering> DotClient::operator()(const LayerGraph& graph, const Pro
   try {
     if (send(requestOf(graph), progress)) answer = receive(progress);
   } catch (const Error&) {
-    stop();
+    helper_.reset();
     throw;
   }
   // Whatever went wrong, the next graph gets a helper without a past.
-  if (answer.empty()) stop();
+  if (answer.empty()) helper_.reset();
   return answer.empty() ? std::nullopt : layeringOf(graph, answer);
 }
 

@@ -1,11 +1,11 @@
 #pragma once
-#include <sys/types.h>
-
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "core/layout/layering.h"
+#include "core/process/child.h"
 
 namespace retrograd::layout {
 
@@ -26,9 +26,6 @@ std::string layoutHelper();
 class DotClient {
  public:
   explicit DotClient(std::string program = layoutHelper()) : program_(std::move(program)) {}
-  ~DotClient() { stop(); }
-  DotClient(const DotClient&) = delete;
-  DotClient& operator=(const DotClient&) = delete;
 
   /// Nothing where there is no helper, dotEffort() is none, the helper fails or takes longer than the limit. While a `watched` graph is laid out, `progress`
   /// is told "dot: 1,500 boxes" and the share of the limit that is over. Throws Error(cancelled), after the helper has been killed.
@@ -36,19 +33,17 @@ class DotClient {
 
   void setLimit(std::chrono::milliseconds limit) { limit_ = limit; }
   /// Of the helper that runs; -1 where none does.
-  pid_t process() const { return process_; }
+  pid_t process() const { return helper_ ? helper_->id() : -1; }
 
  private:
   bool start();
-  void stop();
   bool send(const std::string& text, const Progress& progress);
   /// Reads up to the line "end" or an error; empty where the process ended or the time is over.
   std::string receive(const Progress& progress);
   bool wait(short what, const Progress& progress);
 
   std::string program_;
-  pid_t process_ = -1;
-  int socket_ = -1;
+  std::unique_ptr<Child> helper_;  // none where it does not run
   std::chrono::milliseconds limit_{5'000};
   std::chrono::steady_clock::time_point deadline_;
   std::string told_;   ///< what progress is told while waiting; empty: nothing

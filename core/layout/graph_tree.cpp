@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/base/enum_array.h"
 #include "core/layout/tree_passes.h"
 
 namespace retrograd::layout {
@@ -60,7 +61,7 @@ class TreeBuilder {
         if (input.value) tree_.names_[input.value] = input.target.empty() ? input.name : input.target;
     tree_.results_.assign(document_.valueCount(), false);
     for (auto value : trace.outputs)
-      if (value) tree_.results_[static_cast<std::size_t>(value.index)] = true;
+      if (value) tree_.results_[value] = true;
     return std::move(tree_);
   }
 
@@ -106,7 +107,7 @@ class TreeBuilder {
       for (const auto& lane : rungs_[draft.rung].ops)
         for (auto op : lane) {
           for (auto output : document_.outputs(op))   // an output that is not made is no value
-            if (output) madeAt_[static_cast<std::size_t>(output.index)] = static_cast<std::int64_t>(order_.size());
+            if (output) madeAt_[output] = static_cast<std::int64_t>(order_.size());
           order_.push_back(op);
         }
     }
@@ -123,7 +124,7 @@ class TreeBuilder {
       for (auto operand : document_.operands(op)) {
         if (!operand) continue;
         const auto& value = document_.value(operand);
-        const auto at = madeAt_[static_cast<std::size_t>(operand.index)];
+        const auto at = madeAt_[operand];
         const bool inside = at >= static_cast<std::int64_t>(draft.begin) && at < static_cast<std::int64_t>(draft.end);
         // From outside: that it is a weight counts, not whether it is the model's input or another layer's output.
         const bool flows = at >= 0 || value.kind == ValueKind::input || value.kind == ValueKind::cotangent;
@@ -146,7 +147,7 @@ class TreeBuilder {
     for (auto i = after.begin; i < after.end; ++i)
       for (auto operand : document_.operands(order_[i])) {
         if (!operand) continue;
-        const auto at = madeAt_[static_cast<std::size_t>(operand.index)];
+        const auto at = madeAt_[operand];
         if (at >= static_cast<std::int64_t>(before.begin) && at < static_cast<std::int64_t>(before.end)) return true;
       }
     return false;
@@ -210,27 +211,27 @@ class TreeBuilder {
       node(index).label = static_cast<std::int32_t>(tree_.labels_.size());
       tree_.labels_.push_back(draft.label);
     }
-    std::array<std::int32_t, laneCount> ops{};
+    LaneArray<std::int32_t> ops{};
     std::int32_t children = 0;
     if (draft.kind == TreeNode::Kind::operation) {
       const auto& rung = rungs_[draft.rung];
       node(index).op = rung.operation;
-      for (std::size_t lane = 0; lane < laneCount; ++lane)
+      for (auto lane : bothLanes)
         for (auto op : rung.ops[lane]) {
           const auto leaf = add(TreeNode::Kind::op, index, children++, static_cast<std::uint8_t>(depth + 1), draft.module);
           node(leaf).lane = static_cast<Lane>(lane);
           node(leaf).op = op;
           node(leaf).ops[lane] = 1;
           node(leaf).end = leaf + 1;
-          tree_.nodeOf_[static_cast<std::size_t>(op.index)] = leaf;
+          tree_.nodeOf_[op] = leaf;
           for (auto output : document_.outputs(op))
-            if (output) tree_.makers_[static_cast<std::size_t>(output.index)] = leaf;
+            if (output) tree_.makers_[output] = leaf;
           ++ops[lane];
         }
     }
     for (const auto& child : draft.children) {
       const auto at = append(child, index, children++, static_cast<std::uint8_t>(depth + 1));
-      for (std::size_t lane = 0; lane < laneCount; ++lane) ops[lane] += node(at).ops[lane];
+      for (auto lane : bothLanes) ops[lane] += node(at).ops[lane];
     }
     node(index).end = tree_.size();
     node(index).ops = ops;
@@ -248,30 +249,28 @@ class TreeBuilder {
     tree_.nodes_.push_back(made);
     return tree_.size() - 1;
   }
-  TreeNode& node(std::int32_t i) { return tree_.nodes_[static_cast<std::size_t>(i)]; }
+  TreeNode& node(std::int32_t i) { return tree_.nodes_[i]; }
 
   const Document& document_;
   const Progress& progress_;
   std::vector<Rung> rungs_;
   std::vector<BoundSymbolId> order_;
-  std::vector<std::int64_t> madeAt_;   ///< by value: position of the op that makes it; -1: none here
+  IdVector<ValueId, std::int64_t> madeAt_;  ///< position of the op that makes it; -1: none here
   GraphTree tree_;
 };
 
 bool GraphTree::canOpen(std::int32_t i) const {
   const auto& n = node(i);
   if (n.kind == TreeNode::Kind::op) return false;
-  return n.kind != TreeNode::Kind::operation || n.ops[0] > 1 || n.ops[1] > 1;
+  return n.kind != TreeNode::Kind::operation || n.ops[Lane::forward] > 1 || n.ops[Lane::backward] > 1;
 }
 
 std::string_view GraphTree::label(std::int32_t i) const {
   const auto& n = node(i);
-  return n.label < 0 ? std::string_view() : std::string_view(labels_[static_cast<std::size_t>(n.label)]);
+  return n.label < 0 ? std::string_view() : std::string_view(labels_[n.label]);
 }
 
-std::int32_t GraphTree::nodeOf(BoundSymbolId op) const {
-  return op && static_cast<std::size_t>(op.index) < nodeOf_.size() ? nodeOf_[static_cast<std::size_t>(op.index)] : -1;
-}
+std::int32_t GraphTree::nodeOf(BoundSymbolId op) const { return nodeOf_.contains(op) ? nodeOf_[op] : -1; }
 
 std::string_view GraphTree::valueName(ValueId value) const {
   const auto known = names_.find(value);
@@ -288,8 +287,8 @@ std::size_t GraphTree::bytes() const {
 }
 
 std::string_view name(EdgeKind kind) {
-  constexpr std::array<std::string_view, edgeKindCount> names{"data", "saved", "gradient", "accumulation", "origin"};
-  return names[static_cast<std::size_t>(kind)];
+  constexpr EnumArray<EdgeKind, std::string_view, edgeKindCount> names{"data", "saved", "gradient", "accumulation", "origin"};
+  return names[kind];
 }
 
 GraphTree buildTree(const Document& document, const Trace& trace, const Computation* computation, const Progress& progress) {

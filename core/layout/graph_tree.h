@@ -1,11 +1,11 @@
 #pragma once
-#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/id_vector.h"
 #include "core/base/progress.h"
 #include "core/layout/rungs.h"
 
@@ -30,9 +30,9 @@ struct TreeNode {
   std::int32_t label = -1;     ///< of modules and runs, and of an operation that is all of its module
   BoundSymbolId op;            ///< op: itself; operation: the computation op, where there is one
   StringId module;             ///< path of its first op
-  std::array<std::int32_t, laneCount> ops{};  ///< ops below, by lane
+  LaneArray<std::int32_t> ops{};              ///< ops below, by lane
   std::int64_t savedBytes = 0;                ///< that its forward ops keep for the backward, each storage once
-  std::array<float, laneCount> width{};       ///< of its box while closed, by lane; 0: nothing stands in that lane
+  LaneArray<float> width{};                   ///< of its box while closed, by lane; 0: nothing stands in that lane
   float height = 0;
   std::uint64_t structure = 0;  ///< equal for nodes whose insides are laid out alike
 };
@@ -76,7 +76,7 @@ class GraphTree {
   bool ladder() const { return kind_ == TraceKind::joint; }
 
   std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
-  const TreeNode& node(std::int32_t i) const { return nodes_[static_cast<std::size_t>(i)]; }
+  const TreeNode& node(std::int32_t i) const { return nodes_[i]; }
   /// The next sibling of a child, or the end of its parent.
   std::int32_t next(std::int32_t child) const { return node(child).end; }
   /// Whether it has something to show when opened: an operation of one op a lane has not.
@@ -85,7 +85,7 @@ class GraphTree {
   /// The tree node of an op of the trace; -1 where it is not in it.
   std::int32_t nodeOf(BoundSymbolId op) const;
   /// The node of the op that makes a value in this trace; -1 where none does. (Value::producer may be the op of another trace.)
-  std::int32_t makerOf(ValueId value) const { return value ? makers_[static_cast<std::size_t>(value.index)] : -1; }
+  std::int32_t makerOf(ValueId value) const { return value ? makers_[value] : -1; }
   /// The operation that an op's node belongs to.
   std::int32_t operationOf(std::int32_t node) const { return this->node(node).kind == TreeNode::Kind::op ? this->node(node).parent : node; }
   /// Whether `inner` is `outer` or below it.
@@ -100,7 +100,7 @@ class GraphTree {
   std::span<const std::int32_t> edgesTo(std::int32_t op) const { return slice(incoming_, incomingBegin_, op); }
   /// Name of a parameter, buffer or input: as the file calls it.
   std::string_view valueName(ValueId value) const;
-  bool isResult(ValueId value) const { return value && results_[static_cast<std::size_t>(value.index)]; }
+  bool isResult(ValueId value) const { return value && results_[value]; }
 
   /// Allocated bytes.
   std::size_t bytes() const;
@@ -113,7 +113,7 @@ class GraphTree {
 
   template <class T>
   static std::span<const T> slice(const std::vector<T>& all, const std::vector<std::uint32_t>& begin, std::int32_t i) {
-    const auto k = static_cast<std::size_t>(i);
+    const std::size_t k = i;
     return {all.data() + begin[k], begin[k + 1] - begin[k]};
   }
 
@@ -121,14 +121,15 @@ class GraphTree {
   TraceKind kind_ = TraceKind::joint;
   std::vector<TreeNode> nodes_;
   std::vector<std::string> labels_;
-  std::vector<std::int32_t> nodeOf_, makers_;
+  IdVector<BoundSymbolId, std::int32_t> nodeOf_;
+  IdVector<ValueId, std::int32_t> makers_;
   std::vector<Flow> flows_;
   std::vector<SavedFlow> saved_;
   std::vector<OpEdge> edges_;
   std::vector<std::int32_t> incoming_;
   std::vector<std::uint32_t> flowBegin_, savedBegin_, edgeBegin_, incomingBegin_;
   std::map<ValueId, std::string> names_;
-  std::vector<bool> results_;
+  IdVector<ValueId, bool> results_;
 };
 
 /// Builds the tree of a trace; the document must outlive it. `computation` names parameters and inputs, where given. Linear in ops, edges and depth.

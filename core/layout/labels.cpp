@@ -33,7 +33,7 @@ std::string shorten(std::string text, std::size_t most) {
 }
 
 std::size_t lengthOf(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
 
 Badge::Kind kindOf(ValueKind kind) {
@@ -94,7 +94,7 @@ std::string operationTitle(const GraphTree& tree, std::int32_t node, Lane lane) 
   std::string title;
   if (n.op)
     title = shortName(document.symbol(document.boundSymbol(n.op).symbol).name);
-  else if (n.ops[static_cast<std::size_t>(lane)] > 0)
+  else if (n.ops[lane] > 0)
     title = "ops";
   return lane == Lane::backward ? title + " backward" : title;
 }
@@ -110,14 +110,14 @@ std::string shortName(std::string_view symbol) {
 BoundSymbolId onlyOp(const GraphTree& tree, std::int32_t node, Lane lane) {
   const auto& n = tree.node(node);
   if (n.kind == TreeNode::Kind::op) return n.lane == lane ? n.op : BoundSymbolId();
-  if (n.kind != TreeNode::Kind::operation || n.ops[static_cast<std::size_t>(lane)] != 1) return {};
+  if (n.kind != TreeNode::Kind::operation || n.ops[lane] != 1) return {};
   return tree.node(lane == Lane::forward ? node + 1 : n.end - 1).op;
 }
 
 BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane) {
   const auto& n = tree.node(node);
   const auto& document = tree.document();
-  const auto ops = n.ops[static_cast<std::size_t>(lane)];
+  const auto ops = n.ops[lane];
   BoxText text;
   if (const auto op = onlyOp(tree, node, lane)) {
     text.title = shortName(document.symbol(document.boundSymbol(op).symbol).name);
@@ -140,11 +140,10 @@ BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane) {
 
 void measureBoxes(GraphTree& tree) {
   for (std::int32_t i = 0; i < tree.size(); ++i) {
-    auto& n = tree.nodes_[static_cast<std::size_t>(i)];
+    auto& n = tree.nodes_[i];
     bool badges = false;
     for (auto lane : {Lane::forward, Lane::backward}) {
-      const auto l = static_cast<std::size_t>(lane);
-      if (n.ops[l] == 0) continue;
+      if (n.ops[lane] == 0) continue;
       const auto text = boxText(tree, i, lane);
       auto width = box::titleChar * static_cast<float>(lengthOf(text.title));
       width = std::max(width, box::detailChar * static_cast<float>(lengthOf(text.detail)));
@@ -152,7 +151,7 @@ void measureBoxes(GraphTree& tree) {
       for (const auto& badge : text.badges) line += box::detailChar * static_cast<float>(lengthOf(badge.text) + 3);
       badges = badges || line > 0;
       width = std::max(width, line) + 2 * box::padX + (tree.canOpen(i) ? box::chevron : 0);
-      n.width[l] = std::clamp(std::ceil(width / box::step) * box::step, box::least, box::most);
+      n.width[lane] = std::clamp(std::ceil(width / box::step) * box::step, box::least, box::most);
     }
     n.height = 2 * box::padY + box::titleHeight + box::detailHeight + (badges ? box::badgeHeight : 0);
   }

@@ -12,18 +12,18 @@ constexpr int sweeps = 8, sweepsOfLarge = 4;
 constexpr std::int32_t largeSlots = 20'000;
 
 std::vector<std::int32_t> longestPath(const LayerGraph& graph) {
-  const auto n = static_cast<std::size_t>(graph.nodes);
+  const std::size_t n = graph.nodes;
   std::vector<std::vector<std::int32_t>> in(n), out(n);
   for (const auto& edge : graph.edges) {
-    in[static_cast<std::size_t>(edge.to)].push_back(edge.from);
-    out[static_cast<std::size_t>(edge.from)].push_back(edge.to);
+    in[edge.to].push_back(edge.from);
+    out[edge.from].push_back(edge.to);
   }
   const auto first = graph.topPort ? std::size_t(1) : std::size_t(0);
   const auto last = graph.bottomPort ? n - 1 : n;
   std::vector<std::int32_t> row(n, 0);
   for (auto i = first; i < last; ++i) {
     row[i] = graph.topPort ? 1 : 0;
-    for (auto before : in[i]) row[i] = std::max(row[i], row[static_cast<std::size_t>(before)] + 1);
+    for (auto before : in[i]) row[i] = std::max(row[i], row[before] + 1);
     // What hangs on nothing stands where it is in the order, not all in the first row.
     if (in[i].empty() && out[i].empty() && i > first) row[i] = row[i - 1];
   }
@@ -32,7 +32,7 @@ std::vector<std::int32_t> longestPath(const LayerGraph& graph) {
     if (out[i].empty() || inner >= static_cast<std::ptrdiff_t>(out[i].size())) continue;
     std::int32_t latest = INT32_MAX;
     for (auto after : out[i])
-      if (!graph.bottomPort || after != graph.nodes - 1) latest = std::min(latest, row[static_cast<std::size_t>(after)] - 1);
+      if (!graph.bottomPort || after != graph.nodes - 1) latest = std::min(latest, row[after] - 1);
     if (latest != INT32_MAX) row[i] = std::max(row[i], latest);
   }
   if (graph.bottomPort) {
@@ -51,9 +51,9 @@ Layering withPassages(const LayerGraph& graph, std::vector<std::int32_t> row) {
   layering.chainBegin.push_back(0);
   std::size_t passages = 0;
   for (const auto& edge : graph.edges) {
-    const auto from = layering.row[static_cast<std::size_t>(edge.from)], to = layering.row[static_cast<std::size_t>(edge.to)];
+    const auto from = layering.row[edge.from], to = layering.row[edge.to];
     layering.chain.push_back(edge.from);
-    const auto between = static_cast<std::size_t>(std::max(0, to - from - 1));
+    const std::size_t between = std::max(0, to - from - 1);
     if (passages + between <= mostPassages) {
       passages += between;
       for (auto r = from + 1; r < to; ++r) {
@@ -64,25 +64,25 @@ Layering withPassages(const LayerGraph& graph, std::vector<std::int32_t> row) {
     layering.chain.push_back(edge.to);
     layering.chainBegin.push_back(static_cast<std::uint32_t>(layering.chain.size()));
   }
-  const auto slots = static_cast<std::size_t>(layering.slots());
+  const std::size_t slots = layering.slots();
   layering.above.resize(slots);
   layering.below.resize(slots);
   for (std::size_t e = 0; e < graph.edges.size(); ++e) {
     const auto path = layering.path(e);
     for (std::size_t k = 1; k < path.size(); ++k) {
       const auto a = path[k - 1], b = path[k];
-      if (layering.row[static_cast<std::size_t>(b)] != layering.row[static_cast<std::size_t>(a)] + 1) continue;
-      layering.below[static_cast<std::size_t>(a)].push_back(b);
-      layering.above[static_cast<std::size_t>(b)].push_back(a);
+      if (layering.row[b] != layering.row[a] + 1) continue;
+      layering.below[a].push_back(b);
+      layering.above[b].push_back(a);
     }
   }
   return layering;
 }
 
 std::vector<std::int32_t> positionsOf(const Layering& layering) {
-  std::vector<std::int32_t> position(static_cast<std::size_t>(layering.slots()), 0);
+  std::vector<std::int32_t> position(layering.slots(), 0);
   for (const auto& row : layering.rows)
-    for (std::size_t i = 0; i < row.size(); ++i) position[static_cast<std::size_t>(row[i])] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < row.size(); ++i) position[row[i]] = static_cast<std::int32_t>(i);
   return position;
 }
 
@@ -95,15 +95,15 @@ std::int64_t crossingsBelow(const Layering& layering, std::size_t row, const std
   std::vector<std::int32_t> ends;
   for (auto slot : layering.rows[row]) {
     ends.clear();
-    for (auto below : layering.below[static_cast<std::size_t>(slot)]) ends.push_back(position[static_cast<std::size_t>(below)]);
+    for (auto below : layering.below[slot]) ends.push_back(position[below]);
     std::sort(ends.begin(), ends.end());
     for (auto end : ends) {
       std::int64_t notRight = 0;
-      for (auto k = static_cast<std::size_t>(end) + 1; k > 0; k -= k & (~k + 1)) notRight += tree[k];
+      for (std::size_t k = end + 1; k > 0; k -= k & (~k + 1)) notRight += tree[k];
       crossings += seen - notRight;
     }
     for (auto end : ends)
-      for (auto k = static_cast<std::size_t>(end) + 1; k <= width; k += k & (~k + 1)) ++tree[k];
+      for (std::size_t k = end + 1; k <= width; k += k & (~k + 1)) ++tree[k];
     seen += static_cast<std::int64_t>(ends.size());
   }
   return crossings;
@@ -121,11 +121,11 @@ void sortRow(Layering& layering, std::size_t r, bool byAbove, std::vector<std::i
   std::vector<std::pair<double, std::int32_t>> keys;
   keys.reserve(row.size());
   for (std::size_t i = 0; i < row.size(); ++i) {
-    const auto& near = (byAbove ? layering.above : layering.below)[static_cast<std::size_t>(row[i])];
+    const auto& near = (byAbove ? layering.above : layering.below)[row[i]];
     double mean = static_cast<double>(i);
     if (!near.empty()) {
       mean = 0;
-      for (auto slot : near) mean += position[static_cast<std::size_t>(slot)];
+      for (auto slot : near) mean += position[slot];
       mean /= static_cast<double>(near.size());
     }
     keys.emplace_back(mean, row[i]);
@@ -133,7 +133,7 @@ void sortRow(Layering& layering, std::size_t r, bool byAbove, std::vector<std::i
   std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (std::size_t i = 0; i < row.size(); ++i) {
     row[i] = keys[i].second;
-    position[static_cast<std::size_t>(row[i])] = static_cast<std::int32_t>(i);
+    position[row[i]] = static_cast<std::int32_t>(i);
   }
 }
 
@@ -141,7 +141,7 @@ void sortRow(Layering& layering, std::size_t r, bool byAbove, std::vector<std::i
 std::int64_t pairCrossings(const std::vector<std::int32_t>& left, const std::vector<std::int32_t>& right, const std::vector<std::int32_t>& position) {
   std::int64_t count = 0;
   for (auto a : left)
-    for (auto b : right) count += position[static_cast<std::size_t>(a)] > position[static_cast<std::size_t>(b)];
+    for (auto b : right) count += position[a] > position[b];
   return count;
 }
 
@@ -149,7 +149,7 @@ bool exchangeNeighbours(Layering& layering, std::vector<std::int32_t>& position)
   bool changed = false;
   for (auto& row : layering.rows)
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      const auto a = static_cast<std::size_t>(row[i]), b = static_cast<std::size_t>(row[i + 1]);
+      const std::size_t a = row[i], b = row[i + 1];
       const auto now = pairCrossings(layering.above[a], layering.above[b], position) + pairCrossings(layering.below[a], layering.below[b], position);
       const auto then = pairCrossings(layering.above[b], layering.above[a], position) + pairCrossings(layering.below[b], layering.below[a], position);
       if (then >= now) continue;
@@ -182,8 +182,8 @@ void orderRows(Layering& layering, const Progress& progress) {
 void fillRows(Layering& layering) {
   std::int32_t deepest = -1;
   for (auto r : layering.row) deepest = std::max(deepest, r);
-  layering.rows.assign(static_cast<std::size_t>(deepest + 1), {});
-  for (std::int32_t slot = 0; slot < layering.slots(); ++slot) layering.rows[static_cast<std::size_t>(layering.row[static_cast<std::size_t>(slot)])].push_back(slot);
+  layering.rows.assign(deepest + 1, {});
+  for (std::int32_t slot = 0; slot < layering.slots(); ++slot) layering.rows[layering.row[slot]].push_back(slot);
 }
 
 }  // namespace
@@ -193,7 +193,7 @@ LayerQuality quality(const Layering& layering) {
   result.crossings = allCrossings(layering, positionsOf(layering));
   for (std::size_t e = 0; e + 1 < layering.chainBegin.size(); ++e) {
     const auto path = layering.path(e);
-    result.span += layering.row[static_cast<std::size_t>(path.back())] - layering.row[static_cast<std::size_t>(path.front())];
+    result.span += layering.row[path.back()] - layering.row[path.front()];
     ++result.edges;
   }
   return result;
@@ -210,18 +210,17 @@ Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, c
                       const std::vector<std::vector<float>>& passages) {
   auto layering = withPassages(graph, std::move(rows));
   std::vector<float> place(x);
-  place.resize(static_cast<std::size_t>(layering.slots()));
+  place.resize(layering.slots());
   for (std::size_t e = 0; e < graph.edges.size(); ++e) {
     const auto path = layering.path(e);
-    const auto from = place[static_cast<std::size_t>(path.front())], to = place[static_cast<std::size_t>(path.back())];
+    const auto from = place[path.front()], to = place[path.back()];
     for (std::size_t k = 1; k + 1 < path.size(); ++k) {
       const auto share = static_cast<float>(k) / static_cast<float>(path.size() - 1);
-      place[static_cast<std::size_t>(path[k])] = k - 1 < passages[e].size() ? passages[e][k - 1] : from + (to - from) * share;
+      place[path[k]] = k - 1 < passages[e].size() ? passages[e][k - 1] : from + (to - from) * share;
     }
   }
   fillRows(layering);
-  for (auto& row : layering.rows)
-    std::stable_sort(row.begin(), row.end(), [&](auto a, auto b) { return place[static_cast<std::size_t>(a)] < place[static_cast<std::size_t>(b)]; });
+  for (auto& row : layering.rows) std::stable_sort(row.begin(), row.end(), [&](auto a, auto b) { return place[a] < place[b]; });
   return layering;
 }
 

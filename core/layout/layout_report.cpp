@@ -21,7 +21,8 @@ double lengthOf(std::span<const Point> path) {
 std::int64_t crossingsAcross(const Scene& scene) {
   std::vector<std::pair<float, float>> lines;
   for (auto i : scene.crossEdges)
-    if (const auto& edge = scene.edges[static_cast<std::size_t>(i)]; edge.kind == EdgeKind::saved) lines.emplace_back(scene.path(edge).front().y, scene.path(edge).back().y);
+    if (const auto& edge = scene.edges[i]; edge.kind == EdgeKind::saved)
+      lines.emplace_back(scene.path(edge).front().y, scene.path(edge).back().y);
   std::sort(lines.begin(), lines.end());
   // Inversions of the ends, while these are sorted into place.
   std::int64_t crossings = 0;

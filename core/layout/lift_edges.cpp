@@ -18,12 +18,12 @@ struct Lifted {
 
 /// Sorts by group, then within each, without comparing across groups.
 void sortByGroup(std::vector<Lifted>& lifted, std::int32_t groups) {
-  std::vector<std::uint32_t> begin(static_cast<std::size_t>(groups) + 1, 0);
-  for (const auto& l : lifted) ++begin[static_cast<std::size_t>(l.group) + 1];
+  std::vector<std::uint32_t> begin(groups + 1, 0);
+  for (const auto& l : lifted) ++begin[l.group + 1];
   for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
   std::vector<Lifted> sorted(lifted.size());
   auto at = begin;
-  for (const auto& l : lifted) sorted[at[static_cast<std::size_t>(l.group)]++] = l;
+  for (const auto& l : lifted) sorted[at[l.group]++] = l;
   for (std::size_t g = 0; g + 1 < begin.size(); ++g)
     std::sort(sorted.begin() + begin[g], sorted.begin() + begin[g + 1], [](const Lifted& a, const Lifted& b) {
       return std::tie(a.from, a.to, a.part, a.value) < std::tie(b.from, b.to, b.part, b.value);
@@ -94,7 +94,7 @@ void closeOffsets(std::vector<std::uint32_t>& begin) {
 
 void liftEdges(GraphTree& tree, const Progress& progress) {
   const auto& document = *tree.document_;
-  const auto size = static_cast<std::size_t>(tree.size());
+  const std::size_t size = tree.size();
   Lifter lifter(tree);
   std::unordered_set<std::int32_t> storages;
   tree.edgeBegin_.assign(size + 1, 0);
@@ -116,7 +116,7 @@ void liftEdges(GraphTree& tree, const Progress& progress) {
         if (maker.lane == Lane::forward) lifter.saved(from, to, value);
         const auto storage = document.value(value).storage;
         if (maker.lane == Lane::forward && storage && !document.storage(storage).external && storages.insert(storage.index).second)
-          for (auto node = from; node >= 0; node = tree.node(node).parent) tree.nodes_[static_cast<std::size_t>(node)].savedBytes += document.storage(storage).bytes;
+          for (auto node = from; node >= 0; node = tree.node(node).parent) tree.nodes_[node].savedBytes += document.storage(storage).bytes;
       } else if (gradients) {
         kind = document.boundSymbol(reader.op).origin.role == Role::accumulation ? EdgeKind::accumulation : EdgeKind::gradient;
         const bool sameRung = maker.parent == reader.parent;
@@ -132,8 +132,8 @@ void liftEdges(GraphTree& tree, const Progress& progress) {
   std::stable_sort(tree.edges_.begin(), tree.edges_.end(), [](const OpEdge& a, const OpEdge& b) { return a.from < b.from; });
   tree.incomingBegin_.assign(size + 1, 0);
   for (const auto& edge : tree.edges_) {
-    ++tree.edgeBegin_[static_cast<std::size_t>(edge.from) + 1];
-    ++tree.incomingBegin_[static_cast<std::size_t>(edge.to) + 1];
+    ++tree.edgeBegin_[edge.from + 1];
+    ++tree.incomingBegin_[edge.to + 1];
   }
   for (std::size_t i = 1; i <= size; ++i) {
     tree.edgeBegin_[i] += tree.edgeBegin_[i - 1];
@@ -141,8 +141,7 @@ void liftEdges(GraphTree& tree, const Progress& progress) {
   }
   tree.incoming_.resize(tree.edges_.size());
   auto at = tree.incomingBegin_;
-  for (std::size_t i = 0; i < tree.edges_.size(); ++i)
-    tree.incoming_[at[static_cast<std::size_t>(tree.edges_[i].to)]++] = static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < tree.edges_.size(); ++i) tree.incoming_[at[tree.edges_[i].to]++] = static_cast<std::int32_t>(i);
 
   auto lifted = lifter.take();
   sortByGroup(lifted, tree.size());
@@ -168,7 +167,7 @@ void liftEdges(GraphTree& tree, const Progress& progress) {
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
     for (auto storage : kept) saved.bytes += document.storage(storage).bytes;
-    const auto group = static_cast<std::size_t>(first.group);
+    const std::size_t group = first.group;
     if (flow.data + flow.gradient + flow.accumulation + flow.downward > 0) {
       tree.flows_.push_back(flow);
       tree.flowBegin_[group + 1] = static_cast<std::uint32_t>(tree.flows_.size());

@@ -12,10 +12,10 @@ bool isIn(std::string_view path, std::string_view module) {
 }  // namespace
 
 bool openModule(const GraphTree& tree, Folds& open, std::string_view path) {
-  std::vector<bool> whole(static_cast<std::size_t>(tree.size()), true);   // all below is in the module
+  std::vector<bool> whole(tree.size(), true);  // all below is in the module
   for (auto i = tree.size() - 1; i > 0; --i) {
     const auto& node = tree.node(i);
-    const auto at = static_cast<std::size_t>(i), above = static_cast<std::size_t>(node.parent);
+    const std::size_t at = i, above = node.parent;
     if (node.kind == TreeNode::Kind::op && tree.node(node.parent).kind == TreeNode::Kind::operation) {
       whole[at] = false;   // its operation tells
       continue;
@@ -25,21 +25,21 @@ bool openModule(const GraphTree& tree, Folds& open, std::string_view path) {
   }
   bool any = false;
   for (std::int32_t i = 0; i < tree.size();) {
-    if (path.empty() || !whole[static_cast<std::size_t>(i)]) {
+    if (path.empty() || !whole[i]) {
       ++i;
       continue;
     }
     any = true;
     reveal(tree, open, i);
-    if (tree.canOpen(i)) open[static_cast<std::size_t>(i)] = true;
+    if (tree.canOpen(i)) open[i] = true;
     i = tree.node(i).end;
   }
   return any;
 }
 
 Folds allOpen(const GraphTree& tree) {
-  Folds open(static_cast<std::size_t>(tree.size()));
-  for (std::int32_t i = 0; i < tree.size(); ++i) open[static_cast<std::size_t>(i)] = i == 0 || tree.canOpen(i);
+  Folds open(tree.size());
+  for (std::int32_t i = 0; i < tree.size(); ++i) open[i] = i == 0 || tree.canOpen(i);
   return open;
 }
 

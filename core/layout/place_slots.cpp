@@ -11,8 +11,6 @@ namespace {
 
 using Slots = std::vector<std::int32_t>;
 
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
 std::uint64_t pairOf(std::int32_t a, std::int32_t b) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(std::min(a, b))) << 32) | static_cast<std::uint32_t>(std::max(a, b));
 }
@@ -27,14 +25,14 @@ std::unordered_set<std::uint64_t> conflicts(const Layering& layering, const Slot
     for (std::size_t i = 0; i < row.size(); ++i) {
       std::int32_t inner = -1;
       if (layering.isPassage(row[i]))
-        for (auto up : layering.above[at(row[i])])
-          if (layering.isPassage(up)) inner = position[at(up)];
+        for (auto up : layering.above[row[i]])
+          if (layering.isPassage(up)) inner = position[up];
       if (inner < 0 && i + 1 < row.size()) continue;
       const auto rightmost = inner >= 0 ? inner : std::numeric_limits<std::int32_t>::max();
       for (; scanned <= i; ++scanned)
-        for (auto up : layering.above[at(row[scanned])]) {
+        for (auto up : layering.above[row[scanned]]) {
           const bool isInner = layering.isPassage(up) && layering.isPassage(row[scanned]);
-          if (!isInner && (position[at(up)] < leftmost || position[at(up)] > rightmost)) found.insert(pairOf(up, row[scanned]));
+          if (!isInner && (position[up] < leftmost || position[up] > rightmost)) found.insert(pairOf(up, row[scanned]));
         }
       leftmost = inner >= 0 ? inner : leftmost;
     }
@@ -50,9 +48,9 @@ class Alignment {
     if (!up) std::reverse(rows_.begin(), rows_.end());
     if (!left)
       for (auto& row : rows_) std::reverse(row.begin(), row.end());
-    position_.assign(at(layering.slots()), 0);
+    position_.assign(layering.slots(), 0);
     for (const auto& row : rows_)
-      for (std::size_t i = 0; i < row.size(); ++i) position_[at(row[i])] = static_cast<std::int32_t>(i);
+      for (std::size_t i = 0; i < row.size(); ++i) position_[row[i]] = static_cast<std::int32_t>(i);
   }
 
   std::vector<float> run() {
@@ -65,23 +63,23 @@ class Alignment {
 
  private:
   void align() {
-    root_.resize(at(layering_.slots()));
+    root_.resize(layering_.slots());
     std::iota(root_.begin(), root_.end(), 0);
     auto next = root_;
     Slots near;
     for (const auto& row : rows_) {
       std::int32_t taken = -1;
       for (auto slot : row) {
-        near = near_[at(slot)];
+        near = near_[slot];
         if (near.empty()) continue;
-        std::sort(near.begin(), near.end(), [&](auto a, auto b) { return position_[at(a)] < position_[at(b)]; });
+        std::sort(near.begin(), near.end(), [&](auto a, auto b) { return position_[a] < position_[b]; });
         for (auto m = (near.size() - 1) / 2; m <= near.size() / 2; ++m) {
           const auto other = near[m];
-          if (next[at(slot)] != slot || taken >= position_[at(other)] || conflicts_.contains(pairOf(slot, other))) continue;
-          next[at(other)] = slot;
-          root_[at(slot)] = root_[at(other)];
-          next[at(slot)] = root_[at(slot)];
-          taken = position_[at(other)];
+          if (next[slot] != slot || taken >= position_[other] || conflicts_.contains(pairOf(slot, other))) continue;
+          next[other] = slot;
+          root_[slot] = root_[other];
+          next[slot] = root_[slot];
+          taken = position_[other];
         }
       }
     }
@@ -89,7 +87,7 @@ class Alignment {
 
   float separation(std::int32_t a, std::int32_t b) const {
     const bool passage = layering_.isPassage(a) || layering_.isPassage(b);
-    return (width_[at(a)] + width_[at(b)]) / 2 + (passage ? gap_ / 3 : gap_);
+    return (width_[a] + width_[b]) / 2 + (passage ? gap_ / 3 : gap_);
   }
 
   struct Neighbour {
@@ -99,14 +97,14 @@ class Alignment {
 
   /// Blocks as far to the left as they go, then as far to the right as what stands right of them lets them.
   std::vector<float> compact() {
-    const auto n = at(layering_.slots());
+    const std::size_t n = layering_.slots();
     std::vector<std::vector<Neighbour>> right(n);
     std::vector<std::int32_t> waiting(n, 0);
     for (const auto& row : rows_)
       for (std::size_t i = 1; i < row.size(); ++i) {
-        const auto a = root_[at(row[i - 1])], b = root_[at(row[i])];
-        right[at(a)].push_back({b, separation(row[i - 1], row[i])});
-        ++waiting[at(b)];
+        const auto a = root_[row[i - 1]], b = root_[row[i]];
+        right[a].push_back({b, separation(row[i - 1], row[i])});
+        ++waiting[b];
       }
     std::vector<std::int32_t> order;
     order.reserve(n);
@@ -114,16 +112,16 @@ class Alignment {
       if (root_[i] == static_cast<std::int32_t>(i) && waiting[i] == 0) order.push_back(static_cast<std::int32_t>(i));
     std::vector<float> x(n, 0);
     for (std::size_t k = 0; k < order.size(); ++k)
-      for (const auto& [block, distance] : right[at(order[k])]) {
-        x[at(block)] = std::max(x[at(block)], x[at(order[k])] + distance);
-        if (--waiting[at(block)] == 0) order.push_back(block);
+      for (const auto& [block, distance] : right[order[k]]) {
+        x[block] = std::max(x[block], x[order[k]] + distance);
+        if (--waiting[block] == 0) order.push_back(block);
       }
     for (auto k = order.size(); k-- > 0;) {
       auto limit = std::numeric_limits<float>::max();
-      for (const auto& [block, distance] : right[at(order[k])]) limit = std::min(limit, x[at(block)] - distance);
-      if (limit != std::numeric_limits<float>::max()) x[at(order[k])] = std::max(x[at(order[k])], limit);
+      for (const auto& [block, distance] : right[order[k]]) limit = std::min(limit, x[block] - distance);
+      if (limit != std::numeric_limits<float>::max()) x[order[k]] = std::max(x[order[k]], limit);
     }
-    for (std::size_t i = 0; i < n; ++i) x[i] = x[at(root_[i])];
+    for (std::size_t i = 0; i < n; ++i) x[i] = x[root_[i]];
     return x;
   }
 
@@ -145,10 +143,10 @@ struct Extent {
 }  // namespace
 
 std::vector<float> placeSlots(const Layering& layering, const std::vector<float>& width, float gap) {
-  const auto n = at(layering.slots());
+  const std::size_t n = layering.slots();
   Slots position(n, 0);
   for (const auto& row : layering.rows)
-    for (std::size_t i = 0; i < row.size(); ++i) position[at(row[i])] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < row.size(); ++i) position[row[i]] = static_cast<std::int32_t>(i);
   const auto giveWay = conflicts(layering, position);
   std::array<std::vector<float>, 4> all;
   std::array<Extent, 4> extents;

@@ -35,8 +35,8 @@ class Tracer {
     if (range == scene_.flowEdges.end()) return;
     const auto flows = tree_.flows(group);
     for (auto i = range->second.first; i < range->second.second; ++i) {
-      const auto& edge = scene_.edges[static_cast<std::size_t>(i)];
-      const auto& at = flows[static_cast<std::size_t>(edge.flow)];
+      const auto& edge = scene_.edges[i];
+      const auto& at = flows[edge.flow];
       if (at.from == from && at.to == to && edge.lane == lane && edge.kind == kind) reach_.edges.push_back(i);
     }
   }
@@ -51,7 +51,7 @@ class Tracer {
     // An open operation has no frame around a single op: then the line ends at the op.
     const auto end = [&](std::int32_t node, std::int32_t op, Lane lane) { return scene_.box(node, lane) >= 0 ? scene_.box(node, lane) : scene_.shownBox(op, lane); };
     const auto from = end(a, edge.from, Lane::forward), to = end(b, edge.to, Lane::backward);
-    const auto edgeAt = [&](std::int32_t i) -> const SceneEdge& { return scene_.edges[static_cast<std::size_t>(i)]; };
+    const auto edgeAt = [&](std::int32_t i) -> const SceneEdge& { return scene_.edges[i]; };
     const auto& cross = scene_.crossEdges;
     auto it = std::lower_bound(cross.begin(), cross.end(), from, [&](std::int32_t i, std::int32_t wanted) { return edgeAt(i).from < wanted; });
     for (; it != cross.end() && edgeAt(*it).from == from; ++it)
@@ -73,8 +73,8 @@ void sortUnique(std::vector<std::int32_t>& items) {
 Reach reachOf(const Scene& scene, std::int32_t box, std::size_t most) {
   Reach reach;
   const auto& tree = *scene.tree;
-  const auto node = scene.boxes[static_cast<std::size_t>(box)].node;
-  const auto lane = scene.boxes[static_cast<std::size_t>(box)].lane;
+  const auto node = scene.boxes[box].node;
+  const auto lane = scene.boxes[box].lane;
   Tracer tracer(scene, reach);
   std::size_t seen = 0;
   const auto follow = [&](const OpEdge& edge, std::int32_t other) {
@@ -88,7 +88,7 @@ Reach reachOf(const Scene& scene, std::int32_t box, std::size_t most) {
     for (const auto& edge : tree.edgesFrom(op))
       if (!tree.within(edge.to, node) || tree.node(edge.to).lane != lane) follow(edge, edge.to);
     for (auto i : tree.edgesTo(op)) {
-      const auto& edge = tree.edges()[static_cast<std::size_t>(i)];
+      const auto& edge = tree.edges()[i];
       if (!tree.within(edge.from, node) || tree.node(edge.from).lane != lane) follow(edge, edge.from);
     }
   }

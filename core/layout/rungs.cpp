@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/base/id_vector.h"
+
 namespace retrograd::layout {
 namespace {
-
-constexpr auto forward = static_cast<std::size_t>(Lane::forward);
-constexpr auto backward = static_cast<std::size_t>(Lane::backward);
 
 BoundSymbolId operationOf(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
@@ -43,10 +42,10 @@ class RungBuilder {
     // What is written to an input at the end of the forward stands with the op that asked for it.
     const auto known = byOperation_.find(operation);
     if (!continues && operation && known != byOperation_.end() && (document_.boundSymbol(op).effects & effect::writes))
-      return rungs_[known->second.back()].ops[forward].push_back(op);
+      return rungs_[known->second.back()].ops[Lane::forward].push_back(op);
     if (!continues) addRung(op, operation);
-    rungs_.back().ops[forward].push_back(op);
-    if (trace_.kind == TraceKind::computation) appendBodies(document_, op, rungs_.back().ops[forward]);
+    rungs_.back().ops[Lane::forward].push_back(op);
+    if (trace_.kind == TraceKind::computation) appendBodies(document_, op, rungs_.back().ops[Lane::forward]);
   }
 
   void addRung(BoundSymbolId op, BoundSymbolId operation) {
@@ -95,15 +94,15 @@ class RungBuilder {
   }
 
   void put(BoundSymbolId op, std::int32_t rung) {
-    rungs_[static_cast<std::size_t>(rung)].ops[backward].push_back(op);
+    rungs_[rung].ops[Lane::backward].push_back(op);
     for (auto output : document_.outputs(op))
-      if (output) rungOf_[static_cast<std::size_t>(output.index)] = rung;
+      if (output) rungOf_[output] = rung;
   }
 
   std::int32_t rungOfLastOperand(BoundSymbolId op) const {
     const auto operands = document_.operands(op);
     for (auto it = operands.rbegin(); it != operands.rend(); ++it)
-      if (*it && rungOf_[static_cast<std::size_t>(it->index)] >= 0) return rungOf_[static_cast<std::size_t>(it->index)];
+      if (*it && rungOf_[*it] >= 0) return rungOf_[*it];
     return -1;
   }
 
@@ -114,7 +113,7 @@ class RungBuilder {
       // Nothing of its forward is left: its place is where it stood in the computation.
       std::int32_t before = -1;
       for (std::size_t i = 0; i < rungs_.size(); ++i)
-        if (rungs_[i].operation < operation && !rungs_[i].ops[forward].empty()) before = static_cast<std::int32_t>(i);
+        if (rungs_[i].operation < operation && !rungs_[i].ops[Lane::forward].empty()) before = static_cast<std::int32_t>(i);
       instances.push_back(rungs_.size());
       rungs_.push_back({operation, document_.boundSymbol(operation).module, {}});
       after_.push_back(before);
@@ -139,7 +138,7 @@ class RungBuilder {
   std::vector<Rung> rungs_;
   std::vector<std::int32_t> after_;   ///< by rung: itself, or the rung it is put behind
   std::unordered_map<BoundSymbolId, std::vector<std::size_t>> byOperation_;
-  std::vector<std::int32_t> rungOf_;  ///< by value that a backward op makes
+  IdVector<ValueId, std::int32_t> rungOf_;  ///< of what a backward op makes; -1: of no other
 };
 
 }  // namespace

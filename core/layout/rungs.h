@@ -2,6 +2,7 @@
 #include <array>
 #include <vector>
 
+#include "core/base/enum_array.h"
 #include "core/trace/trace.h"
 
 namespace retrograd::layout {
@@ -9,6 +10,10 @@ namespace retrograd::layout {
 /// The side of the ladder on which an op stands: the forward goes down on the left, the backward comes up on the right.
 enum class Lane : std::uint8_t { forward, backward };
 inline constexpr std::size_t laneCount = 2;
+inline constexpr std::array bothLanes{Lane::forward, Lane::backward};
+/// One entry for each lane.
+template <class T>
+using LaneArray = EnumArray<Lane, T, laneCount>;
 
 /// A row of the ladder: an instance of a computation op with all that it became, forward and backward.
 ///
@@ -17,7 +22,7 @@ inline constexpr std::size_t laneCount = 2;
 struct Rung {
   BoundSymbolId operation;  ///< computation op; none for ops that come from none
   StringId module;          ///< path
-  std::array<std::vector<BoundSymbolId>, laneCount> ops;  ///< by lane, in order of execution
+  LaneArray<std::vector<BoundSymbolId>> ops;  ///< by lane, in order of execution
 };
 
 /// The rungs of a trace in order of the forward. A trace other than the joint has one lane, the first.

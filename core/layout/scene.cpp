@@ -7,22 +7,21 @@ namespace {
 
 constexpr float laneGap = 120;   ///< between the lanes: the room of saved edges and their figures
 
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
 class SceneBuilder {
  public:
   SceneBuilder(Shaper& shaper, const Folds& open, const Progress& progress) : tree_(*shaper.tree()), progress_(progress) {
     root_ = shaper.shape(0, open, progress);
     scene_.tree = shaper.tree();
     scene_.open = open;
-    scene_.boxOf.assign(at(tree_.size()), {-1, -1});
+    scene_.boxOf.assign(tree_.size(), {-1, -1});
     scene_.axis = root_->width + laneGap / 2;
   }
 
   Scene run() {
     inside(0, *root_, {0, 0});
     savedEdges(0);
-    std::sort(scene_.crossEdges.begin(), scene_.crossEdges.end(), [&](auto a, auto b) { return scene_.edges[at(a)].from < scene_.edges[at(b)].from; });
+    std::sort(scene_.crossEdges.begin(), scene_.crossEdges.end(),
+              [&](auto a, auto b) { return scene_.edges[a].from < scene_.edges[b].from; });
     bounds();
     return std::move(scene_);
   }
@@ -32,7 +31,7 @@ class SceneBuilder {
   Rect mirrored(Rect r) const { return {2 * scene_.axis - r.x - r.width, r.y, r.width, r.height}; }
 
   void addBox(std::int32_t node, Lane lane, bool open, Rect rect) {
-    scene_.boxOf[at(node)][static_cast<std::size_t>(lane)] = static_cast<std::int32_t>(scene_.boxes.size());
+    scene_.boxOf[node][lane] = static_cast<std::int32_t>(scene_.boxes.size());
     scene_.boxes.push_back({node, lane, open, lane == Lane::backward ? mirrored(rect) : rect});
   }
 
@@ -40,18 +39,17 @@ class SceneBuilder {
     if ((++groups_ & 0xff) == 0) progress_.check();
     for (auto child = group + 1; child < tree_.node(group).end; child = tree_.next(child)) {
       const auto& node = tree_.node(child);
-      auto room = shape.places[at(node.ordinal)];
+      auto room = shape.places[node.ordinal];
       room.x += corner.x;
       room.y += corner.y;
-      const auto inner = shape.children[at(node.ordinal)].get();
+      const auto inner = shape.children[node.ordinal].get();
       for (auto lane : {Lane::forward, Lane::backward}) {
-        const auto l = static_cast<std::size_t>(lane);
-        if (node.ops[l] == 0) continue;
+        if (node.ops[lane] == 0) continue;
         if (inner) {
           // A single op needs no frame around it, even where the other lane has several.
-          if (node.kind != TreeNode::Kind::operation || node.ops[l] > 1) addBox(child, lane, true, room);
+          if (node.kind != TreeNode::Kind::operation || node.ops[lane] > 1) addBox(child, lane, true, room);
         } else {
-          const auto width = std::min(node.width[l], room.width);
+          const auto width = std::min(node.width[lane], room.width);
           addBox(child, lane, false, {room.x + (room.width - width) / 2, room.y, width, room.height});
         }
       }
@@ -66,7 +64,7 @@ class SceneBuilder {
       for (auto child = group + 1; child < tree_.node(group).end; child = tree_.next(child)) children_.push_back(child);
       childrenOf_ = group;
     }
-    return children_[at(ordinal)];
+    return children_[ordinal];
   }
 
   void flowEdges(std::int32_t group, const Shape& shape, Point corner) {
@@ -74,7 +72,7 @@ class SceneBuilder {
     const auto flows = tree_.flows(group);
     const auto first = static_cast<std::int32_t>(scene_.edges.size());
     for (const auto& route : shape.routes) {
-      const auto& flow = flows[at(route.flow)];
+      const auto& flow = flows[route.flow];
       const auto from = flow.from == topPort ? -1 : childAt(group, flow.from);
       const auto to = flow.to == bottomPort ? -1 : childAt(group, flow.to);
       const auto put = [&](Lane lane, EdgeKind kind, std::uint32_t count, bool upwards, std::int32_t source, std::int32_t target) {
@@ -86,7 +84,7 @@ class SceneBuilder {
         edge.to = target < 0 ? -1 : scene_.box(target, lane);
         // The arrow is at the box that is reached at last, not at frames on the way.
         const auto reached = upwards ? edge.from : edge.to;
-        const bool arrow = reached >= 0 && !scene_.boxes[at(reached)].open;
+        const bool arrow = reached >= 0 && !scene_.boxes[reached].open;
         edge.arrowAtBegin = arrow && upwards;
         edge.arrowAtEnd = arrow && !upwards;
         edge.group = group;
@@ -121,8 +119,8 @@ class SceneBuilder {
   /// Straight across, between the lanes: from the forward box to the backward box of those who keep and use.
   void across(EdgeKind kind, std::int32_t from, std::int32_t to, std::int32_t group, std::int32_t flow, std::uint32_t count, std::int64_t bytes) {
     if (from < 0 || to < 0) return;
-    const auto& a = scene_.boxes[at(from)];
-    const auto& b = scene_.boxes[at(to)];
+    const auto& a = scene_.boxes[from];
+    const auto& b = scene_.boxes[to];
     const auto level = [](const SceneBox& box, const SceneBox& other) {
       if (!box.open) return box.rect.centre().y;
       return std::clamp(other.rect.centre().y, box.rect.y + frame::header / 2, box.rect.bottom() - frame::header / 2);
@@ -149,7 +147,7 @@ class SceneBuilder {
   std::int32_t boxOrOnly(std::int32_t child, Lane lane) const {
     const auto& node = tree_.node(child);
     if (const auto box = scene_.box(child, lane); box >= 0 || node.kind != TreeNode::Kind::operation) return box;
-    return node.ops[static_cast<std::size_t>(lane)] == 1 ? scene_.box(lane == Lane::forward ? child + 1 : node.end - 1, lane) : -1;
+    return node.ops[lane] == 1 ? scene_.box(lane == Lane::forward ? child + 1 : node.end - 1, lane) : -1;
   }
 
   void savedEdges(std::int32_t group) {
@@ -162,7 +160,7 @@ class SceneBuilder {
       const auto forward = scene_.box(child, Lane::forward), backward = scene_.box(child, Lane::backward);
       const auto some = forward >= 0 ? forward : backward;
       if (some < 0) continue;
-      if (scene_.boxes[at(some)].open) {
+      if (scene_.boxes[some].open) {
         savedEdges(child);
         continue;
       }
@@ -221,7 +219,7 @@ std::size_t Scene::bytes() const {
 Scene makeScene(Shaper& shaper, const Folds& open, const Progress& progress) { return SceneBuilder(shaper, open, progress).run(); }
 
 Folds openingFolds(const GraphTree& tree, std::int32_t most) {
-  Folds open(at(tree.size()), false);
+  Folds open(tree.size(), false);
   if (tree.size() == 0) return open;
   open[0] = true;
   std::vector<std::int32_t> level{0};
@@ -236,7 +234,7 @@ Folds openingFolds(const GraphTree& tree, std::int32_t most) {
           more += tree.node(child).childCount - 1;
         }
     if (shown + more > most) break;
-    for (auto group : next) open[at(group)] = true;
+    for (auto group : next) open[group] = true;
     shown += more;
     level = std::move(next);
   }
@@ -246,8 +244,8 @@ Folds openingFolds(const GraphTree& tree, std::int32_t most) {
 bool reveal(const GraphTree& tree, Folds& open, std::int32_t node) {
   bool changed = false;
   for (auto group = tree.node(node).parent; group >= 0; group = tree.node(group).parent) {
-    if (open[at(group)] || !tree.canOpen(group)) continue;
-    open[at(group)] = true;
+    if (open[group] || !tree.canOpen(group)) continue;
+    open[group] = true;
     changed = true;
   }
   return changed;

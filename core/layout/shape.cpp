@@ -13,8 +13,6 @@ namespace {
 
 constexpr float portWidth = 12;
 
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
   return hash * 0xff51afd7ed558ccdull;
@@ -32,15 +30,15 @@ std::vector<float> gapsBelow(const Layering& layering, const std::vector<float>&
   std::vector<float> gaps(layering.rows.size(), frame::rowGap);
   for (std::size_t slot = 0; slot < x.size(); ++slot)
     for (auto below : layering.below[slot]) {
-      auto& gap = gaps[at(layering.row[slot])];
-      gap = std::max(gap, frame::rowGap + std::min(44.f, std::abs(x[slot] - x[at(below)]) * 0.06f));
+      auto& gap = gaps[layering.row[slot]];
+      gap = std::max(gap, frame::rowGap + std::min(44.f, std::abs(x[slot] - x[below]) * 0.06f));
     }
   return gaps;
 }
 
 Laid lay(const Layering& layering, const std::vector<float>& width, const std::vector<float>& height) {
   auto slotWidth = width;
-  slotWidth.resize(at(layering.slots()), frame::passage);
+  slotWidth.resize(layering.slots(), frame::passage);
   auto x = placeSlots(layering, slotWidth, frame::columnGap);
   Laid laid;
   float left = std::numeric_limits<float>::max(), right = std::numeric_limits<float>::lowest();
@@ -57,16 +55,16 @@ Laid lay(const Layering& layering, const std::vector<float>& width, const std::v
   for (std::size_t r = 0; r < layering.rows.size(); ++r) {
     float tallest = 0;
     for (auto slot : layering.rows[r])
-      if (!layering.isPassage(slot)) tallest = std::max(tallest, height[at(slot)]);
+      if (!layering.isPassage(slot)) tallest = std::max(tallest, height[slot]);
     top[r] = y;
     bottom[r] = y + tallest;
     laid.height = bottom[r];
     y = bottom[r] + gaps[r];
   }
-  laid.rects.resize(at(layering.nodes));
+  laid.rects.resize(layering.nodes);
   for (std::int32_t i = 0; i < layering.nodes; ++i) {
-    const auto r = at(layering.row[at(i)]);
-    laid.rects[at(i)] = {x[at(i)] - width[at(i)] / 2, (top[r] + bottom[r] - height[at(i)]) / 2, width[at(i)], height[at(i)]};
+    const auto r = layering.row[i];
+    laid.rects[i] = {x[i] - width[i] / 2, (top[r] + bottom[r] - height[i]) / 2, width[i], height[i]};
   }
   for (std::size_t e = 0; e + 1 < layering.chainBegin.size(); ++e) {
     auto& route = laid.routes.emplace_back();
@@ -76,13 +74,13 @@ Laid lay(const Layering& layering, const std::vector<float>& width, const std::v
     const auto path = layering.path(e);
     for (std::size_t k = 0; k < path.size(); ++k) {
       const auto slot = path[k];
-      const auto r = at(layering.row[at(slot)]);
+      const auto r = layering.row[slot];
       const bool passage = layering.isPassage(slot);
       // A box lower than its row: the edge leaves the row straight before it bends.
-      if (k > 0) add({x[at(slot)], top[r]});
-      if (k > 0 && !passage) add({x[at(slot)], laid.rects[at(slot)].y});
-      if (k + 1 < path.size() && !passage) add({x[at(slot)], laid.rects[at(slot)].bottom()});
-      if (k + 1 < path.size()) add({x[at(slot)], bottom[r]});
+      if (k > 0) add({x[slot], top[r]});
+      if (k > 0 && !passage) add({x[slot], laid.rects[slot].y});
+      if (k + 1 < path.size() && !passage) add({x[slot], laid.rects[slot].bottom()});
+      if (k + 1 < path.size()) add({x[slot], bottom[r]});
     }
   }
   return laid;
@@ -93,7 +91,7 @@ Laid lay(const Layering& layering, const std::vector<float>& width, const std::v
 std::uint64_t Shaper::key(std::int32_t group, const Folds& open) const {
   auto hash = tree_->node(group).structure;
   for (auto child = group + 1; child < tree_->node(group).end; child = tree_->next(child)) {
-    if (tree_->node(child).kind == TreeNode::Kind::op || !open[at(child)] || !tree_->canOpen(child)) continue;
+    if (tree_->node(child).kind == TreeNode::Kind::op || !open[child] || !tree_->canOpen(child)) continue;
     hash = mix(mix(hash, static_cast<std::uint64_t>(tree_->node(child).ordinal)), key(child, open));
   }
   return hash;
@@ -128,7 +126,7 @@ LayerQuality Shaper::quality(const Folds& open) const {
       sum += it->second;
     }
     for (auto child = group + 1; child < tree_->node(group).end; child = tree_->next(child))
-      if (open[at(child)] && tree_->canOpen(child)) self(self, child);
+      if (open[child] && tree_->canOpen(child)) self(self, child);
   };
   if (tree_->size() > 0) add(add, 0);
   return sum;
@@ -155,21 +153,21 @@ std::shared_ptr<const Shape> Shaper::makeModule(std::int32_t group, const Folds&
   const auto first = graph.topPort ? 1 : 0;
   const auto children = tree.node(group).childCount;
   graph.nodes = children + first + (graph.bottomPort ? 1 : 0);
-  graph.width.assign(at(graph.nodes), portWidth);
-  graph.height.assign(at(graph.nodes), 0);
+  graph.width.assign(graph.nodes, portWidth);
+  graph.height.assign(graph.nodes, 0);
 
   auto shape = std::make_shared<Shape>();
-  shape->children.resize(at(children));
+  shape->children.resize(children);
   auto width = graph.width, height = graph.height;
   for (auto child = group + 1, i = first; child < tree.node(group).end; child = tree.next(child), ++i) {
     const auto& node = tree.node(child);
-    graph.width[at(i)] = width[at(i)] = std::max(node.width[0], node.width[1]);
-    graph.height[at(i)] = height[at(i)] = node.height;
-    if (!open[at(child)] || !tree.canOpen(child)) continue;
+    graph.width[i] = width[i] = std::max(node.width[Lane::forward], node.width[Lane::backward]);
+    graph.height[i] = height[i] = node.height;
+    if (!open[child] || !tree.canOpen(child)) continue;
     const auto inner = this->shape(child, open, progress);
-    width[at(i)] = inner->width;
-    height[at(i)] = inner->height;
-    shape->children[at(node.ordinal)] = inner;
+    width[i] = inner->width;
+    height[i] = inner->height;
+    shape->children[node.ordinal] = inner;
   }
   for (const auto& flow : flows)
     graph.edges.push_back({flow.from == topPort ? 0 : flow.from + first, flow.to == bottomPort ? graph.nodes - 1 : flow.to + first});
@@ -182,12 +180,12 @@ std::shared_ptr<const Shape> Shaper::makeModule(std::int32_t group, const Folds&
   const auto header = root ? frame::pad : frame::header + frame::pad / 2;
   shape->height = laid.height + header + frame::pad;
   const auto left = (shape->width - laid.width) / 2;
-  shape->places.resize(at(children));
+  shape->places.resize(children);
   for (std::int32_t i = 0; i < children; ++i) {
-    auto rect = laid.rects[at(i + first)];
+    auto rect = laid.rects[i + first];
     rect.x += left;
     rect.y += header;
-    shape->places[at(i)] = rect;
+    shape->places[i] = rect;
   }
   const auto middle = shape->width / 2;
   shape->topX.fill(graph.topPort ? laid.rects.front().centre().x + left : middle);
@@ -202,12 +200,12 @@ std::shared_ptr<const Shape> Shaper::makeModule(std::int32_t group, const Folds&
     if (flows[e].from == topPort) points.front().y = 0;
     if (flows[e].to == bottomPort) points.back().y = shape->height;
     // An open child is entered and left where its own flows are.
-    const auto enters = flows[e].to != bottomPort ? shape->children[at(flows[e].to)] : nullptr;
-    const auto leaves = flows[e].from != topPort ? shape->children[at(flows[e].from)] : nullptr;
-    if (leaves) points.front().x = shape->places[at(flows[e].from)].x + leaves->bottomX[0];
-    if (leaves && points.size() > 2 && points[1].x == laid.rects[at(flows[e].from + first)].centre().x + left) points[1].x = points[0].x;
-    if (enters) points.back().x = shape->places[at(flows[e].to)].x + enters->topX[0];
-    if (enters && points.size() > 2 && points[points.size() - 2].x == laid.rects[at(flows[e].to + first)].centre().x + left)
+    const auto enters = flows[e].to != bottomPort ? shape->children[flows[e].to] : nullptr;
+    const auto leaves = flows[e].from != topPort ? shape->children[flows[e].from] : nullptr;
+    if (leaves) points.front().x = shape->places[flows[e].from].x + leaves->bottomX[Lane::forward];
+    if (leaves && points.size() > 2 && points[1].x == laid.rects[flows[e].from + first].centre().x + left) points[1].x = points[0].x;
+    if (enters) points.back().x = shape->places[flows[e].to].x + enters->topX[Lane::forward];
+    if (enters && points.size() > 2 && points[points.size() - 2].x == laid.rects[flows[e].to + first].centre().x + left)
       points[points.size() - 2].x = points.back().x;
     shape->points.insert(shape->points.end(), points.begin(), points.end());
     route.count = static_cast<std::uint32_t>(points.size());
@@ -221,8 +219,8 @@ std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Pro
   const auto flows = tree.flows(group);
   const auto& node = tree.node(group);
   auto shape = std::make_shared<Shape>();
-  shape->places.resize(at(node.childCount));
-  shape->children.resize(at(node.childCount));
+  shape->places.resize(node.childCount);
+  shape->children.resize(node.childCount);
 
   struct Side {
     LayerGraph graph;
@@ -230,13 +228,12 @@ std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Pro
     Laid laid;
     std::int32_t begin = 0, first = 0;
   };
-  std::array<Side, laneCount> sides;
+  LaneArray<Side> sides;
   for (auto lane : {Lane::forward, Lane::backward}) {
-    const auto l = static_cast<std::size_t>(lane);
-    auto& side = sides[l];
+    auto& side = sides[lane];
     auto& graph = side.graph;
-    side.begin = lane == Lane::forward ? 0 : node.ops[0];
-    const auto end = side.begin + node.ops[l];
+    side.begin = lane == Lane::forward ? 0 : node.ops[Lane::forward];
+    const auto end = side.begin + node.ops[lane];
     const auto inside = [&](std::int32_t ordinal) { return ordinal >= side.begin && ordinal < end; };
     // The backward of an operation is laid out downwards like its forward and then turned over.
     const auto entry = lane == Lane::forward ? topPort : bottomPort;
@@ -249,15 +246,15 @@ std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Pro
       graph.bottomPort = graph.bottomPort || (port && outer != entry);
     }
     side.first = graph.topPort ? 1 : 0;
-    graph.nodes = node.ops[l] + side.first + (graph.bottomPort ? 1 : 0);
-    graph.width.assign(at(graph.nodes), portWidth);
-    graph.height.assign(at(graph.nodes), 0);
-    for (std::int32_t i = 0; i < node.ops[l]; ++i) {
-      graph.width[at(i + side.first)] = tree.node(group + 1 + side.begin + i).width[l];
-      graph.height[at(i + side.first)] = tree.node(group + 1 + side.begin + i).height;
+    graph.nodes = node.ops[lane] + side.first + (graph.bottomPort ? 1 : 0);
+    graph.width.assign(graph.nodes, portWidth);
+    graph.height.assign(graph.nodes, 0);
+    for (std::int32_t i = 0; i < node.ops[lane]; ++i) {
+      graph.width[i + side.first] = tree.node(group + 1 + side.begin + i).width[lane];
+      graph.height[i + side.first] = tree.node(group + 1 + side.begin + i).height;
     }
     for (auto e : side.flows) {
-      const auto& flow = flows[at(e)];
+      const auto& flow = flows[e];
       const auto slot = [&](std::int32_t ordinal) { return ordinal - side.begin + side.first; };
       if (inside(flow.from) && inside(flow.to))
         graph.edges.push_back({slot(flow.from), slot(flow.to)});
@@ -270,27 +267,28 @@ std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Pro
     shape->width = std::max(shape->width, side.laid.width);
     shape->height = std::max(shape->height, side.laid.height);
   }
-  const auto title = box::titleChar * static_cast<float>(boxText(tree, group, node.ops[1] > 0 ? Lane::backward : Lane::forward).title.size() + 6);
+  const auto title =
+      box::titleChar *
+      static_cast<float>(boxText(tree, group, node.ops[Lane::backward] > 0 ? Lane::backward : Lane::forward).title.size() + 6);
   shape->width = std::max(shape->width, title) + 2 * frame::pad;
   const auto header = frame::header + frame::pad / 2;
   const auto content = shape->height;
   shape->height += header + frame::pad;
   for (auto lane : {Lane::forward, Lane::backward}) {
-    const auto l = static_cast<std::size_t>(lane);
-    auto& side = sides[l];
+    auto& side = sides[lane];
     const bool turned = lane == Lane::backward;
     const auto left = (shape->width - side.laid.width) / 2, top = header + (content - side.laid.height) / 2;
     const auto move = [&](Point p) { return Point{p.x + left, top + (turned ? side.laid.height - p.y : p.y)}; };
-    for (std::int32_t i = 0; i < node.ops[l]; ++i) {
-      const auto& rect = side.laid.rects[at(i + side.first)];
+    for (std::int32_t i = 0; i < node.ops[lane]; ++i) {
+      const auto& rect = side.laid.rects[i + side.first];
       const auto corner = move({rect.x, turned ? rect.bottom() : rect.y});
-      shape->places[at(side.begin + i)] = {corner.x, corner.y, rect.width, rect.height};
+      shape->places[side.begin + i] = {corner.x, corner.y, rect.width, rect.height};
     }
-    shape->topX[l] = shape->bottomX[l] = shape->width / 2;
-    if (side.graph.topPort) (turned ? shape->bottomX : shape->topX)[l] = side.laid.rects.front().centre().x + left;
-    if (side.graph.bottomPort) (turned ? shape->topX : shape->bottomX)[l] = side.laid.rects.back().centre().x + left;
+    shape->topX[lane] = shape->bottomX[lane] = shape->width / 2;
+    if (side.graph.topPort) (turned ? shape->bottomX : shape->topX)[lane] = side.laid.rects.front().centre().x + left;
+    if (side.graph.bottomPort) (turned ? shape->topX : shape->bottomX)[lane] = side.laid.rects.back().centre().x + left;
     for (std::size_t k = 0; k < side.flows.size(); ++k) {
-      const auto& flow = flows[at(side.flows[k])];
+      const auto& flow = flows[side.flows[k]];
       auto points = side.laid.routes[k];
       for (auto& p : points) p = move(p);
       // From where the flow begins to where it ends, as other routes go: what was turned over and touches a port runs the other way.

@@ -25,7 +25,7 @@ struct Shape {
   float width = 0, height = 0;
   std::vector<Rect> places;                            ///< by child: the room it has in both lanes
   std::vector<std::shared_ptr<const Shape>> children;  ///< by child; null where it is closed
-  std::array<float, laneCount> topX{}, bottomX{};      ///< where flows enter and leave, by lane
+  LaneArray<float> topX{}, bottomX{};                  ///< where flows enter and leave, by lane
   struct Route {
     std::int32_t flow = 0;   ///< among the group's flows
     Lane lane = Lane::forward;

@@ -31,24 +31,23 @@ Dataflow::Dataflow(const Document& document, const Trace& joint)
     : document_(document), joint_(joint), producer_(document.valueCount(), -1), writtenIndex_(document.storageCount(), -1) {
   for (std::size_t i = 0; i < joint.forwardCount; ++i)
     for (auto output : document.outputs(joint.ops[i]))
-      if (output && producer_[static_cast<std::size_t>(output.index)] < 0)
-        producer_[static_cast<std::size_t>(output.index)] = static_cast<std::int32_t>(i);
+      if (output && producer_[output] < 0) producer_[output] = static_cast<std::int32_t>(i);
   findWrites();
   if (!written_.empty()) findMakersAndReaders();
 }
 
 const Dataflow::WrittenStorage* Dataflow::writes(StorageId storage) const {
-  const auto index = storage ? writtenIndex_[static_cast<std::size_t>(storage.index)] : -1;
-  return index < 0 ? nullptr : &written_[static_cast<std::size_t>(index)];
+  const auto index = storage ? writtenIndex_[storage] : -1;
+  return index < 0 ? nullptr : &written_[index];
 }
 
 Dataflow::WrittenStorage& Dataflow::written(StorageId storage) {
-  auto& index = writtenIndex_[static_cast<std::size_t>(storage.index)];
+  auto& index = writtenIndex_[storage];
   if (index < 0) {
     index = static_cast<std::int32_t>(written_.size());
     written_.push_back({storage, {}, {}, {}, document_.storage(storage).external, false});
   }
-  return written_[static_cast<std::size_t>(index)];
+  return written_[index];
 }
 
 void Dataflow::findWrites() {
@@ -81,8 +80,8 @@ void Dataflow::findMakersAndReaders() {
     const auto position = static_cast<std::int32_t>(i);
     const auto entryOf = [&](ValueId value) -> WrittenStorage* {
       const auto storage = value ? document_.value(value).storage : StorageId();
-      const auto index = storage ? writtenIndex_[static_cast<std::size_t>(storage.index)] : -1;
-      return index < 0 ? nullptr : &written_[static_cast<std::size_t>(index)];
+      const auto index = storage ? writtenIndex_[storage] : -1;
+      return index < 0 ? nullptr : &written_[index];
     };
     for (auto output : document_.outputs(joint_.ops[i]))
       if (auto* entry = entryOf(output); entry && (entry->writtenByBackward || position <= entry->writers.back()))

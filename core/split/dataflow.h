@@ -2,9 +2,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/id_vector.h"
 #include "core/trace/trace.h"
 
 namespace retrograd {
+
+/// By bound symbol: 1 for those that are meant, as the forward ops to recompute.
+using OpMarks = IdVector<BoundSymbolId, char>;
 
 /// Who makes, writes and reads what in the forward half of a joint trace. Ops are named by their position in joint.ops; linear in
 /// the trace's size.
@@ -23,14 +27,14 @@ class Dataflow {
   Dataflow(const Document& document, const Trace& joint);
 
   /// The forward op that makes the value, -1 for what no forward op makes (inputs, constants, gradients).
-  std::int32_t producer(ValueId value) const { return value ? producer_[static_cast<std::size_t>(value.index)] : -1; }
+  std::int32_t producer(ValueId value) const { return value ? producer_[value] : -1; }
   /// The storage's writes, null where nothing writes to it.
   const WrittenStorage* writes(StorageId storage) const;
   const std::vector<WrittenStorage>& written() const { return written_; }
   /// All outputs of the op at this position lie in an operand's storage and nothing is written: it costs and reads nothing.
-  bool isView(std::int32_t position) const { return isView_[static_cast<std::size_t>(position)]; }
+  bool isView(std::int32_t position) const { return isView_[position]; }
   /// It writes to something that no operand stands for.
-  bool writesUnnamed(std::int32_t position) const { return writesUnnamed_[static_cast<std::size_t>(position)]; }
+  bool writesUnnamed(std::int32_t position) const { return writesUnnamed_[position]; }
 
  private:
   void findWrites();
@@ -39,8 +43,8 @@ class Dataflow {
 
   const Document& document_;
   const Trace& joint_;
-  std::vector<std::int32_t> producer_;      // by value
-  std::vector<std::int32_t> writtenIndex_;  // by storage: into written_, -1
+  IdVector<ValueId, std::int32_t> producer_;        // position, -1
+  IdVector<StorageId, std::int32_t> writtenIndex_;  // into written_, -1
   std::vector<WrittenStorage> written_;
   std::vector<char> isView_, writesUnnamed_;  // by position in the forward
 };

@@ -12,20 +12,20 @@ class FlowNetwork {
  public:
   static constexpr Capacity infinite = static_cast<Capacity>(1) << 120;
 
-  explicit FlowNetwork(std::int32_t nodes) : first_(static_cast<std::size_t>(nodes), -1) {}
+  explicit FlowNetwork(std::int32_t nodes) : first_(nodes, -1) {}
 
   std::int32_t addNode();
   /// Returns the edge's number.
   std::int32_t addEdge(std::int32_t from, std::int32_t to, Capacity capacity);
-  void setCapacity(std::int32_t edge, Capacity capacity) { edges_[static_cast<std::size_t>(edge)].given = capacity; }
+  void setCapacity(std::int32_t edge, Capacity capacity) { edges_[edge].given = capacity; }
 
   /// Sends all it can. Afterwards the nodes that can still reach `sink` form the smallest sink side of all minimum cuts.
   std::vector<char> sinkSide(std::int32_t source, std::int32_t sink);
 
   std::int32_t nodeCount() const { return static_cast<std::int32_t>(first_.size()); }
   std::int32_t edgeCount() const { return static_cast<std::int32_t>(edges_.size()) / 2; }
-  std::int32_t from(std::int32_t edge) const { return edges_[static_cast<std::size_t>(edge ^ 1)].to; }
-  std::int32_t to(std::int32_t edge) const { return edges_[static_cast<std::size_t>(edge)].to; }
+  std::int32_t from(std::int32_t edge) const { return edges_[edge ^ 1].to; }
+  std::int32_t to(std::int32_t edge) const { return edges_[edge].to; }
 
  private:
   struct Edge {

@@ -63,14 +63,14 @@ class Marker {
     throw Error(ErrorCode::badUse, "the model computes nothing in a module of this path" + nearOnes(what, modules), "recompute " + what);
   }
 
-  std::vector<char> take() { return std::move(marks_); }
+  OpMarks take() { return std::move(marks_); }
 
  private:
   template <class Predicate>
   bool markWhere(Predicate&& wanted) {
     bool any = false;
     for (std::size_t i = 0; i < joint_.forwardCount; ++i)
-      if (wanted(joint_.ops[i])) marks_[static_cast<std::size_t>(joint_.ops[i].index)] = any = true;
+      if (wanted(joint_.ops[i])) marks_[joint_.ops[i]] = any = true;
     return any;
   }
 
@@ -111,12 +111,12 @@ class Marker {
 
   const Document& document_;
   const Trace& joint_;
-  std::vector<char> marks_;
+  OpMarks marks_;
 };
 
 }  // namespace
 
-std::vector<char> markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute, bool regions) {
+OpMarks markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute, bool regions) {
   Marker marker(document, joint);
   if (regions) marker.markCheckpoints();
   for (const auto& what : recompute) marker.mark(what);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/id_vector.h"
 #include "core/split/flow.h"
 #include "core/split/op_cost.h"
 #include "core/trace/effects.h"
@@ -24,7 +25,7 @@ struct Cut {
 /// node on the sink's side is recomputed; a memory whose two nodes lie apart is saved.
 class CutGraph {
  public:
-  CutGraph(const Document& document, const Trace& joint, const Dataflow& dataflow, const std::vector<char>& required)
+  CutGraph(const Document& document, const Trace& joint, const Dataflow& dataflow, const OpMarks& required)
       : document_(document),
         joint_(joint),
         dataflow_(dataflow),
@@ -54,7 +55,7 @@ class CutGraph {
     for (const auto& memory : memories_)
       if (isSaved(memory, cut.inBackward)) cut.bytes += memory.bytes;
     for (const auto& op : ops_)
-      if (cut.inBackward[static_cast<std::size_t>(op.node)]) cut.cost += op.cost;
+      if (cut.inBackward[op.node]) cut.cost += op.cost;
     return cut;
   }
 
@@ -70,7 +71,7 @@ class CutGraph {
   Cut refine(const Cut& less, const Cut& more, std::int64_t budget) const;
 
   /// Marks by bound symbol: recomputed ops, and views of what is recomputed or at hand, or of a base that is cheaper to save than they.
-  std::vector<char> marks(const Cut& cut) const;
+  OpMarks marks(const Cut& cut) const;
 
  private:
   struct Memory {
@@ -86,15 +87,14 @@ class CutGraph {
   };
 
   static bool isSaved(const Memory& memory, const std::vector<char>& inBackward) {
-    return !inBackward[static_cast<std::size_t>(memory.in)] && inBackward[static_cast<std::size_t>(memory.out)];
+    return !inBackward[memory.in] && inBackward[memory.out];
   }
-  bool isRequired(std::int32_t position) const {
-    return required_[static_cast<std::size_t>(joint_.ops[static_cast<std::size_t>(position)].index)];
-  }
+  bool isRequired(std::int32_t position) const { return required_[joint_.ops[position]]; }
 
   std::size_t memoryKey(ValueId value) const {
     const auto storage = document_.value(value).storage;
-    return storage ? static_cast<std::size_t>(storage.index) : document_.storageCount() + static_cast<std::size_t>(value.index);
+    if (storage) return storage.index;
+    return document_.storageCount() + value.index;
   }
   bool isFree(ValueId value) const {
     if (!value) return true;
@@ -124,11 +124,11 @@ class CutGraph {
       const auto in = network_.addNode(), out = network_.addNode();
       memories_.push_back({in, out, network_.addEdge(in, out, 0), bytes, forced_[key] != 0, value});
     }
-    return memories_[static_cast<std::size_t>(index)];
+    return memories_[index];
   }
 
   bool isForbidden(std::int32_t position) const {
-    const auto op = joint_.ops[static_cast<std::size_t>(position)];
+    const auto op = joint_.ops[position];
     if (isRequired(position)) return false;
     constexpr auto never = effect::writes | effect::random | effect::opaque | effect::needsData;
     const auto& bound = document_.boundSymbol(op);
@@ -140,9 +140,9 @@ class CutGraph {
   }
 
   void addOp(std::int32_t position) {
-    const auto op = joint_.ops[static_cast<std::size_t>(position)];
+    const auto op = joint_.ops[position];
     const auto node = network_.addNode();
-    opNode_[static_cast<std::size_t>(position)] = node;
+    opNode_[position] = node;
     bool forbidden = isForbidden(position);
     for (auto operand : document_.operands(op)) {
       if (!operand) continue;
@@ -175,7 +175,7 @@ class CutGraph {
       if (producer < 0 || !dataflow_.isView(producer)) return value;
       const auto storage = document_.value(value).storage;
       ValueId base;
-      for (auto operand : document_.operands(joint_.ops[static_cast<std::size_t>(producer)]))
+      for (auto operand : document_.operands(joint_.ops[producer]))
         if (operand && document_.value(operand).storage == storage && !base) base = operand;
       if (!base || base == value) return value;
       value = base;
@@ -183,12 +183,12 @@ class CutGraph {
   }
 
   /// By memory: whether its views are to be made again from the saved base, because together they hold more bytes than it does.
-  std::vector<char> findViewsToRemake(const Cut& cut, const std::vector<char>& marks) const;
+  std::vector<char> findViewsToRemake(const Cut& cut, const OpMarks& marks) const;
 
   const Document& document_;
   const Trace& joint_;
   const Dataflow& dataflow_;
-  const std::vector<char>& required_;
+  const OpMarks& required_;
   FlowNetwork network_;
   std::vector<std::int32_t> memoryOf_;  // by storage, then by value: into memories_
   std::vector<char> forced_;            // likewise
@@ -197,24 +197,24 @@ class CutGraph {
   std::vector<std::int32_t> opNode_;  // by position
 };
 
-std::vector<char> CutGraph::findViewsToRemake(const Cut& cut, const std::vector<char>& marks) const {
+std::vector<char> CutGraph::findViewsToRemake(const Cut& cut, const OpMarks& marks) const {
   struct Sums {
     std::int64_t values = 0, roots = 0;
   };
   std::vector<Sums> sums(memories_.size());
-  std::vector<char> counted(document_.valueCount(), 0), countedRoot(document_.valueCount(), 0);
+  IdVector<ValueId, char> counted(document_.valueCount(), 0), countedRoot(document_.valueCount(), 0);
   const auto bytesOf = [&](ValueId value) { return document_.isTensor(value) ? document_.meta(document_.value(value).meta).bytes() : 0; };
   const auto read = [&](ValueId value) {
-    if (isFree(value) || std::exchange(counted[static_cast<std::size_t>(value.index)], 1)) return;
+    if (isFree(value) || std::exchange(counted[value], 1)) return;
     const auto memory = memoryOf_[memoryKey(value)];
-    if (memory < 0 || !isSaved(memories_[static_cast<std::size_t>(memory)], cut.inBackward)) return;
-    auto& sum = sums[static_cast<std::size_t>(memory)];
+    if (memory < 0 || !isSaved(memories_[memory], cut.inBackward)) return;
+    auto& sum = sums[memory];
     sum.values += bytesOf(value);
     const auto root = rootOf(value);
-    if (!std::exchange(countedRoot[static_cast<std::size_t>(root.index)], 1)) sum.roots += bytesOf(root);
+    if (!std::exchange(countedRoot[root], 1)) sum.roots += bytesOf(root);
   };
   for (std::size_t i = 0; i < joint_.ops.size(); ++i)
-    if (i >= joint_.forwardCount || marks[static_cast<std::size_t>(joint_.ops[i].index)])
+    if (i >= joint_.forwardCount || marks[joint_.ops[i]])
       for (auto operand : document_.operands(joint_.ops[i])) read(operand);
   for (std::size_t i = joint_.resultCount; i < joint_.outputs.size(); ++i) read(joint_.outputs[i]);
   std::vector<char> remake(memories_.size(), 0);
@@ -222,12 +222,10 @@ std::vector<char> CutGraph::findViewsToRemake(const Cut& cut, const std::vector<
   return remake;
 }
 
-std::vector<char> CutGraph::marks(const Cut& cut) const {
-  std::vector<char> marks(document_.boundSymbolCount(), 0);
-  const auto markOf = [&](std::int32_t position) -> char& {
-    return marks[static_cast<std::size_t>(joint_.ops[static_cast<std::size_t>(position)].index)];
-  };
-  for (const auto& op : ops_) markOf(op.position) = cut.inBackward[static_cast<std::size_t>(op.node)];
+OpMarks CutGraph::marks(const Cut& cut) const {
+  OpMarks marks(document_.boundSymbolCount(), 0);
+  const auto markOf = [&](std::int32_t position) -> char& { return marks[joint_.ops[position]]; };
+  for (const auto& op : ops_) markOf(op.position) = cut.inBackward[op.node];
   const auto remake = findViewsToRemake(cut, marks);
   for (std::size_t i = 0; i < joint_.forwardCount; ++i) {
     const auto position = static_cast<std::int32_t>(i);
@@ -239,8 +237,7 @@ std::vector<char> CutGraph::marks(const Cut& cut) const {
       if (storage && document_.storage(storage).external) continue;  // a view of an input costs nothing
       const auto memory = memoryOf_[memoryKey(output)];
       if (memory < 0) continue;
-      all &= cut.inBackward[static_cast<std::size_t>(memories_[static_cast<std::size_t>(memory)].in)] ||
-             remake[static_cast<std::size_t>(memory)];
+      all &= cut.inBackward[memories_[memory].in] || remake[memory];
     }
     markOf(position) = all;
   }
@@ -254,14 +251,12 @@ Cut CutGraph::refine(const Cut& less, const Cut& more, std::int64_t budget) cons
   std::vector<std::int32_t> part(nodes);
   std::iota(part.begin(), part.end(), 0);
   const auto find = [&](std::int32_t n) {
-    while (part[static_cast<std::size_t>(n)] != n)
-      n = part[static_cast<std::size_t>(n)] = part[static_cast<std::size_t>(part[static_cast<std::size_t>(n)])];
+    while (part[n] != n) n = part[n] = part[part[n]];
     return n;
   };
   for (std::int32_t e = 0; e < 2 * network_.edgeCount(); e += 2) {
     const auto a = network_.from(e), b = network_.to(e);
-    if (differs[static_cast<std::size_t>(a)] && differs[static_cast<std::size_t>(b)])
-      part[static_cast<std::size_t>(std::max(find(a), find(b)))] = std::min(find(a), find(b));
+    if (differs[a] && differs[b]) part[std::max(find(a), find(b))] = std::min(find(a), find(b));
   }
   struct Part {
     std::int32_t root;
@@ -280,10 +275,10 @@ Cut CutGraph::refine(const Cut& less, const Cut& more, std::int64_t budget) cons
   for (const auto& memory : memories_) {
     const bool before = isSaved(memory, less.inBackward), after = isSaved(memory, more.inBackward);
     if (before == after) continue;
-    partOf(differs[static_cast<std::size_t>(memory.in)] ? memory.in : memory.out).bytes += after ? memory.bytes : -memory.bytes;
+    partOf(differs[memory.in] ? memory.in : memory.out).bytes += after ? memory.bytes : -memory.bytes;
   }
   for (const auto& op : ops_)
-    if (differs[static_cast<std::size_t>(op.node)]) partOf(op.node).cost += op.cost;
+    if (differs[op.node]) partOf(op.node).cost += op.cost;
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
     if ((a.bytes <= 0) != (b.bytes <= 0)) return a.bytes <= 0;
     if (a.bytes <= 0) return a.root < b.root;
@@ -296,7 +291,7 @@ Cut CutGraph::refine(const Cut& less, const Cut& more, std::int64_t budget) cons
   for (std::size_t k = 0; k < parts.size(); ++k)
     if ((bytes += parts[k].bytes) <= budget) fitting = k + 1;
   for (std::size_t k = 0; k < fitting; ++k)
-    for (auto node : parts[k].nodes) side[static_cast<std::size_t>(node)] = 0;
+    for (auto node : parts[k].nodes) side[node] = 0;
   return measured(std::move(side));
 }
 
@@ -322,7 +317,7 @@ Cut cheapestWithin(CutGraph& graph, Cut least, std::int64_t budget) {
 
 }  // namespace
 
-SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dataflow& dataflow, const std::vector<char>& required,
+SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dataflow& dataflow, const OpMarks& required,
                          std::optional<std::int64_t> budget) {
   CutGraph graph(document, joint, dataflow, required);
   auto cut = graph.solve(graph.totalCost() + 1, 1);
@@ -331,16 +326,17 @@ SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dat
 }
 
 SavedBytes savedBytes(const Document& document, const Trace& joint) {
-  std::vector<char> made(document.valueCount(), 0), counted(document.storageCount(), 0);
+  IdVector<ValueId, char> made(document.valueCount(), 0);
+  IdVector<StorageId, char> counted(document.storageCount(), 0);
   for (std::size_t i = 0; i < joint.forwardCount; ++i)
     for (auto output : document.outputs(joint.ops[i]))
-      if (output) made[static_cast<std::size_t>(output.index)] = 1;
+      if (output) made[output] = 1;
   SavedBytes saved;
   const auto read = [&](ValueId value) {
-    if (!value || !document.isTensor(value) || !std::exchange(made[static_cast<std::size_t>(value.index)], 0)) return;
+    if (!value || !document.isTensor(value) || !std::exchange(made[value], 0)) return;
     saved.values += document.meta(document.value(value).meta).bytes();
     const auto storage = document.value(value).storage;
-    if (storage && !document.storage(storage).external && !std::exchange(counted[static_cast<std::size_t>(storage.index)], 1))
+    if (storage && !document.storage(storage).external && !std::exchange(counted[storage], 1))
       saved.storages += document.storage(storage).bytes;
   };
   for (std::size_t i = joint.forwardCount; i < joint.ops.size(); ++i)

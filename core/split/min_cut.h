@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "core/split/dataflow.h"
 #include "core/trace/trace.h"
@@ -10,7 +9,7 @@ namespace retrograd {
 
 /// Which forward ops to run again in the backward, and what that costs.
 struct SavingChoice {
-  std::vector<char> recomputeOp;  ///< by bound symbol: marks for recompute()
+  OpMarks recomputeOp;            ///< for recompute()
   std::int64_t savedBytes = 0;    ///< of the storages saved, each counted once; inputs and parameters are free
   std::int64_t cost = 0;          ///< of the ops that run again, as opCost() has it; views are free
 };
@@ -22,7 +21,7 @@ struct SavingChoice {
 /// With a budget, the cheapest choice found that saves no more than `budget` bytes: choices for growing budgets are nested, so more
 /// budget never recomputes more. They lie on the lower hull of bytes against cost, refined by parts of the trace that do not
 /// depend on one another. Throws Error(badUse) naming the smallest possible budget where this one is smaller.
-SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dataflow& dataflow, const std::vector<char>& required,
+SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dataflow& dataflow, const OpMarks& required,
                          std::optional<std::int64_t> budget = {});
 
 /// What a joint saves for backward of values that forward ops made.

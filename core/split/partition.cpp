@@ -9,7 +9,7 @@
 namespace retrograd {
 namespace {
 
-bool anyMarked(const std::vector<char>& marks) {
+bool anyMarked(const OpMarks& marks) {
   return std::any_of(marks.begin(), marks.end(), [](char mark) { return mark != 0; });
 }
 
@@ -38,7 +38,7 @@ PartitionResult partition(Document& document, const Trace& joint, const Partitio
     const auto taken = restrictToRecomputable(document, joint, dataflow, required);
     asked = anyMarked(required);
     marks = chooseSaved(document, joint, dataflow, required, options.budget).recomputeOp;
-    for (std::size_t i = 0; i < taken.size(); ++i) marks[i] |= taken[i];  // so that recompute() says why it did not follow them
+    for (auto op : taken.ids()) marks[op] |= taken[op];  // so that recompute() says why it did not follow them
   }
   const auto recomputed = recompute(document, joint, marks, &result.problems);
   const auto after = savedBytes(document, recomputed);

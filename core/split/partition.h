@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/split/dataflow.h"
 #include "core/trace/trace.h"
 
 namespace retrograd {
@@ -34,7 +35,8 @@ struct PartitionResult {
 /// The forward ops of the joint that options.recompute and, unless `regions` is false, the file's checkpoint regions
 /// (tag_activation_checkpoint) mark, by bound
 /// symbol. Throws Error(badUse) for a module or op that is not there, naming near ones.
-std::vector<char> markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute, bool regions = true);
+OpMarks markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute,
+                               bool regions = true);
 
 /// The joint with recomputation in its backward half as the options ask, and without dead code; itself where there is nothing to do. With
 /// minCut never more bytes than without. Expects a joint without dead code. Throws Error(badUse) as markedForRecomputation(), and

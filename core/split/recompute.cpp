@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/id_vector.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -14,10 +15,10 @@ namespace {
 /// Marks by position in the forward, and the rules that take them back.
 class Restriction {
  public:
-  Restriction(const Document& document, const Trace& joint, const Dataflow& dataflow, std::vector<char>& marks)
+  Restriction(const Document& document, const Trace& joint, const Dataflow& dataflow, OpMarks& marks)
       : document_(document), joint_(joint), dataflow_(dataflow), marks_(marks), taken_(marks.size(), 0) {}
 
-  std::vector<char> run() {
+  OpMarks run() {
     for (std::size_t i = 0; i < joint_.forwardCount; ++i) {
       const auto position = static_cast<std::int32_t>(i);
       const bool opaque = document_.boundSymbol(joint_.ops[i]).effects & effect::opaque;
@@ -34,12 +35,12 @@ class Restriction {
   }
 
  private:
-  char& mark(std::int32_t position) { return marks_[static_cast<std::size_t>(joint_.ops[static_cast<std::size_t>(position)].index)]; }
+  char& mark(std::int32_t position) { return marks_[joint_.ops[position]]; }
 
   void take(std::int32_t position) {
     if (!mark(position)) return;
     mark(position) = 0;
-    taken_[static_cast<std::size_t>(joint_.ops[static_cast<std::size_t>(position)].index)] = 1;
+    taken_[joint_.ops[position]] = 1;
     changed_ = true;
   }
 
@@ -62,14 +63,14 @@ class Restriction {
   const Document& document_;
   const Trace& joint_;
   const Dataflow& dataflow_;
-  std::vector<char>& marks_;
-  std::vector<char> taken_;
+  OpMarks& marks_;
+  OpMarks taken_;
   bool changed_ = false;
 };
 
 class Recomputation {
  public:
-  Recomputation(Document& document, const Trace& joint, std::vector<char> marks)
+  Recomputation(Document& document, const Trace& joint, OpMarks marks)
       : document_(document), joint_(joint), dataflow_(document, joint), marks_(std::move(marks)), state_(joint.forwardCount, State::none) {
     marks_.resize(document.boundSymbolCount(), 0);
     taken_ = restrictToRecomputable(document, joint, dataflow_, marks_);
@@ -109,13 +110,11 @@ class Recomputation {
     const auto span = document_.operands(op);
     return {span.begin(), span.end()};
   }
-  bool isMarked(std::int32_t position) const {
-    return marks_[static_cast<std::size_t>(joint_.ops[static_cast<std::size_t>(position)].index)];
-  }
-  State& state(std::int32_t position) { return state_[static_cast<std::size_t>(position)]; }
+  bool isMarked(std::int32_t position) const { return marks_[joint_.ops[position]]; }
+  State& state(std::int32_t position) { return state_[position]; }
   ValueId renamed(ValueId value) const {
-    if (!value || static_cast<std::size_t>(value.index) >= renamed_.size()) return value;
-    const auto to = renamed_[static_cast<std::size_t>(value.index)];
+    if (!renamed_.contains(value)) return value;
+    const auto to = renamed_[value];
     return to ? to : value;
   }
 
@@ -150,7 +149,7 @@ class Recomputation {
     while (!stack.empty()) {
       const auto position = stack.back();
       stack.pop_back();
-      for (auto operand : document_.operands(joint_.ops[static_cast<std::size_t>(position)])) forEachSource(operand, position, need);
+      for (auto operand : document_.operands(joint_.ops[position])) forEachSource(operand, position, need);
     }
     return any;
   }
@@ -166,7 +165,7 @@ class Recomputation {
     for (auto value : values) forEachSource(value, static_cast<std::int32_t>(joint_.forwardCount), queue);
     for (std::size_t k = 0; k < batch.size(); ++k) {  // grows while it runs
       const auto position = batch[k];
-      for (auto operand : document_.operands(joint_.ops[static_cast<std::size_t>(position)])) {
+      for (auto operand : document_.operands(joint_.ops[position])) {
         forEachSource(operand, position, queue);
         queueEarlierReaders(operand, position, queue);
       }
@@ -185,7 +184,7 @@ class Recomputation {
   }
 
   void copy(std::int32_t position) {
-    const auto original = joint_.ops[static_cast<std::size_t>(position)];
+    const auto original = joint_.ops[position];
     state(position) = State::copied;
     ++copies;
     auto bound = document_.boundSymbol(original);
@@ -271,7 +270,7 @@ class Recomputation {
     }
     const auto id = document_.addValue(value);
     if (allocates) document_.storage(value.storage).first = id;
-    renamed_[static_cast<std::size_t>(original.index)] = id;
+    renamed_[original] = id;
     return id;
   }
 
@@ -280,8 +279,8 @@ class Recomputation {
     std::sort(blocked_.begin(), blocked_.end());
     blocked_.erase(std::unique(blocked_.begin(), blocked_.end()), blocked_.end());
     for (auto position : blocked_) {
-      const auto op = joint_.ops[static_cast<std::size_t>(position)];
-      if (taken_[static_cast<std::size_t>(op.index)])
+      const auto op = joint_.ops[position];
+      if (taken_[op])
         problems.push_back({Problem::Severity::note,
                             "cannot be recomputed, because of what it writes or reads in place: its result is saved", document_.opName(op),
                             op.index});
@@ -291,22 +290,22 @@ class Recomputation {
   Document& document_;
   const Trace& joint_;
   Dataflow dataflow_;
-  std::vector<char> marks_, taken_;     // by bound symbol
+  OpMarks marks_, taken_;               // by bound symbol
   std::vector<State> state_;            // by position in the forward
   std::vector<std::int32_t> blocked_;   // positions of needed ops that are not recomputed
-  std::vector<ValueId> renamed_;        // by value: what the backward reads instead
+  IdVector<ValueId, ValueId> renamed_;  // what the backward reads instead
   std::unordered_set<StringId> names_;  // of the joint's values
   std::vector<BoundSymbolId> ops_;
 };
 
 }  // namespace
 
-std::vector<char> restrictToRecomputable(const Document& document, const Trace& joint, const Dataflow& dataflow, std::vector<char>& marks) {
+OpMarks restrictToRecomputable(const Document& document, const Trace& joint, const Dataflow& dataflow, OpMarks& marks) {
   marks.resize(document.boundSymbolCount(), 0);
   return Restriction(document, joint, dataflow, marks).run();
 }
 
-Trace recompute(Document& document, const Trace& joint, const std::vector<char>& recomputeOp, std::vector<Problem>* problems) {
+Trace recompute(Document& document, const Trace& joint, const OpMarks& recomputeOp, std::vector<Problem>* problems) {
   const auto start = std::chrono::steady_clock::now();
   Recomputation recomputation(document, joint, recomputeOp);
   auto result = recomputation.run(problems);

@@ -10,7 +10,7 @@ namespace retrograd {
 /// Takes back the marks (by bound symbol) of forward ops that cannot run a second time in the backward: opaque ones; those that
 /// write an input, parameter or buffer; those that make a storage which is written in place, unless all ops that make it are
 /// marked; those that read what is written over later. Returns which marks it took, by bound symbol.
-std::vector<char> restrictToRecomputable(const Document& document, const Trace& joint, const Dataflow& dataflow, std::vector<char>& marks);
+OpMarks restrictToRecomputable(const Document& document, const Trace& joint, const Dataflow& dataflow, OpMarks& marks);
 
 /// The joint with marked forward ops (`recomputeOp` by index of the bound symbol) run anew in the backward instead of having their
 /// results saved (spec A23 to A26, B11): right before the first backward op that needs it, what it needs of them is copied, each op
@@ -20,6 +20,6 @@ std::vector<char> restrictToRecomputable(const Document& document, const Trace& 
 /// Marks that cannot be followed are ignored, with a note in `problems` where that makes a value be saved. The document grows;
 /// neither `joint` nor its bound symbols change, so that the pass can run again (D9). Forward ops that nothing reads any more
 /// stay: eliminateDeadCode() drops them. Linear in the trace's size, but for sorting what one op needs.
-Trace recompute(Document& document, const Trace& joint, const std::vector<char>& recomputeOp, std::vector<Problem>* problems = nullptr);
+Trace recompute(Document& document, const Trace& joint, const OpMarks& recomputeOp, std::vector<Problem>* problems = nullptr);
 
 }  // namespace retrograd

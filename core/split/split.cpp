@@ -1,5 +1,7 @@
 #include "core/split/split.h"
 
+#include "core/base/id_vector.h"
+
 namespace retrograd {
 
 SplitResult splitJoint(const Document& document, const Trace& joint, std::size_t inputCount) {
@@ -20,26 +22,26 @@ SplitResult splitJoint(const Document& document, const Trace& joint, std::size_t
   backward.outputs.assign(joint.outputs.begin() + static_cast<std::ptrdiff_t>(joint.resultCount), joint.outputs.end());
   backward.resultCount = backward.outputs.size();
 
-  std::vector<char> known(document.valueCount(), 0);  // defined in the backward, a cotangent, or saved already
+  IdVector<ValueId, char> known(document.valueCount(), 0);  // defined in the backward, a cotangent, or saved already
   for (std::size_t i = inputCount; i < joint.inputs.size(); ++i)
-    if (joint.inputs[i]) known[static_cast<std::size_t>(joint.inputs[i].index)] = 1;
+    if (joint.inputs[i]) known[joint.inputs[i]] = 1;
   // Literals inside formulas are in both traces: only what flows in or is computed is saved.
-  std::vector<char> flowsIn(document.valueCount(), 0);
+  IdVector<ValueId, char> flowsIn(document.valueCount(), 0);
   for (auto input : joint.inputs)
-    if (input) flowsIn[static_cast<std::size_t>(input.index)] = 1;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    const auto& value = document.value(ValueId(static_cast<std::int64_t>(i)));
-    if (value.kind == ValueKind::constant && !value.producer && !flowsIn[i]) known[i] = 1;
+    if (input) flowsIn[input] = 1;
+  for (auto id : known.ids()) {
+    const auto& value = document.value(id);
+    if (value.kind == ValueKind::constant && !value.producer && !flowsIn[id]) known[id] = 1;
   }
   const auto read = [&](ValueId value) {
-    if (!value || known[static_cast<std::size_t>(value.index)]) return;
-    known[static_cast<std::size_t>(value.index)] = 1;
+    if (!value || known[value]) return;
+    known[value] = 1;
     backward.inputs.push_back(value);
   };
   for (auto op : backward.ops) {
     for (auto operand : document.operands(op)) read(operand);
     for (auto output : document.outputs(op))
-      if (output) known[static_cast<std::size_t>(output.index)] = 1;
+      if (output) known[output] = 1;
   }
   for (auto output : backward.outputs) read(output);
   backward.savedCount = backward.inputs.size();

@@ -9,7 +9,7 @@ void mix(std::size_t& seed, std::size_t h) { seed ^= h + 0x9e3779b97f4a7c15ULL +
 
 void mixArgument(std::size_t& seed, const Argument& a) {
   mix(seed, static_cast<std::size_t>(a.kind));
-  mix(seed, static_cast<std::size_t>(a.integer));
+  mix(seed, a.integer);
   if (a.real != 0) mix(seed, std::hash<double>()(a.real));
   if (a.imaginary != 0) mix(seed, std::hash<double>()(a.imaginary));
   if (!a.text.empty()) mix(seed, std::hash<std::string>()(a.text));
@@ -19,10 +19,10 @@ void mixArgument(std::size_t& seed, const Argument& a) {
 }  // namespace
 
 std::size_t hashOf(const CallPattern& pattern) {
-  std::size_t seed = static_cast<std::size_t>(pattern.operandCount);
+  std::size_t seed = pattern.operandCount;
   for (const auto& a : pattern.arguments) mixArgument(seed, a);
   for (const auto& n : pattern.names) mix(seed, std::hash<std::string>()(n));
-  for (auto r : pattern.returns) mix(seed, static_cast<std::size_t>(r));
+  for (auto r : pattern.returns) mix(seed, r);
   return seed;
 }
 

@@ -76,7 +76,7 @@ struct CallPattern {
 /// Visits every operand hole below `argument`, depth first.
 template <class Visitor>
 void forEachOperand(const Argument& argument, Visitor&& visit) {
-  if (argument.kind == Argument::Kind::operand) visit(static_cast<std::size_t>(argument.integer));
+  if (argument.kind == Argument::Kind::operand) visit(argument.integer);
   for (const auto& item : argument.items) forEachOperand(item, visit);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/base/id_vector.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -15,15 +16,15 @@ class Needed {
 
   void read(ValueId value) {
     if (!value) return;
-    values_[static_cast<std::size_t>(value.index)] = true;
-    if (auto storage = document_.value(value).storage) storages_[static_cast<std::size_t>(storage.index)] = true;
+    values_[value] = true;
+    if (auto storage = document_.value(value).storage) storages_[storage] = true;
   }
 
   bool isKept(BoundSymbolId op) const {
     const auto& bound = document_.boundSymbol(op);
     if (bound.effects & (effect::opaque | effect::random)) return true;
     for (auto output : document_.outputs(op))
-      if (output && values_[static_cast<std::size_t>(output.index)]) return true;
+      if (output && values_[output]) return true;
     const auto written = writtenOperands(document_, op);
     if (written.empty()) return (bound.effects & effect::writes) != 0;  // writes something we cannot name
     return std::any_of(written.begin(), written.end(), [&](ValueId value) { return isObserved(value); });
@@ -32,11 +33,12 @@ class Needed {
  private:
   bool isObserved(ValueId value) const {
     const auto storage = document_.value(value).storage;
-    return !storage || storages_[static_cast<std::size_t>(storage.index)] || document_.storage(storage).external;
+    return !storage || storages_[storage] || document_.storage(storage).external;
   }
 
   const Document& document_;
-  std::vector<bool> values_, storages_;
+  IdVector<ValueId, bool> values_;
+  IdVector<StorageId, bool> storages_;
 };
 
 }  // namespace

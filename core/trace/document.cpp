@@ -1,7 +1,8 @@
 #include "core/trace/document.h"
 
-#include <array>
 #include <functional>
+
+#include "core/base/enum_array.h"
 
 namespace retrograd {
 namespace {
@@ -10,9 +11,9 @@ void mix(std::size_t& seed, std::size_t h) { seed ^= h + 0x9e3779b97f4a7c15ULL +
 
 std::size_t hashOf(const TensorMeta& m) {
   std::size_t seed = static_cast<std::size_t>(m.dtype) * 31 + static_cast<std::size_t>(m.device.type);
-  for (auto s : m.sizes) mix(seed, static_cast<std::size_t>(s));
-  for (auto s : m.strides) mix(seed, static_cast<std::size_t>(s));
-  mix(seed, static_cast<std::size_t>(m.offset));
+  for (auto s : m.sizes) mix(seed, s);
+  for (auto s : m.strides) mix(seed, s);
+  mix(seed, m.offset);
   for (const auto* symbols : {&m.symbols, &m.strideSymbols})
     for (const auto& s : *symbols) mix(seed, std::hash<std::string>()(s));
   return seed;
@@ -22,7 +23,7 @@ std::size_t hashOf(const SourceStack& stack) {
   std::size_t seed = stack.size();
   for (const auto& f : stack) {
     mix(seed, std::hash<std::string>()(f.file));
-    mix(seed, static_cast<std::size_t>(f.line));
+    mix(seed, f.line);
     mix(seed, std::hash<std::string>()(f.function));
     mix(seed, std::hash<std::string>()(f.code));
   }
@@ -30,13 +31,13 @@ std::size_t hashOf(const SourceStack& stack) {
 }
 
 /// Finds `item` among the table entries of one hash bucket, or appends it.
-template <class Table, class IdType, class Item>
-IdType internIn(Table& table, std::unordered_map<std::size_t, std::vector<IdType>>& index, const Item& item, std::size_t hash) {
+template <class IdType, class Item>
+IdType internIn(IdVector<IdType, Item>& table, std::unordered_map<std::size_t, std::vector<IdType>>& index, const Item& item,
+                std::size_t hash) {
   auto& bucket = index[hash];
   for (auto id : bucket)
-    if (table[static_cast<std::size_t>(id.index)] == item) return id;
-  table.push_back(item);
-  const IdType id(static_cast<std::int64_t>(table.size()) - 1);
+    if (table[id] == item) return id;
+  const auto id = table.push_back(item);
   bucket.push_back(id);
   return id;
 }
@@ -44,13 +45,15 @@ IdType internIn(Table& table, std::unordered_map<std::size_t, std::vector<IdType
 }  // namespace
 
 std::string_view name(ValueKind kind) {
-  static constexpr std::array<std::string_view, 7> names{"input", "parameter", "buffer", "constant", "activation", "cotangent", "gradient"};
-  return names[static_cast<std::size_t>(kind)];
+  static constexpr EnumArray<ValueKind, std::string_view, 7> names{"input",      "parameter", "buffer",  "constant",
+                                                                   "activation", "cotangent", "gradient"};
+  return names[kind];
 }
 
 std::string_view name(Role role) {
-  static constexpr std::array<std::string_view, 7> names{"none", "forward", "gradient", "accumulation", "recompute", "zero", "cotangent"};
-  return names[static_cast<std::size_t>(role)];
+  static constexpr EnumArray<Role, std::string_view, 7> names{"none",      "forward", "gradient", "accumulation",
+                                                              "recompute", "zero",    "cotangent"};
+  return names[role];
 }
 
 std::string Symbol::qualifiedName() const {
@@ -68,7 +71,7 @@ PatternId Document::internPattern(const CallPattern& pattern) { return internIn(
 SourceStackId Document::internSource(const SourceStack& stack) { return internIn(sources_, sourceIndex_, stack, hashOf(stack)); }
 
 SymbolId Document::internSymbol(const Symbol& symbol) {
-  auto [it, isNew] = symbolIndex_.try_emplace(symbol.name, SymbolId(static_cast<std::int64_t>(symbols_.size())));
+  auto [it, isNew] = symbolIndex_.try_emplace(symbol.name, symbols_.nextId());
   if (isNew) symbols_.push_back(symbol);
   return it->second;
 }
@@ -80,22 +83,16 @@ SymbolId Document::findSymbol(std::string_view name) const {
 
 const SourceStack& Document::source(SourceStackId id) const {
   static const SourceStack none;
-  return id ? sources_[static_cast<std::size_t>(id.index)] : none;
+  return id ? sources_[id] : none;
 }
 
-StorageId Document::addStorage(std::int64_t bytes, ValueId first, bool external) {
-  storages_.push_back({bytes, first, external});
-  return StorageId(static_cast<std::int64_t>(storages_.size()) - 1);
-}
+StorageId Document::addStorage(std::int64_t bytes, ValueId first, bool external) { return storages_.push_back({bytes, first, external}); }
 
-ValueId Document::addValue(const Value& value) {
-  values_.push_back(value);
-  return ValueId(static_cast<std::int64_t>(values_.size()) - 1);
-}
+ValueId Document::addValue(const Value& value) { return values_.push_back(value); }
 
 BoundSymbolId Document::addBoundSymbol(const BoundSymbol& bound, std::span<const ValueId> operands, std::span<const ValueId> outputs) {
-  const BoundSymbolId id(static_cast<std::int64_t>(boundSymbols_.size()));
-  auto& b = boundSymbols_.emplace_back(bound);
+  const auto id = boundSymbols_.push_back(bound);
+  auto& b = boundSymbols_[id];
   b.valuesBegin = static_cast<std::uint32_t>(arena_.size());
   b.operandCount = static_cast<std::uint16_t>(operands.size());
   b.outputCount = static_cast<std::uint16_t>(outputs.size());
@@ -127,10 +124,7 @@ void Document::setTerms(Origin& origin, std::span<const ValueId> terms) {
   arena_.insert(arena_.end(), terms.begin(), terms.end());
 }
 
-SubgraphId Document::addSubgraph(Subgraph subgraph) {
-  subgraphs_.push_back(std::move(subgraph));
-  return SubgraphId(static_cast<std::int64_t>(subgraphs_.size()) - 1);
-}
+SubgraphId Document::addSubgraph(Subgraph subgraph) { return subgraphs_.push_back(std::move(subgraph)); }
 
 SizeBindings Document::sizeHints() const {
   SizeBindings hints;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/ids.h"
+#include "core/base/id_vector.h"
 #include "core/base/string_table.h"
 #include "core/base/tensor_meta.h"
 #include "core/trace/argument.h"
@@ -116,31 +116,31 @@ class Document {
   std::string_view text(StringId id) const { return strings_.text(id); }
 
   MetaId internMeta(const TensorMeta&);
-  const TensorMeta& meta(MetaId id) const { return metas_[id.index]; }
+  const TensorMeta& meta(MetaId id) const { return metas_[id]; }
 
   /// Adds the symbol unless one of that name is there; returns its id.
   SymbolId internSymbol(const Symbol&);
   SymbolId findSymbol(std::string_view name) const;
-  const Symbol& symbol(SymbolId id) const { return symbols_[id.index]; }
+  const Symbol& symbol(SymbolId id) const { return symbols_[id]; }
 
   PatternId internPattern(const CallPattern&);
-  const CallPattern& pattern(PatternId id) const { return patterns_[id.index]; }
+  const CallPattern& pattern(PatternId id) const { return patterns_[id]; }
 
   SourceStackId internSource(const SourceStack&);
   const SourceStack& source(SourceStackId id) const;
 
   StorageId addStorage(std::int64_t bytes, ValueId first = {}, bool external = false);
-  const Storage& storage(StorageId id) const { return storages_[id.index]; }
-  Storage& storage(StorageId id) { return storages_[id.index]; }
+  const Storage& storage(StorageId id) const { return storages_[id]; }
+  Storage& storage(StorageId id) { return storages_[id]; }
 
   ValueId addValue(const Value&);
-  const Value& value(ValueId id) const { return values_[id.index]; }
-  Value& value(ValueId id) { return values_[id.index]; }
+  const Value& value(ValueId id) const { return values_[id]; }
+  Value& value(ValueId id) { return values_[id]; }
   bool isTensor(ValueId id) const { return value(id).meta.valid(); }
 
   BoundSymbolId addBoundSymbol(const BoundSymbol&, std::span<const ValueId> operands, std::span<const ValueId> outputs);
-  const BoundSymbol& boundSymbol(BoundSymbolId id) const { return boundSymbols_[id.index]; }
-  BoundSymbol& boundSymbol(BoundSymbolId id) { return boundSymbols_[id.index]; }
+  const BoundSymbol& boundSymbol(BoundSymbolId id) const { return boundSymbols_[id]; }
+  BoundSymbol& boundSymbol(BoundSymbolId id) { return boundSymbols_[id]; }
   std::span<const ValueId> operands(BoundSymbolId id) const;
   std::span<const ValueId> outputs(BoundSymbolId id) const;
   std::span<ValueId> outputs(BoundSymbolId id);
@@ -148,8 +148,8 @@ class Document {
   void setTerms(Origin& origin, std::span<const ValueId> terms);
 
   SubgraphId addSubgraph(Subgraph);
-  const Subgraph& subgraph(SubgraphId id) const { return subgraphs_[id.index]; }
-  Subgraph& subgraph(SubgraphId id) { return subgraphs_[id.index]; }
+  const Subgraph& subgraph(SubgraphId id) const { return subgraphs_[id]; }
+  Subgraph& subgraph(SubgraphId id) { return subgraphs_[id]; }
 
   /// Size symbols of the file, in order of their first use; empty for a model of fixed shapes.
   const std::vector<SizeSymbol>& sizeSymbols() const { return sizeSymbols_; }
@@ -159,6 +159,15 @@ class Document {
   /// Expression of a number over the size symbols; empty where it is none.
   std::string_view sizeExpression(ValueId number) const;
   void setSizeExpression(ValueId number, std::string expression) { sizeExpressions_[number.index] = std::move(expression); }
+
+  /// Whether the id is one of this document's.
+  bool contains(ValueId id) const { return values_.contains(id); }
+  bool contains(BoundSymbolId id) const { return boundSymbols_.contains(id); }
+  bool contains(StorageId id) const { return storages_.contains(id); }
+  /// All ids of a table, in order.
+  IdRange<ValueId> valueIds() const { return values_.ids(); }
+  IdRange<BoundSymbolId> boundSymbolIds() const { return boundSymbols_.ids(); }
+  IdRange<SubgraphId> subgraphIds() const { return subgraphs_.ids(); }
 
   std::size_t stringCount() const { return strings_.size(); }
   std::size_t metaCount() const { return metas_.size(); }
@@ -181,19 +190,19 @@ class Document {
 
  private:
   StringTable strings_;
-  std::vector<TensorMeta> metas_;
+  IdVector<MetaId, TensorMeta> metas_;
   std::unordered_map<std::size_t, std::vector<MetaId>> metaIndex_;
-  std::vector<Symbol> symbols_;
+  IdVector<SymbolId, Symbol> symbols_;
   std::map<std::string, SymbolId, std::less<>> symbolIndex_;
-  std::vector<CallPattern> patterns_;
+  IdVector<PatternId, CallPattern> patterns_;
   std::unordered_map<std::size_t, std::vector<PatternId>> patternIndex_;
-  std::vector<SourceStack> sources_;
+  IdVector<SourceStackId, SourceStack> sources_;
   std::unordered_map<std::size_t, std::vector<SourceStackId>> sourceIndex_;
-  std::vector<Storage> storages_;
-  std::vector<Value> values_;
-  std::vector<BoundSymbol> boundSymbols_;
+  IdVector<StorageId, Storage> storages_;
+  IdVector<ValueId, Value> values_;
+  IdVector<BoundSymbolId, BoundSymbol> boundSymbols_;
   std::vector<ValueId> arena_;
-  std::vector<Subgraph> subgraphs_;
+  IdVector<SubgraphId, Subgraph> subgraphs_;
   std::vector<SizeSymbol> sizeSymbols_;
   std::unordered_map<std::int32_t, std::string> sizeExpressions_;
 };

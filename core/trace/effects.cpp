@@ -31,9 +31,9 @@ const SilentWrite* findSilentWrite(std::string_view name) {
 
 const Argument* argumentNamed(const Symbol& symbol, std::span<const Argument> arguments, std::string_view name) {
   const int i = name.empty() ? -1 : symbol.argumentIndex(name);
-  if (i < 0 || static_cast<std::size_t>(i) >= arguments.size()) return nullptr;
-  const auto& given = arguments[static_cast<std::size_t>(i)];
-  const auto& usual = symbol.arguments[static_cast<std::size_t>(i)].defaultValue;
+  if (i < 0 || i >= std::ssize(arguments)) return nullptr;
+  const auto& given = arguments[i];
+  const auto& usual = symbol.arguments[i].defaultValue;
   return given.kind == Argument::Kind::missing && usual ? &*usual : &given;
 }
 
@@ -105,7 +105,7 @@ std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const 
       if (symbol.arguments[i].isWrite) add(i);
   if (const auto* silent = findSilentWrite(symbol.name); silent && !isFalse(argumentNamed(symbol, arguments, silent->flag)))
     for (auto argument : silent->written)
-      if (const int i = symbol.argumentIndex(argument); i >= 0) add(static_cast<std::size_t>(i));
+      if (const int i = symbol.argumentIndex(argument); i >= 0) add(i);
   return written;
 }
 

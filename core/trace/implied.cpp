@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/trace/aliasing.h"
 #include "core/trace/effects.h"
@@ -14,7 +15,7 @@ std::size_t returnOf(const CallPattern& pattern, std::size_t output) {
   if (pattern.returns.empty()) return output;
   std::size_t end = 0;
   for (std::size_t i = 0; i < pattern.returns.size(); ++i) {
-    end += pattern.returns[i] < 0 ? 1 : static_cast<std::size_t>(pattern.returns[i]);
+    end += pattern.returns[i] < 0 ? 1 : pattern.returns[i];
     if (output < end) return i;
   }
   return pattern.returns.size();
@@ -122,8 +123,8 @@ std::int16_t operand(const Document& document, const Origin& origin) {
 
 ValueId namingOutput(const Document& document, const Origin& origin) {
   const auto outputs = document.outputs(origin.op);
-  if (origin.output >= 0 && static_cast<std::size_t>(origin.output) < outputs.size()) {
-    const auto meant = outputs[static_cast<std::size_t>(origin.output)];
+  if (origin.output >= 0 && std::cmp_less(origin.output, outputs.size())) {
+    const auto meant = outputs[origin.output];
     if (meant && !contains(document.operands(origin.op), meant)) return meant;
   }
   return firstOutput(document, origin.op);

@@ -4,7 +4,7 @@
 namespace retrograd {
 
 /// What a printed line leaves unsaid because it follows from the call and its operands. The printer writes only what differs, the reader of
-/// printed traces (formats/text_trace.h) fills in the rest: both ask here.
+/// printed traces (formats/text/text_trace.h) fills in the rest: both ask here.
 namespace implied {
 
 /// The operand whose storage output `output` (flat) lies in; none where it has its own. Needs the metas of both.

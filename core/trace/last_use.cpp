@@ -1,11 +1,13 @@
 #include "core/trace/last_use.h"
 
+#include "core/base/id_vector.h"
+
 namespace retrograd {
 namespace {
 
 /// One scan from the end: the first meeting with an id is its last use. `seen` starts with what the trace returns.
 template <class IdType, class Visit>
-void scan(const Document& document, const Trace& trace, std::vector<bool>& seen, std::vector<IdType>& all,
+void scan(const Document& document, const Trace& trace, IdVector<IdType, bool>& seen, std::vector<IdType>& all,
           std::vector<std::uint32_t>& begin, Visit&& idOf) {
   std::vector<IdType> found;  // from the end; reversed below
   std::vector<std::uint32_t> count(trace.ops.size());
@@ -13,8 +15,8 @@ void scan(const Document& document, const Trace& trace, std::vector<bool>& seen,
     const auto before = found.size();
     const auto visit = [&](ValueId value) {
       const IdType id = idOf(value);
-      if (!id || seen[static_cast<std::size_t>(id.index)]) return;
-      seen[static_cast<std::size_t>(id.index)] = true;
+      if (!id || seen[id]) return;
+      seen[id] = true;
       found.push_back(id);
     };
     const auto outputs = document.outputs(trace.ops[i]);
@@ -32,10 +34,11 @@ void scan(const Document& document, const Trace& trace, std::vector<bool>& seen,
 
 LastUses::LastUses(const Document& document, const Trace& trace) {
   const auto storageOf = [&](ValueId value) { return value ? document.value(value).storage : StorageId(); };
-  std::vector<bool> values(document.valueCount()), storages(document.storageCount());
+  IdVector<ValueId, bool> values(document.valueCount());
+  IdVector<StorageId, bool> storages(document.storageCount());
   for (auto value : trace.outputs) {
-    if (value) values[static_cast<std::size_t>(value.index)] = true;
-    if (auto storage = storageOf(value)) storages[static_cast<std::size_t>(storage.index)] = true;
+    if (value) values[value] = true;
+    if (auto storage = storageOf(value)) storages[storage] = true;
   }
   scan<ValueId>(document, trace, values, values_, valueBegin_, [](ValueId value) { return value; });
   scan<StorageId>(document, trace, storages, storages_, storageBegin_, storageOf);

@@ -5,17 +5,18 @@ namespace retrograd {
 OriginLinks::OriginLinks(const Document& document, const Trace& joint) {
   begin_.assign(document.boundSymbolCount() + 1, 0);
   for (auto op : joint.ops)
-    if (auto from = document.boundSymbol(op).origin.op) ++begin_[static_cast<std::size_t>(from.index) + 1];
+    if (auto from = document.boundSymbol(op).origin.op) ++begin_[from.index + 1];
   for (std::size_t i = 1; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
   derived_.resize(begin_.back());
   auto next = begin_;
   for (auto op : joint.ops)
-    if (auto from = document.boundSymbol(op).origin.op) derived_[next[static_cast<std::size_t>(from.index)]++] = op;
+    if (auto from = document.boundSymbol(op).origin.op) derived_[next[from.index]++] = op;
 }
 
 std::span<const BoundSymbolId> OriginLinks::derived(BoundSymbolId computationOp) const {
-  const auto i = static_cast<std::size_t>(computationOp.index);
-  if (!computationOp || i + 1 >= begin_.size()) return {};
+  if (!computationOp) return {};
+  const std::size_t i = computationOp.index;
+  if (i + 1 >= begin_.size()) return {};
   return {derived_.data() + begin_[i], begin_[i + 1] - begin_[i]};
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/id_vector.h"
+
 namespace retrograd {
 namespace {
 
@@ -75,18 +77,17 @@ Device withIndex(Device device) {
 }
 
 void relocate(Document& document, Device device) {
-  std::vector<MetaId> moved(document.metaCount());
-  for (std::size_t i = 0; i < moved.size(); ++i) {
-    const MetaId id(static_cast<std::int64_t>(i));
-    moved[i] = id;
+  IdVector<MetaId, MetaId> moved(document.metaCount());
+  for (auto id : moved.ids()) {
+    moved[id] = id;
     if (!movable(document.meta(id).device) || document.meta(id).device == device) continue;
     auto meta = document.meta(id);
     meta.device = device;
-    moved[i] = document.internMeta(meta);
+    moved[id] = document.internMeta(meta);
   }
-  for (std::size_t i = 0; i < document.valueCount(); ++i) {
-    auto& value = document.value(ValueId(static_cast<std::int64_t>(i)));
-    if (value.meta) value.meta = moved[static_cast<std::size_t>(value.meta.index)];
+  for (auto id : document.valueIds()) {
+    auto& value = document.value(id);
+    if (value.meta) value.meta = moved[value.meta];
   }
   std::unordered_map<std::uint64_t, PatternId> rewritten;  // by symbol and pattern
   for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {

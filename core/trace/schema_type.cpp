@@ -1,6 +1,7 @@
 #include "core/trace/schema_type.h"
 
-#include <charconv>
+
+#include "core/base/number_text.h"
 
 namespace retrograd {
 
@@ -14,7 +15,7 @@ SchemaType parseSchemaType(std::string_view text) {
     const auto open = text.rfind('[');
     if (open != std::string_view::npos) {
       type.list = true;
-      std::from_chars(text.data() + open + 1, text.data() + text.size() - 1, type.length);
+      type.length = numberIn<decltype(type.length)>(text.substr(open + 1, text.size() - open - 2)).value_or(type.length);
       text = text.substr(0, open);
       if (text.ends_with('?')) {
         type.optionalElement = true;

@@ -4,6 +4,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/trace/number.h"
 
 namespace retrograd {
 namespace {
@@ -11,190 +15,136 @@ namespace {
 constexpr int deepest = 64;
 constexpr std::size_t mostOperands = 16;
 
-/// An integer or, in the middle of an expression such as TruncToInt(0.5*s0), a real.
-struct Number {
-  bool isReal = false;
-  std::int64_t integer = 0;
-  double real = 0;
+Number ceilDivide(NumberOperands v) {
+  const auto* negate = findNumberFunction("_operator.neg");
+  const auto* divide = findNumberFunction("_operator.floordiv");
+  const std::array down{divide->evaluate(std::array{negate->evaluate(v.first(1)), v[1]})};
+  return negate->evaluate(down);
+}
+Number modularIndex(NumberOperands v) {
+  const auto quotient = findNumberFunction("_operator.floordiv")->evaluate(v.first(2));
+  return findNumberFunction("_operator.mod")->evaluate(std::array{quotient, v[2]});
+}
+Number truncateReal(NumberOperands v) { return Number::ofReal(std::trunc(v[0].asReal())); }
+Number same(NumberOperands v) { return v[0]; }
+// Of conditions: Python's `and` and `or`, which are not the bits' & and |.
+Number bothTrue(NumberOperands v) { return Number::ofBool(v[0].truth() && v[1].truth()); }
+Number anyTrue(NumberOperands v) { return Number::ofBool(v[0].truth() || v[1].truth()); }
 
-  static Number ofInt(std::int64_t i) { return {false, i, 0}; }
-  static Number ofReal(double d) { return {true, 0, d}; }
-  double asReal() const { return isReal ? real : static_cast<double>(integer); }
-};
-using Result = std::optional<Number>;
-using Operands = const Number*;
-
-Result toInteger(double d) {
-  constexpr double limit = 9.2e18;
-  if (!(std::abs(d) < limit)) return std::nullopt;
-  return Number::ofInt(static_cast<std::int64_t>(d));
-}
-
-bool integral(Operands v) { return !v[0].isReal && !v[1].isReal; }
-
-Result add(Operands v) {
-  std::int64_t sum = 0;
-  if (!integral(v)) return Number::ofReal(v[0].asReal() + v[1].asReal());
-  return __builtin_add_overflow(v[0].integer, v[1].integer, &sum) ? Result() : Number::ofInt(sum);
-}
-Result subtract(Operands v) {
-  std::int64_t difference = 0;
-  if (!integral(v)) return Number::ofReal(v[0].asReal() - v[1].asReal());
-  return __builtin_sub_overflow(v[0].integer, v[1].integer, &difference) ? Result() : Number::ofInt(difference);
-}
-Result multiply(Operands v) {
-  std::int64_t product = 0;
-  if (!integral(v)) return Number::ofReal(v[0].asReal() * v[1].asReal());
-  return __builtin_mul_overflow(v[0].integer, v[1].integer, &product) ? Result() : Number::ofInt(product);
-}
-Result negate(Operands v) {
-  const std::array<Number, 2> difference{Number::ofInt(0), v[0]};
-  return subtract(difference.data());
-}
-Result floorDivide(Operands v) {
-  if (v[1].asReal() == 0) return std::nullopt;
-  if (!integral(v)) return toInteger(std::floor(v[0].asReal() / v[1].asReal()));
-  const auto a = v[0].integer, b = v[1].integer;
-  if (b == -1) return negate(v);  // the one quotient that may not fit
-  return Number::ofInt(a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0));
-}
-Result ceilDivide(Operands v) {
-  const auto negated = negate(v);
-  if (!negated) return std::nullopt;
-  const std::array<Number, 2> operands{*negated, v[1]};
-  const auto quotient = floorDivide(operands.data());
-  return quotient ? negate(&*quotient) : std::nullopt;
-}
-Result divide(Operands v) {
-  if (v[1].asReal() == 0) return std::nullopt;
-  return Number::ofReal(v[0].asReal() / v[1].asReal());
-}
-Result modulo(Operands v) {
-  const auto quotient = floorDivide(v);
-  if (!quotient) return std::nullopt;
-  const std::array<Number, 2> product{*quotient, v[1]};
-  const auto whole = multiply(product.data());
-  if (!whole) return std::nullopt;
-  const std::array<Number, 2> difference{v[0], *whole};
-  return subtract(difference.data());
-}
-Result power(Operands v) {
-  if (!integral(v) || v[1].integer < 0) return Number::ofReal(std::pow(v[0].asReal(), v[1].asReal()));
-  constexpr std::int64_t highest = 64;
-  if (v[1].integer > highest) return std::nullopt;
-  Number result = Number::ofInt(1);
-  for (std::int64_t i = 0; i < v[1].integer; ++i) {
-    const std::array<Number, 2> factors{result, v[0]};
-    const auto next = multiply(factors.data());
-    if (!next) return std::nullopt;
-    result = *next;
-  }
-  return result;
-}
-Result larger(Operands v) { return v[0].asReal() >= v[1].asReal() ? v[0] : v[1]; }
-Result smaller(Operands v) { return v[0].asReal() <= v[1].asReal() ? v[0] : v[1]; }
-Result same(Operands v) { return v[0]; }
-Result asReal(Operands v) { return Number::ofReal(v[0].asReal()); }
-Result absolute(Operands v) { return v[0].asReal() < 0 ? negate(v) : v[0]; }
-Result choose(Operands v) { return v[0].asReal() != 0 ? v[1] : v[2]; }
-template <double (*round)(double)>
-Result rounded(Operands v) {
-  return v[0].isReal ? toInteger(round(v[0].real)) : v[0];
-}
-template <class Compare>
-Result compared(Operands v) {
-  return Number::ofInt(integral(v) ? Compare()(v[0].integer, v[1].integer) : Compare()(v[0].asReal(), v[1].asReal()));
-}
-Result bothTrue(Operands v) { return Number::ofInt(v[0].asReal() != 0 && v[1].asReal() != 0); }
-Result anyTrue(Operands v) { return Number::ofInt(v[0].asReal() != 0 || v[1].asReal() != 0); }
-Result notTrue(Operands v) { return Number::ofInt(v[0].asReal() == 0); }
-
-double floorOf(double d) { return std::floor(d); }
-double ceilOf(double d) { return std::ceil(d); }
-double truncOf(double d) { return std::trunc(d); }
-double nearestOf(double d) { return std::nearbyint(d); }
-
-/// Operators first, by their sign; then functions by sympy's and torch's names. A chain: f(a, b, c) is f(f(a, b), c).
+/// A sign, or sympy's or torch's name of a function. A chain: f(a, b, c) is f(f(a, b), c).
 struct Function {
   std::string_view name;
-  std::size_t operands;
-  Result (*evaluate)(Operands);
+  std::size_t least, most;
+  Number (*evaluate)(NumberOperands);
   bool chain = false;
 };
-constexpr auto functions = std::to_array<Function>({
-    {"+", 2, add},
-    {"-", 2, subtract},
-    {"*", 2, multiply},
-    {"//", 2, floorDivide},
-    {"/", 2, divide},
-    {"%", 2, modulo},
-    {"**", 2, power},
-    {"neg", 1, negate},
-    {"==", 2, compared<std::equal_to<>>},
-    {"!=", 2, compared<std::not_equal_to<>>},
-    {"<=", 2, compared<std::less_equal<>>},
-    {">=", 2, compared<std::greater_equal<>>},
-    {"<", 2, compared<std::less<>>},
-    {">", 2, compared<std::greater<>>},
-    {"and", 2, bothTrue, true},
-    {"or", 2, anyTrue, true},
-    {"not", 1, notTrue},
-    {"And", 2, bothTrue, true},
-    {"Or", 2, anyTrue, true},
-    {"Not", 1, notTrue},
-    {"Eq", 2, compared<std::equal_to<>>},
-    {"Ne", 2, compared<std::not_equal_to<>>},
-    {"Le", 2, compared<std::less_equal<>>},
-    {"Ge", 2, compared<std::greater_equal<>>},
-    {"Lt", 2, compared<std::less<>>},
-    {"Gt", 2, compared<std::greater<>>},
-    {"Equality", 2, compared<std::equal_to<>>},
-    {"Unequality", 2, compared<std::not_equal_to<>>},
-    {"LessThan", 2, compared<std::less_equal<>>},
-    {"GreaterThan", 2, compared<std::greater_equal<>>},
-    {"StrictLessThan", 2, compared<std::less<>>},
-    {"StrictGreaterThan", 2, compared<std::greater<>>},
-    {"Max", 2, larger, true},
-    {"Min", 2, smaller, true},
-    {"max", 2, larger, true},
-    {"min", 2, smaller, true},
-    {"torch.sym_max", 2, larger, true},
-    {"torch.sym_min", 2, smaller, true},
-    {"Abs", 1, absolute},
-    {"abs", 1, absolute},
-    {"FloorDiv", 2, floorDivide},
-    {"CleanDiv", 2, floorDivide},
-    {"CeilDiv", 2, ceilDivide},
-    {"Mod", 2, modulo},
-    {"PythonMod", 2, modulo},
-    {"PowByNatural", 2, power},
-    {"FloatPow", 2, power},
-    {"IntTrueDiv", 2, divide},
-    {"FloatTrueDiv", 2, divide},
-    {"Identity", 1, same},
-    {"ToFloat", 1, asReal},
-    {"torch.sym_float", 1, asReal},
-    {"float", 1, asReal},
-    {"TruncToInt", 1, rounded<truncOf>},
-    {"TruncToFloat", 1, rounded<truncOf>},
-    {"torch.sym_int", 1, rounded<truncOf>},
-    {"int", 1, rounded<truncOf>},
-    {"math.trunc", 1, rounded<truncOf>},
-    {"floor", 1, rounded<floorOf>},
-    {"FloorToInt", 1, rounded<floorOf>},
-    {"math.floor", 1, rounded<floorOf>},
-    {"ceiling", 1, rounded<ceilOf>},
-    {"CeilToInt", 1, rounded<ceilOf>},
-    {"math.ceil", 1, rounded<ceilOf>},
-    {"RoundToInt", 1, rounded<nearestOf>},
-    {"round", 1, rounded<nearestOf>},
-    {"Where", 3, choose},
-    {"torch.sym_ite", 3, choose},
-});
+
+/// Signs and sympy's names of Python's functions (core/trace/number.h).
+constexpr std::pair<std::string_view, std::string_view> pythonNames[] = {
+    {"+", "_operator.add"},
+    {"-", "_operator.sub"},
+    {"*", "_operator.mul"},
+    {"//", "_operator.floordiv"},
+    {"/", "_operator.truediv"},
+    {"%", "_operator.mod"},
+    {"**", "_operator.pow"},
+    {"neg", "_operator.neg"},
+    {"==", "_operator.eq"},
+    {"!=", "_operator.ne"},
+    {"<=", "_operator.le"},
+    {">=", "_operator.ge"},
+    {"<", "_operator.lt"},
+    {">", "_operator.gt"},
+    {"not", "_operator.not_"},
+    {"Not", "_operator.not_"},
+    {"Eq", "_operator.eq"},
+    {"Ne", "_operator.ne"},
+    {"Le", "_operator.le"},
+    {"Ge", "_operator.ge"},
+    {"Lt", "_operator.lt"},
+    {"Gt", "_operator.gt"},
+    {"Equality", "_operator.eq"},
+    {"Unequality", "_operator.ne"},
+    {"LessThan", "_operator.le"},
+    {"GreaterThan", "_operator.ge"},
+    {"StrictLessThan", "_operator.lt"},
+    {"StrictGreaterThan", "_operator.gt"},
+    {"Abs", "builtins.abs"},
+    {"abs", "builtins.abs"},
+    {"FloorDiv", "_operator.floordiv"},
+    {"CleanDiv", "_operator.floordiv"},
+    {"Mod", "_operator.mod"},
+    {"PythonMod", "_operator.mod"},
+    {"PowByNatural", "_operator.pow"},
+    {"FloatPow", "_operator.pow"},
+    {"IntTrueDiv", "_operator.truediv"},
+    {"FloatTrueDiv", "_operator.truediv"},
+    {"LShift", "_operator.lshift"},
+    {"RShift", "_operator.rshift"},
+    {"BitwiseFn_bitwise_and", "_operator.and_"},
+    {"BitwiseFn_bitwise_or", "_operator.or_"},
+    {"BitwiseFn_bitwise_xor", "_operator.xor"},
+    {"ToFloat", "torch.sym_float"},
+    {"float", "torch.sym_float"},
+    {"TruncToInt", "math.trunc"},
+    {"int", "math.trunc"},
+    {"floor", "math.floor"},
+    {"FloorToInt", "math.floor"},
+    {"ceiling", "math.ceil"},
+    {"CeilToInt", "math.ceil"},
+    {"RoundToInt", "builtins.round"},
+    {"RoundDecimal", "builtins.round"},
+    {"round", "builtins.round"},
+    {"sqrt", "math.sqrt"},
+    {"Where", "torch.sym_ite"},
+};
+constexpr std::pair<std::string_view, std::string_view> chainNames[] = {
+    {"Max", "torch.sym_max"}, {"max", "torch.sym_max"}, {"torch.sym_max", "torch.sym_max"},
+    {"Min", "torch.sym_min"}, {"min", "torch.sym_min"}, {"torch.sym_min", "torch.sym_min"},
+};
+/// Names that reach Python's functions of the same name.
+constexpr std::string_view ownNames[] = {
+    "torch.sym_float", "torch.sym_int", "torch.sym_ite", "torch.sym_sum", "math.trunc", "math.floor", "math.ceil", "math.sqrt", "math.cos",  "math.cosh",
+    "math.sin",        "math.sinh",     "math.tan",      "math.tanh",     "math.asin",  "math.acos",  "math.atan", "math.exp",  "math.log", "math.log2",
+};
+
+std::vector<Function> makeFunctions() {
+  std::vector<Function> functions{
+      {"CeilDiv", 2, 2, ceilDivide},    {"ModularIndexing", 3, 3, modularIndex}, {"TruncToFloat", 1, 1, truncateReal}, {"Identity", 1, 1, same},
+      {"and", 2, 2, bothTrue, true},    {"And", 2, 2, bothTrue, true},           {"or", 2, 2, anyTrue, true},          {"Or", 2, 2, anyTrue, true},
+  };
+  const auto add = [&](std::string_view name, std::string_view python, bool chain) {
+    const auto* function = findNumberFunction(python);
+    functions.push_back({name, function->least, function->most, function->evaluate, chain});
+  };
+  for (const auto& [name, python] : pythonNames) add(name, python, false);
+  for (const auto& [name, python] : chainNames) add(name, python, true);
+  for (const auto name : ownNames) add(name, name, false);
+  return functions;
+}
+
+const std::vector<Function>& functions() {
+  static const auto table = makeFunctions();
+  return table;
+}
 
 std::int64_t functionNamed(std::string_view name) {
-  const auto it = std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
-  return it == functions.end() ? -1 : it - functions.begin();
+  constexpr std::string_view opaque = "OpaqueUnaryFn_";  // torch's name in front of math's
+  const std::string wanted = name.starts_with(opaque) ? "math." + std::string(name.substr(opaque.size())) : std::string(name);
+  const auto it = std::find_if(functions().begin(), functions().end(), [&](const Function& f) { return f.name == wanted; });
+  return it == functions().end() ? -1 : it - functions().begin();
+}
+
+/// nullopt where Python raises or an integer does not fit.
+std::optional<Number> apply(const Function& function, NumberOperands operands) {
+  try {
+    if (!function.chain) return function.evaluate(operands);
+    Number result = operands[0];
+    for (const auto& operand : operands.subspan(1)) result = function.evaluate(std::array{result, operand});
+    return result;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 bool startsName(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
@@ -235,8 +185,9 @@ class SizeParser {
   bool call(std::string_view name, std::size_t operands) {
     const auto function = functionNamed(name);
     if (function < 0) return false;
-    const auto& entry = functions[static_cast<std::size_t>(function)];
-    if (operands != entry.operands && !(entry.chain && operands > 0 && operands <= mostOperands)) return false;
+    const auto& entry = functions()[function];
+    const bool fits = entry.chain ? operands > 0 : operands >= entry.least && operands <= entry.most;
+    if (!fits || operands > mostOperands) return false;
     expression_.steps_.push_back({Kind::function, static_cast<std::uint8_t>(operands), function, 0});
     return true;
   }
@@ -351,7 +302,7 @@ class SizeParser {
     const auto real = std::from_chars(begin, end, step.real);
     if (real.ec != std::errc()) return false;
     if (integer.ec != std::errc() || real.ptr != integer.ptr) step.kind = Kind::real;
-    at_ += static_cast<std::size_t>(real.ptr - begin);
+    at_ += real.ptr - begin;
     expression_.steps_.push_back(step);
     return true;
   }
@@ -372,30 +323,22 @@ std::optional<std::int64_t> SizeExpression::evaluate(const SizeBindings& binding
     } else if (step.kind == Kind::real) {
       stack.push_back(Number::ofReal(step.real));
     } else if (step.kind == Kind::symbol) {
-      const auto it = bindings.find(symbols_[static_cast<std::size_t>(step.integer)]);
+      const auto it = bindings.find(symbols_[step.integer]);
       if (it == bindings.end()) return std::nullopt;
       stack.push_back(Number::ofInt(it->second));
     } else {
-      const auto& function = functions[static_cast<std::size_t>(step.integer)];
       const auto begin = stack.size() - step.operands;
-      Result result = stack[begin];
-      if (!function.chain) {
-        result = function.evaluate(stack.data() + begin);
-      } else {
-        for (std::size_t i = 1; i < step.operands && result; ++i) {
-          const std::array<Number, 2> pair{*result, stack[begin + i]};
-          result = function.evaluate(pair.data());
-        }
-      }
+      const auto result = apply(functions()[step.integer], NumberOperands(stack).subspan(begin));
       if (!result) return std::nullopt;
       stack.resize(begin);
       stack.push_back(*result);
     }
   }
   const auto& value = stack.back();
-  if (!value.isReal) return value.integer;
-  const auto whole = std::trunc(value.real) == value.real ? toInteger(value.real) : std::nullopt;
-  return whole ? std::optional(whole->integer) : std::nullopt;
+  if (!value.isReal()) return value.integer;
+  constexpr double beyond = 9223372036854775808.0;  // 2^63
+  const bool whole = std::trunc(value.real) == value.real && value.real >= -beyond && value.real < beyond;
+  return whole ? std::optional(static_cast<std::int64_t>(value.real)) : std::nullopt;
 }
 
 std::optional<std::int64_t> SizeExpression::solve(std::string_view symbol, std::int64_t value, SizeBindings bindings) const {
@@ -418,7 +361,7 @@ std::optional<std::int64_t> SizeExpression::solve(std::string_view symbol, std::
 bool SizeExpression::isCondition() const {
   static constexpr std::array<std::string_view, 13> conditions{"==", "!=", "<=", ">=", "<", ">", "and", "or", "not", "And", "Or", "Not", "Eq"};
   return steps_.back().kind == Kind::function &&
-         std::find(conditions.begin(), conditions.end(), functions[static_cast<std::size_t>(steps_.back().integer)].name) != conditions.end();
+         std::find(conditions.begin(), conditions.end(), functions()[steps_.back().integer].name) != conditions.end();
 }
 
 std::optional<std::int64_t> evaluateSize(std::string_view text, const SizeBindings& bindings) {

@@ -39,7 +39,7 @@ struct Symbol {
 };
 
 /// Looks an op up in LibTorch ("aten.linear.default"); nullopt when it does not exist or is not allowed (see allow list in
-/// tracing/op_table.h). Core's readers take it as a parameter, so that they build and are fuzzed without LibTorch.
+/// torch/tracing/op_table.h). Core's readers take it as a parameter, so that they build and are fuzzed without LibTorch.
 using SymbolLookup = std::function<std::optional<Symbol>(std::string_view name)>;
 
 }  // namespace retrograd

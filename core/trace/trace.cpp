@@ -1,7 +1,8 @@
 #include "core/trace/trace.h"
 
-#include <array>
 #include <set>
+
+#include "core/base/enum_array.h"
 
 namespace retrograd {
 namespace {
@@ -51,8 +52,8 @@ class SymbolsInUse {
 }  // namespace
 
 std::string_view name(TraceKind kind) {
-  static constexpr std::array<std::string_view, 4> names{"computation", "joint", "forward", "backward"};
-  return names[static_cast<std::size_t>(kind)];
+  static constexpr EnumArray<TraceKind, std::string_view, 4> names{"computation", "joint", "forward", "backward"};
+  return names[kind];
 }
 
 std::vector<const SizeSymbol*> sizeSymbolsOf(const Document& document, const Trace& trace) {

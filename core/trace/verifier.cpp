@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/base/id_vector.h"
+
 namespace retrograd {
 namespace {
 
@@ -27,7 +29,7 @@ class Verifier {
     problems_.push_back(std::move(problem));
   }
   bool inRange(ValueId value) const { return value.index < static_cast<std::int64_t>(document_.valueCount()); }
-  bool wasMet(ValueId value) const { return defined_[static_cast<std::size_t>(value.index)]; }
+  bool wasMet(ValueId value) const { return defined_[value]; }
   /// A literal inside a formula is there from the start.
   bool isDefined(ValueId value) const {
     const auto& v = document_.value(value);
@@ -39,7 +41,7 @@ class Verifier {
     if (!value) return;
     if (!inRange(value)) return add(op, fmt::format("{} {} is out of range", what, show(value)));
     if (wasMet(value)) return add(op, fmt::format("{} is defined twice", show(value)));
-    defined_[static_cast<std::size_t>(value.index)] = true;
+    defined_[value] = true;
     if (const auto& v = document_.value(value); v.meta && !v.storage && document_.meta(v.meta).layout == Layout::strided)
       add(op, fmt::format("tensor {} has no storage", show(value)));
   }
@@ -109,7 +111,7 @@ class Verifier {
     const auto& symbol = document_.symbol(bound.symbol);
     const auto& returns = document_.pattern(bound.pattern).returns;
     std::size_t expected = 0;
-    for (auto count : returns) expected += count < 0 ? 1 : static_cast<std::size_t>(count);
+    for (auto count : returns) expected += count < 0 ? 1 : count;
     if (!returns.empty() && expected != bound.outputCount)
       add(op, fmt::format("the call returns {} values, the op has {} outputs", expected, bound.outputCount));
     const bool isArithmetic = symbol.schema.empty() && symbol.returns.empty();  // of numbers: no schema to hold it against
@@ -144,7 +146,7 @@ class Verifier {
 
   const Document& document_;
   const Trace& trace_;
-  std::vector<bool> defined_;
+  IdVector<ValueId, bool> defined_;
   std::vector<Problem> problems_;
 };
 

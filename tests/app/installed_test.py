@@ -61,12 +61,12 @@ class Installed(unittest.TestCase):
             for search in re.findall(r"(?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic):
                 for folder in filter(None, search.split(":")):
                     self.assertTrue(folder.startswith("$ORIGIN"), f"{program}: {folder}")
-        libraries = self.good("ldd", PREFIX / "bin" / "retrograd")
+        libraries = self.good("ldd", (PREFIX / "lib" / "retrograd" / "retrograd-program"))
         self.assertNotIn("not found", libraries)
         for path in re.findall(r"=> (/\S+)", libraries):
             inside = pathlib.Path(path).resolve().is_relative_to(PREFIX)
             self.assertTrue(inside or path.startswith(("/lib", "/usr/lib")), path)
-        self.assertIn(str(PREFIX / "bin/../lib/retrograd/libtorch_cpu.so"), libraries)
+        self.assertIn(str(PREFIX / "lib/retrograd/libtorch_cpu.so"), libraries)
 
     def test_nothing_of_nvidias_is_there(self):
         lib = PREFIX / "lib" / "retrograd"
@@ -75,11 +75,11 @@ class Installed(unittest.TestCase):
         for path in theirs:
             self.assertLess(path.stat().st_size, 100_000, path)
         # Bound when it starts, not when called: a function that a stand-in lacks would show.
-        self.assertIn("LibTorch", self.good(PREFIX / "bin" / "retrograd", "version", env={"LD_BIND_NOW": "1"}))
+        self.assertIn("LibTorch", self.good((PREFIX / "lib" / "retrograd" / "retrograd-program"), "version", env={"LD_BIND_NOW": "1"}))
 
     def test_the_checkout_is_not_named(self):
-        program = (PREFIX / "bin" / "retrograd").read_bytes()
-        self.assertNotIn(str(TOP).encode(), program)
+        for program in (PREFIX / "bin" / "retrograd", (PREFIX / "lib" / "retrograd" / "retrograd-program")):
+            self.assertNotIn(str(TOP).encode(), program.read_bytes())
 
     def test_runs_on_its_samples(self):
         samples = sorted((PREFIX / "share/retrograd/samples").glob("*.pt2"))

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string>
 
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/open.h"
 #include "tests/benchmarks/synthetic_model.h"
 #include "tests/support/source_path.h"
 

@@ -3,6 +3,7 @@
 
 #include <ctime>
 
+#include "core/torch/analysis/analyse.h"
 #include "core/trace/diff/trace_diff.h"
 #include "tests/benchmarks/synthetic_model.h"
 

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/open.h"
 #include "core/layout/dot_client.h"
 #include "core/layout/scene.h"
 #include "tests/benchmarks/process_figures.h"

@@ -9,7 +9,8 @@
 #include <random>
 #include <string>
 
-#include "core/debug/session.h"
+#include "core/torch/analysis/open.h"
+#include "core/torch/session/session.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::benchmarks {

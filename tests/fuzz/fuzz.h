@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/formats/archive.h"
+#include "core/formats/zip/archive.h"
 
 namespace retrograd::fuzz {
 

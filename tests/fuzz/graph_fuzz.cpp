@@ -1,7 +1,7 @@
 // Graphs and weight configs behind right checksums: the input is model.json, a zero byte, then model_weights_config.json.
-#include "core/formats/pt2.h"
+#include "core/formats/pt2/pt2.h"
 #include "tests/core/formats/stub_symbols.h"
-#include "tests/core/formats/zip_writer.h"
+#include "tests/core/formats/zip/zip_writer.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 // The pickle inside an archive of torch.save.
-#include "core/formats/pickle.h"
-#include "tests/core/formats/zip_writer.h"
+#include "core/formats/pickle/pickle.h"
+#include "tests/core/formats/zip/zip_writer.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

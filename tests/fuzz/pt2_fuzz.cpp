@@ -1,6 +1,6 @@
 // Whole archives, as they come from a disk.
-#include "core/formats/file_kind.h"
-#include "core/formats/pt2.h"
+#include "core/formats/kinds/file_kind.h"
+#include "core/formats/pt2/pt2.h"
 #include "tests/core/formats/stub_symbols.h"
 #include "tests/fuzz/fuzz.h"
 

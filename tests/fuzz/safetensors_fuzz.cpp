@@ -1,4 +1,4 @@
-#include "core/formats/safetensors.h"
+#include "core/formats/safetensors/safetensors.h"
 
 #include "tests/fuzz/fuzz.h"
 

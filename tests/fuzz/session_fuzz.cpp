@@ -1,13 +1,13 @@
 // Session files behind right checksums: the input is the JSON records in the order below, with a zero byte between.
 #include <array>
 
-#include "core/formats/session_file.h"
-#include "core/trace/json.h"
+#include "core/formats/session_file/session_file.h"
+#include "core/trace/print/json.h"
 #include "core/trace/last_use.h"
 #include "core/trace/links.h"
-#include "core/trace/printer.h"
+#include "core/trace/print/printer.h"
 #include "tests/core/formats/stub_symbols.h"
-#include "tests/core/formats/zip_writer.h"
+#include "tests/core/formats/zip/zip_writer.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // Printed traces: what is read prints to a text that reads back to the same print.
-#include "core/formats/text_trace.h"
-#include "core/trace/printer.h"
+#include "core/formats/text/text_trace.h"
+#include "core/trace/print/printer.h"
 #include "tests/core/formats/stub_symbols.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -3,8 +3,8 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <gtest/gtest.h>
 
-#include "core/execution/evaluator.h"
-#include "core/execution/op_clock.h"
+#include "core/torch/execution/evaluator.h"
+#include "core/torch/execution/op_clock.h"
 #include "core/trace/relocate.h"
 #include "tests/support/model_builder.h"
 

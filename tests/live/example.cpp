@@ -8,9 +8,9 @@
 #include <cstdio>
 
 // begin of the example
-#include "core/debug/analysis.h"
-#include "core/trace/printer.h"
-#include "core/tracing/live_module.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/tracing/live_module.h"
+#include "core/trace/print/printer.h"
 
 struct Net : torch::nn::Module {
   torch::nn::Linear hidden{8, 16}, out{16, 2};

@@ -1,4 +1,5 @@
-#include "core/tracing/live_module.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/tracing/live_module.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
@@ -18,9 +19,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/debug/analysis.h"
-#include "core/debug/joint_run.h"
-#include "core/debug/session.h"
+#include "core/derivation/analysis.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/session/session.h"
 #include "core/trace/verifier.h"
 #include "tests/live/example.h"
 #include "tests/support/source_path.h"
@@ -60,7 +61,7 @@ void expectSameGradients(torch::nn::Module& module, const Tensors& inputs, const
   const auto outputs = forward(leaves);
   Tensors cotangents, roots;
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (const auto it = analysis->cotangents.find(std::to_string(i)); it != analysis->cotangents.end()) {
+    if (const auto it = analysis->request.cotangents.find(std::to_string(i)); it != analysis->request.cotangents.end()) {
       roots.push_back(outputs[i]);
       cotangents.push_back(asTensor(it->second));
     }

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/debug/analysis.h"
-#include "core/tracing/op_table.h"
+#include "core/derivation/analysis.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/tracing/op_table.h"
 
 namespace retrograd::test {
 
@@ -97,7 +98,7 @@ class ModelBuilder {
   }
   BoundSymbolId lastOp() const { return file_.computation.trace.ops.back(); }
 
-  std::shared_ptr<const Analysis> analyse(const AnalysisOptions& options = {}) { return retrograd::analyse(std::move(file_), options); }
+  std::shared_ptr<const Analysis> analyse(const DerivationRequest& options = {}) { return retrograd::analyse(std::move(file_), options); }
   ModelFile take() { return std::move(file_); }
 
  private:

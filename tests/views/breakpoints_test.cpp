@@ -106,19 +106,19 @@ void BreakpointsTest::breakpointsAreKeptWithTheFile() {
   addBreakpoint(f, QStringLiteral("kind mm if nan"));
   addBreakpoint(f, QStringLiteral("module layers.1 after 2"));
   QTRY_COMPARE(breakpoints(f).size(), std::size_t(2));
-  f.controller().enableBreakpoint(1, false);
+  f.controller().marks().enableBreakpoint(1, false);
   QVERIFY(f.open(QStringLiteral("synthetic2")));
-  QTest::qWait(50);
+  QVERIFY(f.quiet());
   QCOMPARE(breakpoints(f).size(), std::size_t(0));  // they are the other file's
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   QTRY_COMPARE(breakpoints(f).size(), std::size_t(2));
   QTRY_COMPARE(std::count_if(breakpoints(f).begin(), breakpoints(f).end(), [](const Breakpoint& b) { return b.enabled; }), 1);
   for (const auto& b : breakpoints(f)) QCOMPARE(b.enabled, b.when == Breakpoint::When::nan);
-  f.controller().removeBreakpoint(0);
-  f.controller().removeBreakpoint(0);
+  f.controller().marks().removeBreakpoint(0);
+  f.controller().marks().removeBreakpoint(0);
   QVERIFY(f.open(QStringLiteral("synthetic2")));
   QVERIFY(f.open(QStringLiteral("synthetic3")));
-  QTest::qWait(100);
+  QVERIFY(f.quiet());
   QCOMPARE(breakpoints(f).size(), std::size_t(0));
 }
 

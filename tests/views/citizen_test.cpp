@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "tests/views/window_fixture.h"
-#include "views/canvases/graph_style.h"
 #include "views/parts/keys.h"
+#include "views/theme/graph_style.h"
 
 namespace retrograd::views {
 
@@ -218,9 +218,7 @@ void CitizenTest::whatHasTheFocusHasAName() {
   auto& window = f.window();
   window.listings().graphAction()->setChecked(true);
   for (auto* dock : window.docks()) {
-    dock->show();
-    dock->raise();
-    QTest::qWait(20);
+    f.raise(dock->objectName().toLatin1().constData());
   }
   const auto trigger = [&](const char* name) { window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name))->trigger(); };
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
@@ -332,7 +330,7 @@ void CitizenTest::theWindowFitsOnALaptop() {
   for (auto* dock : f.window().docks()) wide << QStringLiteral("%1 %2x%3").arg(dock->objectName()).arg(dock->minimumSizeHint().width()).arg(dock->minimumSizeHint().height());
   wide << QStringLiteral("centre %1x%2").arg(f.window().centralWidget()->minimumSizeHint().width()).arg(f.window().centralWidget()->minimumSizeHint().height());
   f.window().resize(1280, 720);
-  QTest::qWait(50);
+  QVERIFY(standsStill(f.window()));
   QVERIFY2(f.window().width() <= 1280 && f.window().height() <= 720, qPrintable(QStringLiteral("%1 x %2; %3").arg(f.window().width()).arg(f.window().height()).arg(wide.join(QStringLiteral(", ")))));
 }
 

@@ -4,7 +4,7 @@
 
 #include "tests/views/window_fixture.h"
 #include "views/docks/modules_dock.h"
-#include "views/session/stage_plan.h"
+#include "views/stages/stage_plan.h"
 
 namespace retrograd::views {
 
@@ -143,7 +143,7 @@ void CuttingTest::menusOfListingAndModulesCut() {
   QVERIFY(settled(*f));
   QCOMPARE(begins(*f), (Cuts{0, 2, 4}));
   f->selection().select(op(*f, 7));
-  auto* modules = f->window().findChild<ModulesDock*>();
+  auto* modules = f->window().findChild<QTreeView*>(QStringLiteral("modules"));
   chooseFromMenu(modules, QStringLiteral("Cut Before %1").arg(module(*f, 7)), &problem);
   QCOMPARE(problem, QString());
   QVERIFY(settled(*f));

@@ -5,8 +5,8 @@
 
 #include "tests/views/window_fixture.h"
 #include "views/parts/layouts.h"
-#include "views/session/stage_plan.h"
-#include "views/session_keeper.h"
+#include "views/stages/stage_plan.h"
+#include "views/window/session_keeper.h"
 
 namespace retrograd::views {
 
@@ -346,7 +346,6 @@ void DesktopTest::pictures() {
   QVERIFY(f.settle());
   for (const auto& preset : layoutPresets()) {
     action(f.window(), preset.name)->trigger();
-    QTest::qWait(300);
     f.picture(QLatin1String(preset.name));
   }
   f.theme().choose(Theme::Choice::dark);

@@ -7,8 +7,8 @@
 #include <ctime>
 
 #include "tests/views/window_fixture.h"
-#include "views/diff_window.h"
 #include "views/docks/why_dock.h"
+#include "views/window/diff_window.h"
 
 namespace retrograd::views {
 
@@ -17,7 +17,7 @@ class DiffTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void initTestCase() { installDiffAccessibility(); }
+  void initTestCase() { installCodeAccessibility(); }
   void rowsShowBothSidesOrAGap();
   void wordsThatDifferAreMarked();
   void equalStretchesFold();
@@ -233,10 +233,10 @@ void DiffTest::enterJumpsInTheMainWindow() {
 void DiffTest::theWhyDockLeadsHere() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  f.window().showDock(&f.window().why());
+  f.window().showPanel(f.window().panel<WhyDock>());
   f.selection().select(f.analysis().forward.ops.at(2));
-  f.window().why().recompute();
-  QVERIFY(QTest::qWaitFor([&] { return !f.window().why().verdict().isEmpty(); }));
+  f.window().panel<WhyDock>().recompute();
+  QVERIFY(QTest::qWaitFor([&] { return !f.window().panel<WhyDock>().verdict().isEmpty(); }));
   auto* button = f.window().findChild<QPushButton*>(QStringLiteral("what-if-compare"));
   QTest::mouseClick(button, Qt::LeftButton);
   auto& window = diffOf(f);
@@ -246,7 +246,7 @@ void DiffTest::theWhyDockLeadsHere() {
   const auto* comparison = window.view().rows().comparison();
   QVERIFY(comparison);
   QCOMPARE(comparison->left.analysis, f.controller().document()->analysis);
-  QCOMPARE(comparison->right.analysis->partition.recompute.size(), 1U);
+  QCOMPARE(comparison->right.analysis->request.partition.recompute.size(), 1U);
   // What was tried is still there after the choice was adopted or dropped.
   QVERIFY(window.chooser(Side::right).title().startsWith(QStringLiteral("If ")));
 }
@@ -297,8 +297,7 @@ void DiffTest::escapeCancels() {
   auto& window = diffOf(f);
   window.chooser(Side::right).choose({TraceSource::Kind::file, QStringLiteral("block")}, TraceKind::joint);
   window.open();
-  QTest::qWait(50);
-  QVERIFY(window.busy());
+  QTRY_VERIFY(window.busy());
   QTest::keyClick(&window.view(), Qt::Key_Escape);
   QVERIFY(settled(window));
   QVERIFY2(window.view().message().startsWith(QStringLiteral("Cancelled")), qPrintable(window.view().message()));

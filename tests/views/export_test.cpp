@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 
 #include "tests/views/window_fixture.h"
-#include "views/export_dialog.h"
-#include "views/graph_pane.h"
+#include "views/dialogs/export_dialog.h"
+#include "views/window/graph_pane.h"
 
 namespace retrograd::views {
 
@@ -224,7 +224,8 @@ void ExportTest::cancelLeavesNothing() {
   dialog.choose(QStringLiteral("pdf"), {TraceKind::joint}, e.path(QStringLiteral("large.pdf")));
   dialog.start();
   QVERIFY(dialog.busy());
-  QTest::qWait(60);
+  const auto* progress = dialog.findChild<QProgressBar*>();
+  QTRY_VERIFY(progress->value() > progress->minimum());
   QVERIFY(dialog.busy());
   QTest::keyClick(&dialog, Qt::Key_Escape);
   QVERIFY(!dialog.busy());

@@ -7,11 +7,11 @@
 #include <QTest>
 
 #include "tests/views/window_fixture.h"
-#include "views/filter_box.h"
-#include "views/models/box_filter.h"
-#include "views/models/fold_rows.h"
-#include "views/models/line_pattern.h"
-#include "views/session/saved_filters.h"
+#include "views/content/box_filter.h"
+#include "views/content/fold_rows.h"
+#include "views/settings/saved_filters.h"
+#include "views/text/line_pattern.h"
+#include "views/window/filter_box.h"
 
 namespace retrograd::views {
 
@@ -242,7 +242,7 @@ void FilterTest::whatIsWrongIsToldAtOnce() {
   QTRY_VERIFY2(box(f).help().problem().contains(QStringLiteral("Column 9: no field 'rol'")), qPrintable(box(f).help().problem()));
   f.picture(QStringLiteral("filter-problem"));
   for (const char* part : {"rol", "x"}) QVERIFY(OpFilter::problemOf(QStringLiteral("role:") + QLatin1String(part)));
-  QTest::qWait(300);
+  QTRY_VERIFY(!filter(f).busy());
   QCOMPARE(filter(f).words(), QStringLiteral("op:relu"));  // what was right stays applied
   QTest::keyClick(&box(f).line(), Qt::Key_Return);
   QVERIFY(box(f).line().hasFocus());

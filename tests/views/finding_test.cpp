@@ -5,9 +5,9 @@
 #include <QTreeView>
 
 #include "tests/views/window_fixture.h"
-#include "views/models/goto_index.h"
 #include "views/models/tree_model.h"
-#include "views/quick_open.h"
+#include "views/text/goto_index.h"
+#include "views/window/quick_open.h"
 
 namespace retrograd::views {
 

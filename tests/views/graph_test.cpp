@@ -63,7 +63,7 @@ class GraphTest : public QObject {
 };
 
 void GraphTest::initTestCase() {
-  installListingAccessibility();
+  installCodeAccessibility();
   installGraphAccessibility();
   fixture_ = std::make_unique<WindowFixture>();
 }
@@ -80,7 +80,7 @@ void GraphTest::init() {
 void GraphTest::isHiddenAndIdleAtFirst() {
   QVERIFY(fixture_->open(QStringLiteral("synthetic6")));
   QVERIFY(!graph().isVisible());
-  QTest::qWait(100);
+  QVERIFY(fixture_->quiet());
   QVERIFY(!graph().picture());  // a hidden graph is not laid out
   for (auto* box : fixture_->window().findChildren<QCheckBox*>())
     if (box->text() == QStringLiteral("Graph")) QTest::mouseClick(box, Qt::LeftButton, {}, QPoint(8, box->height() / 2));
@@ -187,7 +187,7 @@ void GraphTest::arrowsWalkAlongEdges() {
 
 void GraphTest::edgeKindsAreSwitched() {
   show(gradientOp(1));
-  QTest::qWait(250);
+  QVERIFY(standsStill(graph()));
   const auto before = graph().grab().toImage();
   auto& button = fixture_->window().listings().graphPane().edgeButton(layout::EdgeKind::gradient);
   QTest::mouseClick(&button, Qt::LeftButton);
@@ -232,7 +232,7 @@ void GraphTest::minimapLeadsThere() {
 
 void GraphTest::hoverLightsThePath() {
   show(gradientOp(2));
-  QTest::qWait(250);
+  QVERIFY(standsStill(graph()));
   graph().setFocus();
   const auto other = graph().boxOf(gradientOp(3));
   QMouseEvent leave(QEvent::MouseMove, QPointF(3, 3), graph().mapToGlobal(QPointF(3, 3)), Qt::NoButton, Qt::NoButton, {});
@@ -251,19 +251,19 @@ void GraphTest::breakpointAndExecutionShow() {
   const auto op = gradientOp(2);
   const int box = show(op);
   QTest::mouseClick(&graph(), Qt::LeftButton, {}, middle(box));
-  QTest::qWait(250);
+  QVERIFY(standsStill(graph()));
   const auto before = graph().grab().toImage();
   graph().setFocus();
   QTest::keyClick(&graph(), Qt::Key_F9);
   QVERIFY(fixture_->window().context().execution->hasBreakpoint(op));
   QVERIFY(graph().grab().toImage() != before);
-  fixture_->controller().continueForward();
+  fixture_->controller().run().continueForward();
   QVERIFY(fixture_->settle());
   QCOMPARE(fixture_->execution().current, op);
   QVERIFY(QRectF(graph().rect()).intersects(graph().boxRect(graph().boxOf(op))));
   fixture_->picture(QStringLiteral("graph-stopped"));
-  fixture_->controller().toggleBreakpoint(op);
-  fixture_->controller().restart();
+  fixture_->controller().marks().toggleBreakpoint(op);
+  fixture_->controller().run().restart();
   QVERIFY(fixture_->settle());
 }
 
@@ -307,7 +307,7 @@ void GraphTest::overlaysTellInWords() {
   show(op);
   auto& choice = fixture_->window().listings().graphPane().overlayChoice();
   for (auto overlay : overlays) {
-    QTest::qWait(200);
+    QVERIFY(standsStill(graph()));
     const auto before = graph().grab().toImage();
     choice.setCurrentIndex(choice.findData(static_cast<int>(overlay)));
     Q_EMIT choice.activated(choice.currentIndex());
@@ -441,7 +441,7 @@ void GraphTest::aNewDocumentIsLaidOutAnew() {
   QVERIFY(fixture_->open(QStringLiteral("synthetic9")));
   QVERIFY(laidOut());
   QVERIFY(graph().picture() != before);
-  QCOMPARE(graph().picture()->scene.tree->node(0).ops[0], 27);
+  QCOMPARE(graph().picture()->scene.tree->node(0).ops[Lane::forward], 27);
 }
 
 void GraphTest::largeGraphs() {

@@ -9,8 +9,8 @@
 
 #include "tests/support/source_path.h"
 #include "tests/views/user.h"
-#include "views/diff_window.h"
-#include "views/export_dialog.h"
+#include "views/dialogs/export_dialog.h"
+#include "views/window/diff_window.h"
 
 /// A step of a journey; what comes after one that failed says nothing.
 #define SEES(step)                          \

@@ -249,7 +249,7 @@ void KeysTest::pictures() {
   int number = 0;
   for (auto choice : {Theme::Choice::light, Theme::Choice::dark, Theme::Choice::highContrast}) {
     f.theme().choose(choice);
-    QTest::qWait(100);
+    QVERIFY(standsStill(*dialog));
     QVERIFY(dialog->grab().save(QStringLiteral("%1/keys-%2.png").arg(folder).arg(number++)));
   }
 }

@@ -33,7 +33,7 @@ class ListingTest : public QObject {
 };
 
 void ListingTest::initTestCase() {
-  installListingAccessibility();
+  installCodeAccessibility();
   fixture_ = std::make_unique<WindowFixture>();
   QVERIFY(fixture_->open(QStringLiteral("synthetic12000")));  // 9 ops a layer: 108,000
 }
@@ -160,6 +160,18 @@ void ListingTest::screenReaderHearsTheLine() {
   QVERIFY(interface);
   QCOMPARE(interface->text(QAccessible::Name), QStringLiteral("Forward listing"));
   QVERIFY(interface->text(QAccessible::Value).contains(QStringLiteral("aten.addmm")));
+  // Each row is an item of the list, by its text.
+  QCOMPARE(interface->childCount(), listing.rowCount());
+  for (int row : {0, 1, listing.rowCount() - 1}) {
+    auto* item = interface->child(row);
+    QCOMPARE(item->role(), QAccessible::ListItem);
+    QVERIFY(item->text(QAccessible::Name).startsWith(listing.textAt(row)));
+    QCOMPARE(item->parent(), interface);
+    QCOMPARE(interface->indexOfChild(item), row);
+    QCOMPARE(static_cast<bool>(item->state().selected), row == listing.cursor());
+  }
+  QCOMPARE(interface->child(1)->rect().size(), listing.rowRect(1).size());
+  QVERIFY(!interface->child(listing.rowCount()));
 }
 
 /// By the thread's own time, so that a busy machine does not fail it.

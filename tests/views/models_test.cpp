@@ -5,19 +5,19 @@
 #include <cstring>
 
 #include "tests/views/synthetic.h"
+#include "views/content/fold_rows.h"
 #include "views/models/breakpoints_model.h"
-#include "views/models/color_scale.h"
-#include "views/models/fold_rows.h"
-#include "views/models/format.h"
 #include "views/models/inputs_model.h"
 #include "views/models/inspector_model.h"
-#include "views/models/line_text.h"
 #include "views/models/modules_model.h"
 #include "views/models/nan_model.h"
 #include "views/models/problems_model.h"
 #include "views/models/slice_model.h"
 #include "views/models/values_model.h"
 #include "views/models/why_model.h"
+#include "views/text/format.h"
+#include "views/text/line_text.h"
+#include "views/theme/color_scale.h"
 
 namespace retrograd::views {
 
@@ -274,8 +274,8 @@ void ModelsTest::whyTellsReadersAndTheWayOut() {
   const auto partition = recomputing(analysis, value);
   QCOMPARE(partition.recompute, std::vector<std::string>{"#relu"});
   auto other = analysis;
-  other.partition = partition;
-  other.partition.recompute.push_back("#relu_1");
+  other.request.partition = partition;
+  other.request.partition.recompute.push_back("#relu_1");
   QCOMPARE(saving(other, relu).recompute, std::vector<std::string>{"#relu_1"});
   model.show(nullptr, {});
   QCOMPARE(model.rowCount(), 0);

@@ -56,8 +56,8 @@ QString shown(const QTreeView& view, const QModelIndex& below = {}) {
 }
 
 void front(WindowFixture& f, const char* name) {
-  f.window().showDock(dock(f, name).widget());
-  QTest::qWait(50);  // the title bar is laid out with the dock
+  f.raise(dock(f, name).objectName().toLatin1().constData());
+  QTest::qWaitFor([&] { return !pin(f, name).isHidden() && pin(f, name).width() > 0; });  // the title bar is laid out with the dock
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ void MovingTest::aPinnedDockStays() {
     QTRY_VERIFY(!shown(tree(f, name)).isEmpty());
     // What a dock asks the worker for may come late on a busy machine.
     if (qstrcmp(name, "values") == 0) QTRY_VERIFY_WITH_TIMEOUT(shown(tree(f, name)).contains(QStringLiteral("present")), 20000);
-    QTest::qWait(50);
+    QVERIFY(f.quiet());
     const auto before = shown(tree(f, name));
     auto& button = pin(f, name);
     const auto title = dock(f, name).windowTitle();
@@ -152,7 +152,7 @@ void MovingTest::aPinnedDockStays() {
     QVERIFY2(dock(f, name).windowTitle().contains(QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(ops[1])[0]))), qPrintable(dock(f, name).windowTitle()));
     f.click(TraceKind::forward, ops[5]);
     QCOMPARE(f.selection().op(), ops[5]);
-    QTest::qWait(50);
+    QVERIFY(f.quiet());
     QCOMPARE(shown(tree(f, name)), before);
     f.picture(QStringLiteral("pinned-") + QLatin1String(name));
     f.theme().choose(Theme::Choice::dark);
@@ -195,7 +195,7 @@ void MovingTest::referencesAreWalkedWhilePinned() {
   QSet<int> seen;
   for (int i = 0; i < 12; ++i) {
     f.press(Qt::Key_BracketRight);
-    QTest::qWait(5);
+    QVERIFY(f.quiet());
     seen.insert(f.selection().op().index);
   }
   QVERIFY2(seen.size() >= 3, qPrintable(QString::number(seen.size())));

@@ -11,11 +11,11 @@
 #include <QTreeView>
 
 #include "tests/views/panels.h"
+#include "views/content/line_notes.h"
+#include "views/dialogs/note_dialog.h"
 #include "views/docks/notes_dock.h"
-#include "views/models/line_notes.h"
 #include "views/models/values_model.h"
-#include "views/note_dialog.h"
-#include "views/quick_open.h"
+#include "views/window/quick_open.h"
 
 namespace retrograd::views {
 
@@ -176,6 +176,7 @@ void NotesTest::aNameIsReadInEveryPanel() {
   }
   notes(f).edit({}, value, [](Note& n) { n.name = "hidden"; });
   // Where it is read, too; both names where there is room for them.
+  front(f, "dock-inspector");
   f.selection().select(reader);
   QTRY_VERIFY(linesOf(f, "inspector").filter(QStringLiteral("(hidden)")).size() > 0);
   QVERIFY2(linesOf(f, "inspector").filter(both).size() == 1, qPrintable(linesOf(f, "inspector").join(QLatin1Char('\n'))));
@@ -268,8 +269,9 @@ void NotesTest::theDockListsAndEdits() {
   WindowFixture f;
   QVERIFY(open(f));
   f.window().findChild<QAction*>(QStringLiteral("action-notes"))->trigger();
-  auto* dock = f.window().findChild<NotesDock*>();
-  QVERIFY(dock->isVisible() && !table(f).isVisible());  // what to do instead
+  auto* dock = &f.window().panel<NotesDock>();
+  const auto* hint = dock->findChild<QLabel*>(QStringLiteral("notes-empty"));
+  QVERIFY(dock->isVisible() && hint->isVisible());  // what to do instead
   QAbstractItemModelTester tester(table(f).model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
   f.picture(QStringLiteral("notes-empty"));
   const auto& forward = f.analysis().forward.ops;
@@ -278,7 +280,7 @@ void NotesTest::theDockListsAndEdits() {
   notes(f).edit({}, value, [](Note& n) { n.name = "logits"; });
   notes(f).edit({}, f.analysis().joint.inputs[0], [](Note& n) { n.comment = "an input"; });
   notes(f).edit(forward[5], {}, [](Note& n) { n.bookmark = true; });
-  QVERIFY(table(f).isVisible());
+  QVERIFY(!hint->isVisible());
   QCOMPARE(column(f, NotesModel::where), (QStringList{QStringLiteral("input"), QStringLiteral("forward 1"), QStringLiteral("forward 5"), QStringLiteral("backward 0")}));
   QCOMPARE(column(f, NotesModel::name)[1], QStringLiteral("logits"));
   QCOMPARE(column(f, NotesModel::comment)[3], QStringLiteral("the first \u23ce of the backward"));
@@ -329,7 +331,7 @@ void NotesTest::notesComeBack() {
   QVERIFY(lineOf(f, TraceKind::backward, f.analysis().backward.ops[3]).contains(QStringLiteral(")  ; again  # ")));
   QVERIFY(notes(f).at(f.analysis().forward.ops[0])->bookmark);
   QVERIFY(open(f, 2));  // another file has its own
-  QTest::qWait(50);
+  QVERIFY(f.quiet());
   QVERIFY(notes(f).notes().empty());
 }
 

@@ -1,16 +1,11 @@
 #include "tests/views/panels.h"
 
+#include <QLabel>
 #include <QLineEdit>
 
 namespace retrograd::views {
 
-QDockWidget* front(WindowFixture& f, const char* name) {
-  auto* dock = f.window().findChild<QDockWidget*>(QLatin1String(name));
-  dock->show();
-  dock->raise();
-  QTest::qWait(20);
-  return dock;
-}
+QDockWidget* front(WindowFixture& f, const char* name) { return f.raise(name); }
 
 void addBreakpoint(WindowFixture& f, const QString& words) {
   front(f, "dock-breakpoints");
@@ -18,6 +13,8 @@ void addBreakpoint(WindowFixture& f, const QString& words) {
   line->setFocus();
   QTest::keyClicks(line, words);
   QTest::keyClick(line, Qt::Key_Return);
+  const auto* problem = f.window().findChild<QLabel*>(QStringLiteral("breakpoint-problem"));
+  if (!QTest::qWaitFor([&] { return line->text().isEmpty() || problem->isVisible(); })) qFatal("the words are not answered");
 }
 
 const std::vector<Breakpoint>& breakpoints(WindowFixture& f) { return f.window().context().execution->breakpoints(); }

@@ -9,9 +9,9 @@
 #include <QTreeView>
 
 #include "tests/views/stages_fixture.h"
+#include "views/content/graph_overlay.h"
 #include "views/docks/stages_dock.h"
-#include "views/models/graph_overlay.h"
-#include "views/models/stage_colors.h"
+#include "views/theme/stage_colors.h"
 
 namespace retrograd::views {
 
@@ -79,7 +79,7 @@ void PipelineTest::modelsHoldWhatModelsPromise() {
 void PipelineTest::nothingIsCutUntilSomeoneAsks() {
   WindowFixture f(std::make_shared<StagesEngine>());
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  QTest::qWait(50);
+  QVERIFY(f.quiet());
   f.picture(QStringLiteral("default"));
   QVERIFY(!plan(f).cut());
   auto* dock = find<QDockWidget>(f, "dock-stages");

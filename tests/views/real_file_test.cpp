@@ -12,8 +12,8 @@
 #include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
 #include "views/docks/why_dock.h"
-#include "views/models/format.h"
 #include "views/models/inspector_model.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 
@@ -95,7 +95,7 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(archive()));
   std::shared_ptr<const ValueReport> report;
-  QObject::connect(&f.controller(), &DocumentController::valuesReady, &f.window(),
+  QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(),
                    [&](const std::shared_ptr<const ValueReport>& r) { report = r; });
   const auto op = f.analysis().forward.ops[1];
   f.click(TraceKind::forward, op);
@@ -139,13 +139,13 @@ void RealFileTest::recomputingIsAdoptedAndRuns() {
   QVERIFY(chosen.maker);
   f.selection().select(chosen.maker, chosen.value);
   f.window().actions().recompute->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return !f.window().why().verdict().isEmpty(); }, 30000));
-  QVERIFY2(f.window().why().verdict().contains(QStringLiteral("measured")), qPrintable(f.window().why().verdict()));
+  QVERIFY(QTest::qWaitFor([&] { return !f.window().panel<WhyDock>().verdict().isEmpty(); }, 30000));
+  QVERIFY2(f.window().panel<WhyDock>().verdict().contains(QStringLiteral("measured")), qPrintable(f.window().panel<WhyDock>().verdict()));
   f.picture(QStringLiteral("what-if-asked"));
   QTest::mouseClick(f.window().findChild<QPushButton*>(QStringLiteral("what-if-adopt")), Qt::LeftButton);
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before && !f.controller().opening(); }, 30000));
   QVERIFY(before->saved.contains(chosen.value));
-  QVERIFY(!f.analysis().partition.recompute.empty());
+  QVERIFY(!f.analysis().request.partition.recompute.empty());
   QCOMPARE(f.analysis().inputSource, before->analysis->inputSource);
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F5);
@@ -160,21 +160,21 @@ void RealFileTest::recomputingIsAdoptedAndRuns() {
   f.selection().select(again);
   QVERIFY(f.window().actions().save->isEnabled());
   f.window().actions().save->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return !f.window().why().verdict().isEmpty(); }, 30000));
+  QVERIFY(QTest::qWaitFor([&] { return !f.window().panel<WhyDock>().verdict().isEmpty(); }, 30000));
 }
 
 void RealFileTest::walkFindsAFilledNan() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(archive()));
   f.window().actions().checkRun->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().findings().summary().contains(QStringLiteral("finite")); }, 30000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<FindingsDock>().summary().contains(QStringLiteral("finite")); }, 30000));
   const auto op = f.analysis().forward.ops[1];
   f.click(TraceKind::forward, op);
   f.press(Qt::Key_F11);
   f.press(Qt::Key_F11);
   QVERIFY(f.settle());
   const auto value = f.analysis().document->outputs(op)[0];
-  f.controller().fillValue(value, std::numeric_limits<double>::quiet_NaN());
+  f.controller().questions().fillValue(value, std::numeric_limits<double>::quiet_NaN());
   f.selection().select(op, value);
   QVERIFY(QTest::qWaitFor([&] { return f.window().actions().walkToRoot->isEnabled(); }, 30000));
   f.window().actions().walkToRoot->trigger();
@@ -188,20 +188,20 @@ void RealFileTest::gradientsAreCheckedAndRunsCompared() {
   QVERIFY(f.open(archive()));
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
   f.window().actions().checkGradient->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().checks().summary().contains(QStringLiteral("is right")); }, 60000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("is right")); }, 60000));
   f.picture(QStringLiteral("checks"));
   const auto linear = f.analysis().computation().trace.ops[0];
   f.selection().select(linear, f.analysis().document->operands(linear)[1]);
   f.window().actions().terms->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().checks().summary().contains(QStringLiteral("the sum of")); }, 60000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("the sum of")); }, 60000));
   const auto weight = f.analysis().document->operands(linear)[1];
   QVERIFY(besideOf(f.analysis(), weight).valid());
   QCOMPARE(besideOf(f.analysis(), besideOf(f.analysis(), weight)), weight);
   f.window().actions().compare->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("agree in")); }, 60000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("agree in")); }, 60000));
   f.window().findChild<QLineEdit*>(QStringLiteral("compare-tolerance"))->setText(QStringLiteral("1e-12"));
   f.window().actions().compare->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("part at")); }, 60000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("part at")); }, 60000));
   f.picture(QStringLiteral("compare"));
 }
 
@@ -244,11 +244,11 @@ void RealFileTest::valuesAreWritten() {
   const auto done = [&](const QString& text) { problem = text; };
   for (const char* name : {"weight.npy", "weight.safetensors"}) {
     problem = QStringLiteral("none yet");
-    f.controller().saveValue(weight, folder.filePath(QLatin1String(name)), done);
+    f.controller().questions().saveValue(weight, folder.filePath(QLatin1String(name)), done);
     QVERIFY(QTest::qWaitFor([&] { return problem.isEmpty(); }, 10000));
     QVERIFY(QFile(folder.filePath(QLatin1String(name))).size() >= f.analysis().document->meta(f.analysis().document->value(weight).meta).bytes());
   }
-  f.controller().saveValue(weight, QStringLiteral("/no/such/folder/weight.npy"), done);
+  f.controller().questions().saveValue(weight, QStringLiteral("/no/such/folder/weight.npy"), done);
   QVERIFY(QTest::qWaitFor([&] { return !problem.isEmpty(); }, 10000));
 }
 

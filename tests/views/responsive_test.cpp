@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QLineEdit>
+#include <QSignalSpy>
 #include <QTest>
 #include <ctime>
 
@@ -96,7 +97,8 @@ class ResponsiveTest : public QObject {
 void ResponsiveTest::theWatchSeesABlock() {
   QObject receiver;
   application().begin();
-  QTimer::singleShot(0, &receiver, [] {
+  bool worked = false;
+  QTimer::singleShot(0, &receiver, [&worked] {
     volatile double sink = 0;
     timespec from{}, now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
@@ -104,12 +106,17 @@ void ResponsiveTest::theWatchSeesABlock() {
       for (int i = 0; i < 1000; ++i) sink = sink + i;
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     } while (static_cast<double>(now.tv_sec - from.tv_sec) + static_cast<double>(now.tv_nsec - from.tv_nsec) * 1e-9 < 0.06);
+    worked = true;
   });
-  QTest::qWait(20);
+  QTRY_VERIFY(worked);
   QVERIFY(application().processor().seconds > longestAllowed);
   application().begin();
-  QTimer::singleShot(0, &receiver, [] { QTest::qSleep(600); });  // as a wait for another thread
-  QTest::qWait(20);
+  bool slept = false;
+  QTimer::singleShot(0, &receiver, [&slept] {
+    QTest::qSleep(600);  // as a wait for another thread
+    slept = true;
+  });
+  QTRY_VERIFY(slept);
   QVERIFY(application().processor().seconds <= longestAllowed);
   QVERIFY(application().waiting().seconds > longestWait);
 }
@@ -117,7 +124,7 @@ void ResponsiveTest::theWatchSeesABlock() {
 void ResponsiveTest::running() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(model()));
-  QTest::qWait(300);  // fonts and styles are loaded with the first picture
+  QVERIFY(f.quiet() && standsStill(f.window()));  // fonts and styles are loaded with the first picture
   application().begin();
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F5);
@@ -126,7 +133,7 @@ void ResponsiveTest::running() {
   for (int i = 0; i < 30; ++i) f.press(Qt::Key_F10, Qt::ControlModifier | Qt::ShiftModifier);
   QVERIFY(f.settle());
   f.press(Qt::Key_F5, Qt::ControlModifier | Qt::ShiftModifier);
-  QTest::qWait(1);
+  QCoreApplication::processEvents();
   f.press(Qt::Key_F6);
   QVERIFY(f.settle());
   check();
@@ -135,18 +142,19 @@ void ResponsiveTest::running() {
 void ResponsiveTest::recordingAndCancelling() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(model()));
-  QTest::qWait(300);
+  QVERIFY(f.quiet() && standsStill(f.window()));
   application().begin();
   for (int round = 0; round < 3; ++round) {
+    QSignalSpy told(&f.controller().worker(), &Worker::progressed);
     f.window().actions().checkRun->trigger();
-    QTest::qWait(2 + round * 5);
+    QTRY_VERIFY(told.size() >= round || !f.controller().questions().asking());  // each a little later than the one before
     f.controller().stop();
-    QVERIFY(QTest::qWaitFor([&] { return !f.controller().asking(); }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return !f.controller().questions().asking(); }, 60000));
   }
   f.window().actions().checkRun->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().findings().summary().contains(QStringLiteral("finite")); }, 30000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<FindingsDock>().summary().contains(QStringLiteral("finite")); }, 30000));
   f.window().actions().compare->trigger();
-  QVERIFY2(QTest::qWaitFor([&] { return f.window().compare().summary().contains(QStringLiteral("agree in")); }, 30000), qPrintable(f.window().compare().summary()));
+  QVERIFY2(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("agree in")); }, 30000), qPrintable(f.window().panel<CompareDock>().summary()));
   check();
 }
 
@@ -159,7 +167,7 @@ void ResponsiveTest::breakpointsDoNotWaitForARun() {
   f.press(Qt::Key_F5);
   QVERIFY(QTest::qWaitFor([&] { return f.execution().running; }, 5000));
   QString problem = QStringLiteral("none yet");
-  f.controller().addBreakpoint(QStringLiteral("kind mm if nan"), [&](const QString& text) { problem = text; });
+  f.controller().marks().addBreakpoint(QStringLiteral("kind mm if nan"), [&](const QString& text) { problem = text; });
   QVERIFY(QTest::qWaitFor([&] { return problem.isEmpty(); }, 10000));
   QVERIFY(f.execution().running);
   QCOMPARE(f.window().context().execution->breakpoints().size(), std::size_t(1));
@@ -173,7 +181,7 @@ void ResponsiveTest::filteringManyLines() {
   WindowFixture f(std::make_shared<FakeEngine>());
   QVERIFY(f.open(QStringLiteral("synthetic12000")));  // 216,000 lines in the three listings, and as many again in other groupings
   auto& filter = *f.window().context().filter;
-  QTest::qWait(300);
+  QVERIFY(f.quiet() && standsStill(f.window()));
   application().begin();
   QElapsedTimer clock;
   for (const char* words : {"role:gradient", "op:/^aten.(relu|mm)/ module:*1*", "not saved", "shape:8x* bytes>1", ""}) {
@@ -185,7 +193,7 @@ void ResponsiveTest::filteringManyLines() {
   f.press(Qt::Key_L, Qt::ControlModifier | Qt::ShiftModifier);
   for (const char c : {'n', 'a', 'm', 'e', ':', 't', '1', '2'}) {
     QTest::keyClick(QApplication::focusWidget(), c);
-    QTest::qWait(30);
+    QVERIFY(QTest::qWaitFor([&] { return !filter.busy(); }, 30000));
   }
   for (auto op : {f.analysis().forward.ops.back(), f.analysis().backward.ops.back(), f.analysis().forward.ops.front()}) f.selection().select(op);
   check();

@@ -67,10 +67,10 @@ void RunningTest::aBreakpointSetOnTheWayStopsTheRun() {
 void RunningTest::aBreakpointTakenAwayOnTheWayDoesNot() {
   WindowFixture f(slowEngine());
   QVERIFY(f.open(QStringLiteral("synthetic30")));
-  f.controller().toggleBreakpoint(f.analysis().forward.ops[40]);
-  f.controller().toggleBreakpoint(f.analysis().forward.ops[70]);
+  f.controller().marks().toggleBreakpoint(f.analysis().forward.ops[40]);
+  f.controller().marks().toggleBreakpoint(f.analysis().forward.ops[70]);
   QVERIFY(startRun(f));
-  f.controller().removeBreakpoint(0);
+  f.controller().marks().removeBreakpoint(0);
   QVERIFY(f.execution().running);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().current, f.analysis().forward.ops[70]);
@@ -79,12 +79,12 @@ void RunningTest::aBreakpointTakenAwayOnTheWayDoesNot() {
 void RunningTest::oneThatIsDisabledOnTheWayDoesNot() {
   WindowFixture f(slowEngine());
   QVERIFY(f.open(QStringLiteral("synthetic30")));
-  f.controller().toggleBreakpoint(f.analysis().forward.ops[40]);
-  f.controller().toggleBreakpoint(f.analysis().forward.ops[70]);
-  f.controller().enableBreakpoint(1, false);
+  f.controller().marks().toggleBreakpoint(f.analysis().forward.ops[40]);
+  f.controller().marks().toggleBreakpoint(f.analysis().forward.ops[70]);
+  f.controller().marks().enableBreakpoint(1, false);
   QVERIFY(startRun(f));
-  f.controller().enableBreakpoint(0, false);
-  f.controller().enableBreakpoint(1, true);
+  f.controller().marks().enableBreakpoint(0, false);
+  f.controller().marks().enableBreakpoint(1, true);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().current, f.analysis().forward.ops[70]);
 }
@@ -108,7 +108,7 @@ void RunningTest::stepsOverManyOpsStopAtThoseSetOnTheWay() {
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F11, Qt::ShiftModifier);  // out: to the border
   QVERIFY(QTest::qWaitFor([&] { return f.execution().running; }, 5000));
-  f.controller().toggleBreakpoint(f.analysis().forward.ops[50]);
+  f.controller().marks().toggleBreakpoint(f.analysis().forward.ops[50]);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().reason, StopReason::breakpoint);
   QCOMPARE(f.execution().position, std::size_t(50));
@@ -120,12 +120,12 @@ void RunningTest::theRealRunHeedsThemToo() {
   QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"))));
   const auto last = f.analysis().backward.ops.back();
   for (int attempt = 0; attempt < 100 && f.execution().reason != StopReason::breakpoint; ++attempt) {
-    f.controller().restart();
+    f.controller().run().restart();
     QVERIFY(f.settle());
-    f.controller().continueForward();
-    f.controller().toggleBreakpoint(last);
+    f.controller().run().continueForward();
+    f.controller().marks().toggleBreakpoint(last);
     QVERIFY(f.settle());
-    f.controller().removeBreakpoint(0);
+    f.controller().marks().removeBreakpoint(0);
   }
   QCOMPARE(f.execution().reason, StopReason::breakpoint);
   QCOMPARE(f.execution().current, last);
@@ -156,7 +156,7 @@ void RunningTest::memoryForTheWayBackIsAskedForAndKept() {
   // It holds for what is open, and for what is opened next.
   const auto budget = [&] {
     std::int64_t found = -1;
-    f.controller().ask(&f.window(), QStringLiteral("test"), {}, [&](const Bench& bench, const Progress&) -> Worker::Deliver {
+    f.controller().questions().ask(&f.window(), QStringLiteral("test"), {}, [&](const Bench& bench, const Progress&) -> Worker::Deliver {
       return [&found, bytes = bench.runner->history().budget] { found = bytes; };
     });
     (void)QTest::qWaitFor([&] { return found >= 0; }, 5000);
@@ -181,7 +181,7 @@ void RunningTest::theAllocatorIsMeasured() {
   QVERIFY(!action->isEnabled());
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   front(f, "dock-memory");
-  auto* dock = f.window().findChild<MemoryDock*>();
+  auto* dock = &f.window().panel<MemoryDock>();
   const auto button = [&](const QString& text) {
     for (auto* candidate : dock->findChildren<QToolButton*>())
       if (candidate->text() == text) return candidate;

@@ -12,10 +12,10 @@
 #include <QWheelEvent>
 #include <nlohmann/json.hpp>
 
-#include "core/pipeline/schedule_kinds.h"
+#include "core/schedule/schedule_kinds.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/schedule_dock.h"
-#include "views/session/stage_plan.h"
+#include "views/stages/stage_plan.h"
 
 namespace retrograd::views {
 
@@ -52,7 +52,7 @@ ScheduleRequest sized(const char* kind, int ranks, int microbatches) {
 
 ScheduleLayout layoutOf(const ScheduleRequest& request) { return ScheduleLayout(runSchedule(request, nullptr)); }
 
-ScheduleDock& dock(WindowFixture& f) { return *f.window().findChild<ScheduleDock*>(); }
+ScheduleDock& dock(WindowFixture& f) { return f.window().panel<ScheduleDock>(); }
 ScheduleView& view(WindowFixture& f) { return *f.window().findChild<ScheduleView*>(); }
 StagePlan& plan(WindowFixture& f) { return *f.window().context().stages; }
 bool settled(WindowFixture& f) {
@@ -60,10 +60,7 @@ bool settled(WindowFixture& f) {
 }
 
 void show(WindowFixture& f) {
-  auto* frame = f.window().findChild<QDockWidget*>(QStringLiteral("dock-schedule"));
-  frame->show();
-  frame->raise();
-  QTest::qWait(20);
+  f.raise("dock-schedule");
 }
 
 std::unique_ptr<WindowFixture> opened(int stages = 0) {
@@ -373,8 +370,8 @@ void ScheduleTest::filesAreReadAndWritten() {
 void ScheduleTest::nothingIsComputedOutOfSight() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:4")));
-  f.window().findChild<QDockWidget*>(QStringLiteral("dock-memory"))->raise();
-  QTest::qWait(20);
+  f.raise("dock-memory");
+  QVERIFY(f.quiet());
   QVERIFY(!dock(f).run() && !dock(f).busy());
   QVERIFY(!f.window().findChild<QAction*>(QStringLiteral("action-save-schedule"))->isEnabled());
   f.window().findChild<QAction*>(QStringLiteral("action-schedule"))->trigger();

@@ -10,10 +10,10 @@
 #include <QTreeView>
 
 #include "tests/views/window_fixture.h"
+#include "views/dialogs/source_dialog.h"
 #include "views/docks/source_dock.h"
 #include "views/models/source_model.h"
-#include "views/session/editor.h"
-#include "views/source_dialog.h"
+#include "views/settings/editor.h"
 
 namespace retrograd::views {
 
@@ -202,7 +202,7 @@ void SourceTest::aMissingFileIsFound() {
   QTRY_VERIFY2(notice(f).text().contains(QStringLiteral("model.py is not there")), qPrintable(notice(f).text()));
   QVERIFY(notice(f).text().contains(at(QStringLiteral("model.py"))));
   f.picture(QStringLiteral("source-missing"));
-  f.window().findChild<SourceDock*>()->useFile(at(QStringLiteral("elsewhere/model.py")));
+  f.window().panel<SourceDock>().useFile(at(QStringLiteral("elsewhere/model.py")));
   QTRY_COMPARE(path(f).text(), at(QStringLiteral("elsewhere/model.py")));
   QTRY_COMPARE(lines(f).currentRow(), 30);
   QVERIFY(SourcePaths::load(*f.window().shared().settings).mappings().contains(PathMapping{QStringLiteral("model.py"), at(QStringLiteral("elsewhere/model.py"))}));

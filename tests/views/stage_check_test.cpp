@@ -2,7 +2,7 @@
 #include <QTest>
 #include <QTreeView>
 
-#include "core/debug/gradient_of.h"
+#include "core/derivation/gradient_of.h"
 #include "tests/views/stages_fixture.h"
 #include "views/docks/stage_check_dock.h"
 

@@ -3,8 +3,8 @@
 #include <QLabel>
 
 #include "tests/views/window_fixture.h"
-#include "views/session/pipeline_engine.h"
-#include "views/session/stage_plan.h"
+#include "views/engine/pipeline_engine.h"
+#include "views/stages/stage_plan.h"
 
 namespace retrograd::views {
 
@@ -25,12 +25,12 @@ class FakePipelines : public PipelineEngine {
     while (blocks) progress.check();
     if (fails) throw Error(ErrorCode::execution, "out of memory", "aten.mm");
     StageCheck check;
-    check.gradientTolerance = 1e-4;
     for (const auto& input : whole->computation().inputs)
       if (input.kind == InputKind::parameter && check.rows.size() < 3) check.rows.push_back({StageCheckRow::Of::parameter, input.target, input.value});
     check.rows.at(1).verdict = StageVerdict::close;
     check.rows.at(1).difference = 1e-7;
     check.rows.at(1).relative = 2e-7;
+    check.rows.at(1).tolerance = 1e-4;
     check.rows.at(2).verdict = wrong ? StageVerdict::differs : StageVerdict::equal;
     return check;
   }
@@ -70,10 +70,7 @@ Widget* find(WindowFixture& f, const char* name) {
 inline std::unique_ptr<WindowFixture> opened(const char* path = "synthetic:4", const std::shared_ptr<StagesEngine>& engine = std::make_shared<StagesEngine>()) {
   auto f = std::make_unique<WindowFixture>(engine);
   if (!f->open(QLatin1String(path))) return nullptr;
-  auto* dock = find<QDockWidget>(*f, "dock-stages");
-  dock->show();
-  dock->raise();
-  QTest::qWait(10);
+  f->raise("dock-stages");
   return settled(*f) ? std::move(f) : nullptr;
 }
 

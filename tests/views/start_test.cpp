@@ -7,10 +7,10 @@
 
 #include "tests/views/window_fixture.h"
 #include "views/docks/why_dock.h"
-#include "views/models/format.h"
-#include "views/models/keymap.h"
 #include "views/parts/tour_panel.h"
 #include "views/session/bug_report.h"
+#include "views/settings/keymap.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 
@@ -147,7 +147,7 @@ void StartTest::theTourWatchesWhatIsDone() {
   }
   QVERIFY(f.execution().position > f.execution().forwardSize);
   QCOMPARE(stop(), Tour::Stop::whySaved);
-  QVERIFY(f.window().why().isVisible());
+  QVERIFY(f.window().panel<WhyDock>().isVisible());
   QVERIFY(clickSavedValue(f));
   QCOMPARE(stop(), Tour::Stop::stepBack);
   f.press(Qt::Key_F10);
@@ -257,7 +257,7 @@ void StartTest::pictures() {
   WindowFixture f(liveEngine());
   int number = 0;
   const auto shoot = [&](QWidget& widget, const QString& name) {
-    QTest::qWait(300);
+    QVERIFY(standsStill(widget));
     QVERIFY(widget.grab().save(QStringLiteral("%1/%2-%3.png").arg(folder, name).arg(number++)));
   };
   f.window().shared().settings->setValue(QStringLiteral("recent"), QStringList{mlp(), samples()[1].path, QStringLiteral("/gone/model.pt2")});

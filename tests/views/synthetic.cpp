@@ -216,7 +216,7 @@ StopReason FakeRunner::continueTo(std::size_t position, const Progress& progress
     progress.at(analysis_->document->opName(opAt(forward ? position_ : position_ - 1)), static_cast<double>(position_) / static_cast<double>(size()));
     if (forward) std::this_thread::sleep_for(opTime);
     position_ += forward ? 1 : std::size_t(-1);
-    if (position_ < size() && breakpoints_.stopBefore(opAt(position_))) return StopReason::breakpoint;
+    if (position_ < size() && breakpoints_.stopBetween({}, opAt(position_), [](const Breakpoint&) { return false; })) return StopReason::breakpoint;
     if (forward && breakOnBad_ && static_cast<std::int64_t>(position_) == badAt) return StopReason::badNumber;
   }
   return position == size() ? StopReason::end : position == 0 ? StopReason::start : StopReason::step;
@@ -313,7 +313,7 @@ RunRecord FakeEngine::record(const Analysis& analysis, const std::map<ValueId, d
   for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
     progress.check();
     for (auto output : analysis.document->outputs(analysis.joint.ops[i])) {
-      auto& statistics = record.values[static_cast<std::size_t>(output.index)].statistics;
+      auto& statistics = record.values[output].statistics;
       statistics.elements = 80;
       if (badAt >= 0 && static_cast<std::int64_t>(i) + 1 >= badAt) statistics.nan = 80;
     }
@@ -330,11 +330,11 @@ WhatIf FakeEngine::whatIf(const Analysis& analysis, const PartitionOptions& part
     f.recomputedOps = options.recompute.size();
     return f;
   };
-  result.before = figures(analysis.partition);
+  result.before = figures(analysis.request.partition);
   result.after = figures(partition);
   result.extraSeconds = 1e-5 * static_cast<double>(partition.recompute.size());
   auto other = std::make_shared<Analysis>(analysis);
-  other->partition = partition;
+  other->request.partition = partition;
   result.analysis = other;
   return result;
 }

@@ -4,8 +4,8 @@
 #include <map>
 #include <memory>
 
-#include "core/debug/run_breakpoints.h"
-#include "views/session/engine.h"
+#include "core/stepping/run_breakpoints.h"
+#include "views/engine/engine.h"
 
 namespace retrograd::views {
 

@@ -1,7 +1,9 @@
 #include "tests/views/window_fixture.h"
 
 #include <QApplication>
+#include <QImage>
 #include <QScrollBar>
+#include <QThreadPool>
 
 namespace retrograd::views {
 
@@ -29,6 +31,37 @@ bool WindowFixture::settle() {
   return QTest::qWaitFor([&] { return !execution().running && !controller().worker().busy(&controller(), QStringLiteral("run")); }, 60000);
 }
 
+bool WindowFixture::quiet() {
+  int turns = 0;  // one answer may lead to the next question
+  return QTest::qWaitFor([&] {
+    const auto panels = window_->findChildren<Panel*>();
+    const bool busy = controller().opening() || execution().running || controller().worker().busy(&controller()) || QThreadPool::globalInstance()->activeThreadCount() > 0 ||
+                      std::any_of(panels.begin(), panels.end(), [](const Panel* panel) { return panel->busy(); });
+    turns = busy ? 0 : turns + 1;
+    return turns > 2;
+  }, 60000);
+}
+
+QDockWidget* WindowFixture::raise(const char* name) {
+  auto* dock = window_->findChild<QDockWidget*>(QLatin1String(name));
+  dock->show();
+  dock->raise();
+  const auto* panel = qobject_cast<Panel*>(dock->widget());
+  if (!QTest::qWaitFor([&] { return panel->inSight(); })) qFatal("the dock does not come to the front");
+  return dock;
+}
+
+bool standsStill(QWidget& widget) {
+  QImage before;
+  int same = 0;
+  return QTest::qWaitFor([&] {
+    auto now = widget.grab().toImage();
+    same = now == before ? same + 1 : 0;
+    before = std::move(now);
+    return same > 2;
+  }, 20000);
+}
+
 void WindowFixture::click(TraceKind kind, BoundSymbolId op) {
   auto& view = listing(kind);
   if (!view.isRowVisible(view.rowOf(op))) view.verticalScrollBar()->setValue(view.rowOf(op));
@@ -45,7 +78,7 @@ void WindowFixture::press(int key, Qt::KeyboardModifiers modifiers) {
 void WindowFixture::picture(const QString& name) {
   const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES");
   if (folder.isEmpty()) return;
-  QTest::qWait(500);  // the answers to the last questions
+  if (!quiet() || !standsStill(*window_)) qFatal("the window does not come to rest");
   window_->grab().save(QStringLiteral("%1/%2.png").arg(folder, name));
 }
 

@@ -1,10 +1,11 @@
 #pragma once
+#include <QDockWidget>
 #include <QTemporaryDir>
 #include <QTest>
 #include <memory>
 
 #include "tests/views/synthetic.h"
-#include "views/main_window.h"
+#include "views/window/main_window.h"
 
 namespace retrograd::views {
 
@@ -26,6 +27,10 @@ class WindowFixture {
   bool open(const QString& path);
   /// Waits until nothing runs.
   bool settle();
+  /// Waits until nothing of the window is under way: no job, no question, no panel that is about to ask. What has not come then never comes.
+  bool quiet();
+  /// Opens the dock and brings it to the front; returns it when its panel is in sight.
+  QDockWidget* raise(const char* dock);
   /// Clicks with the left button into the text of the op's line.
   void click(TraceKind kind, BoundSymbolId op);
   void press(int key, Qt::KeyboardModifiers modifiers = Qt::NoModifier);
@@ -39,5 +44,8 @@ class WindowFixture {
   std::shared_ptr<Worker> worker_;
   MainWindow* window_;
 };
+
+/// Waits until the widget's picture stays the same from one turn of the event loop to the next: what moves or is still being drawn has come to rest.
+bool standsStill(QWidget& widget);
 
 }  // namespace retrograd::views

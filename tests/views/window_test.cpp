@@ -4,12 +4,13 @@
 #include <QFile>
 #include <QLineEdit>
 #include <QMimeData>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
 
 #include "tests/views/window_fixture.h"
-#include "views/inputs_dialog.h"
+#include "views/dialogs/inputs_dialog.h"
 
 namespace retrograd::views {
 
@@ -27,7 +28,7 @@ class WindowTest : public QObject {
   void runningOpIsNamedAndCanBeStopped();
   void blockedReaderLeavesTheWindowAlive();
   void failedOpenKeepsTheDocument();
-  void changedFileIsReadAnewWithItsBreakpoints();
+  void changedFileIsReloadedWithItsBreakpoints();
   void disabledActionsSayWhy();
   void droppedFileOpens();
   void inputsDialogAsks();
@@ -191,7 +192,7 @@ void WindowTest::blockedReaderLeavesTheWindowAlive() {
   const auto before = f.controller().document();
   f.window().openFile(QStringLiteral("block.pt2"));
   QVERIFY(QTest::qWaitFor([&] { return f.window().busy().isVisible(); }, 10000));
-  QVERIFY(f.window().busy().text().contains(QStringLiteral("reading weights")));
+  QTRY_VERIFY(f.window().busy().text().contains(QStringLiteral("reading weights")));
   // The old document is still there and scrolls.
   auto& view = f.listing(TraceKind::joint);
   view.setFocus();
@@ -226,7 +227,7 @@ void WindowTest::failedOpenKeepsTheDocument() {
   QVERIFY(!f.window().messages().isVisible());
 }
 
-void WindowTest::changedFileIsReadAnewWithItsBreakpoints() {
+void WindowTest::changedFileIsReloadedWithItsBreakpoints() {
   QTemporaryDir folder;
   const auto path = folder.filePath(QStringLiteral("synthetic3.pt2"));
   const auto write = [&](const QByteArray& content) {
@@ -242,6 +243,9 @@ void WindowTest::changedFileIsReadAnewWithItsBreakpoints() {
   f.press(Qt::Key_F9);
   const auto before = f.controller().document();
   write("another content");
+  auto* reload = f.window().findChild<QPushButton*>(QStringLiteral("file-notice-reload"));
+  QTRY_VERIFY(reload->isVisible());
+  QTest::mouseClick(reload, Qt::LeftButton);
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before; }, 10000));
   const auto now = f.analysis().backward.ops[8];
   QVERIFY(f.window().context().execution->hasBreakpoint(now));
@@ -283,8 +287,8 @@ void WindowTest::inputsDialogAsks() {
   f.press(Qt::Key_I, Qt::ControlModifier);
   auto* dialog = f.window().findChild<InputsDialog*>();
   QVERIFY(dialog);
-  auto* seed = dialog->findChild<QSpinBox*>();
-  seed->setValue(7);
+  auto* seed = dialog->findChild<QLineEdit*>(QStringLiteral("inputs-seed"));
+  seed->setText(QStringLiteral("7"));
   const auto before = f.controller().document();
   QTest::keyClick(seed, Qt::Key_Return);
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before; }, 5000));

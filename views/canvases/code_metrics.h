@@ -3,7 +3,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "views/theme.h"
+#include "views/theme/theme.h"
 
 namespace retrograd::views {
 

@@ -30,32 +30,6 @@ QColor groundOf(const DiffColors& colors, Kind kind) {
 
 }  // namespace
 
-DiffColors diffColors(bool dark) {
-  DiffColors c;
-  if (dark) {
-    c.onlyLeft = 0x3f2620;
-    c.onlyRight = 0x163046;
-    c.changed = 0x37321c;
-    c.moved = 0x32263d;
-    c.gap = 0x17191d;
-    c.onlyLeftMark = 0xf08a5d;
-    c.onlyRightMark = 0x5fb3f0;
-    c.changedMark = 0xe6c34a;
-    c.movedMark = 0xc58ae6;
-  } else {
-    c.onlyLeft = 0xfde5da;
-    c.onlyRight = 0xdcedfb;
-    c.changed = 0xfcf5d3;
-    c.moved = 0xf3e8fa;
-    c.gap = 0xf1f3f5;
-    c.onlyLeftMark = 0xb8430f;
-    c.onlyRightMark = 0x0a62a8;
-    c.changedMark = 0x8a6a00;
-    c.movedMark = 0x7c3aa6;
-  }
-  return c;
-}
-
 QColor markOf(const DiffColors& colors, Kind kind) {
   switch (kind) {
     case Kind::same:
@@ -118,7 +92,7 @@ void DiffView::paintRow(QPainter& painter, int visible, int top) const {
 
 void DiffView::paintSide(QPainter& painter, int visible, Side side, const QRect& rect) const {
   const auto& colors = theme_->colors();
-  const auto own = diffColors(theme_->dark());
+  const auto& own = theme_->colors().diff;
   const auto& row = rows_.row(visible);
   const bool isHere = side == Side::left ? row.showsLeft() : row.showsRight();
   const auto text = rect.adjusted(gutterWidth(), 0, 0, 0);
@@ -174,14 +148,14 @@ void DiffView::paintText(QPainter& painter, int visible, Side side, const QRect&
 
 void DiffView::paintFold(QPainter& painter, int visible, const QRect& rect) const {
   const auto& colors = theme_->colors();
-  painter.fillRect(rect, diffColors(theme_->dark()).gap);
+  painter.fillRect(rect, colors.diff.gap);
   painter.setPen(colors.gutterText);
   const auto words = QStringLiteral("\u22ef  %1  \u22ef").arg(rows_.explanation(visible));
   painter.drawText(rect, Qt::AlignCenter, words);
 }
 
 QImage DiffView::makeOverview() const {
-  const auto own = diffColors(theme_->dark());
+  const auto& own = theme_->colors().diff;
   const auto ratio = devicePixelRatioF();
   QImage image(overviewRect().size() * ratio, QImage::Format_ARGB32_Premultiplied);
   image.setDevicePixelRatio(ratio);

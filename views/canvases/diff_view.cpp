@@ -1,7 +1,5 @@
 #include "views/canvases/diff_view.h"
 
-#include <QAccessible>
-#include <QAccessibleWidget>
 #include <QApplication>
 #include <QClipboard>
 #include <QHelpEvent>
@@ -11,23 +9,12 @@
 #include <QToolTip>
 #include <cmath>
 
-#include "views/canvases/code_metrics.h"
-
 namespace retrograd::views {
 
-DiffView::DiffView(Theme* theme, QWidget* parent) : QAbstractScrollArea(parent), theme_(theme) {
+DiffView::DiffView(Theme* theme, QWidget* parent) : CodeView(theme, parent) {
   setObjectName(QStringLiteral("diff"));
   setAccessibleName(tr("Two traces side by side"));
-  setFocusPolicy(Qt::StrongFocus);
-  setFrameShape(QFrame::NoFrame);
-  viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
   for (auto& cache : texts_) cache.setMaxCost(2000);
-  updateMetrics();
-  connect(theme_, &Theme::changed, this, [this] {
-    updateMetrics();
-    overview_ = {};
-    viewport()->update();
-  });
 }
 
 void DiffView::rowsChanged() {
@@ -67,10 +54,6 @@ void DiffView::showOnlyDifferences(bool on) {
   viewport()->update();
 }
 
-void DiffView::updateMetrics() {
-  std::tie(rowHeight_, ascent_, charWidth_) = useCodeFont(*viewport());
-}
-
 /// Line number, sign.
 int DiffView::gutterWidth() const {
   const auto lines = rows_.comparison() ? std::max(rows_.comparison()->diff.leftLines.ops.size(), rows_.comparison()->diff.rightLines.ops.size()) : 1;
@@ -90,16 +73,7 @@ void DiffView::updateScrollBars() {
   horizontal->setRange(0, std::max(0, static_cast<int>((widestText_ + 2) * charWidth_) - room));
 }
 
-QRect DiffView::rowRect(int visible) const {
-  return {0, (visible - verticalScrollBar()->value()) * rowHeight_, viewport()->width() - overviewWidth, rowHeight_};
-}
-
 QRect DiffView::overviewRect() const { return {viewport()->width() - overviewWidth, 0, overviewWidth, viewport()->height()}; }
-
-int DiffView::rowAtY(int y) const {
-  const int visible = verticalScrollBar()->value() + y / rowHeight_;
-  return y >= 0 && visible < rows_.count() ? visible : -1;
-}
 
 const DiffView::Prepared& DiffView::prepared(int visible, Side side) const {
   auto& cache = texts_[static_cast<std::size_t>(side)];
@@ -166,14 +140,14 @@ void DiffView::ensureVisible(int visible, bool centre) {
 }
 
 void DiffView::resizeEvent(QResizeEvent* event) {
-  QAbstractScrollArea::resizeEvent(event);
+  CodeView::resizeEvent(event);
   overview_ = {};
   updateScrollBars();
 }
 
 void DiffView::keyPressEvent(QKeyEvent* event) {
   if (event->matches(QKeySequence::Copy)) return QApplication::clipboard()->setText(copyText());
-  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return QAbstractScrollArea::keyPressEvent(event);
+  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return CodeView::keyPressEvent(event);
   switch (event->key()) {
     case Qt::Key_Up:
       return moveTo(cursor_ - 1);
@@ -210,7 +184,7 @@ void DiffView::keyPressEvent(QKeyEvent* event) {
     default:
       break;
   }
-  QAbstractScrollArea::keyPressEvent(event);
+  CodeView::keyPressEvent(event);
 }
 
 void DiffView::mousePressEvent(QMouseEvent* event) {
@@ -235,19 +209,10 @@ void DiffView::scrollToOverview(int y) {
 }
 
 void DiffView::mouseDoubleClickEvent(QMouseEvent* event) {
-  if (rowAtY(static_cast<int>(event->position().y())) < 0) return;
+  const auto point = event->position().toPoint();
+  if (overviewRect().contains(point) || rowAtY(point.y()) < 0) return;  // in the overview, each press has scrolled already
   QKeyEvent enter(QEvent::KeyPress, Qt::Key_Return, Qt::NoModifier);
   keyPressEvent(&enter);
-}
-
-void DiffView::focusInEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusInEvent(event);
-  viewport()->update();
-}
-
-void DiffView::focusOutEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusOutEvent(event);
-  viewport()->update();
 }
 
 bool DiffView::viewportEvent(QEvent* event) {
@@ -258,41 +223,13 @@ bool DiffView::viewportEvent(QEvent* event) {
     text.isEmpty() ? QToolTip::hideText() : QToolTip::showText(help->globalPos(), text, viewport());
     return true;
   }
-  return QAbstractScrollArea::viewportEvent(event);
+  return CodeView::viewportEvent(event);
 }
 
 QString DiffView::copyText() const {
   if (cursor_ < 0) return {};
   const auto text = textAt(cursor_, side_);
   return text.isEmpty() ? textAt(cursor_, side_ == Side::left ? Side::right : Side::left) : text;
-}
-
-namespace {
-
-/// The comparison to a screen reader: its name and, as value, the row under the cursor.
-class DiffAccessible : public QAccessibleWidget {
- public:
-  explicit DiffAccessible(DiffView* view) : QAccessibleWidget(view, QAccessible::List) {}
-  QString text(QAccessible::Text what) const override {
-    const auto* view = static_cast<const DiffView*>(widget());
-    if (what != QAccessible::Value && what != QAccessible::Description) return QAccessibleWidget::text(what);
-    return view->rows().count() > 0 ? view->rows().spoken(view->cursor()) : view->message();
-  }
-};
-
-QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
-  auto* view = qobject_cast<DiffView*>(object);
-  return view ? new DiffAccessible(view) : nullptr;
-}
-
-}  // namespace
-
-void installDiffAccessibility() { QAccessible::installFactory(makeAccessible); }
-
-void DiffView::announce() {
-  if (!QAccessible::isActive()) return;
-  QAccessibleValueChangeEvent event(this, rows_.spoken(cursor_));
-  QAccessible::updateAccessibility(&event);
 }
 
 }  // namespace retrograd::views

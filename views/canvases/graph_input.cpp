@@ -6,10 +6,10 @@
 #include <QToolTip>
 #include <cmath>
 
-#include "core/trace/printer.h"
+#include "core/trace/print/printer.h"
 #include "views/canvases/graph_view.h"
-#include "views/command_key.h"
-#include "views/models/format.h"
+#include "views/text/format.h"
+#include "views/widgets/command_key.h"
 
 namespace retrograd::views {
 
@@ -190,24 +190,24 @@ void GraphView::leaveEvent(QEvent* event) {
 
 void GraphView::contextMenuEvent(QContextMenuEvent* event) {
   if (!picture_) return;
-  QMenu menu(this);
+  auto* menu = contextMenu(this);
   const auto op = opOf(current_);
   if (current_ >= 0 && scene().tree->canOpen(currentNode_)) {
     const bool open = box(current_).open;
-    menu.addAction(open ? tr("Close\tEnter") : tr("Open\tEnter"), this, [this, open, node = currentNode_] { setOpen(node, !open); });
+    menu->addAction(withFixedKey(open ? tr("Close") : tr("Open"), Qt::Key_Enter), this, [this, open, node = currentNode_] { setOpen(node, !open); });
   }
-  menu.addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
-  menu.addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
-  menu.addSeparator();
-  menu.addAction(tr("Open All\t*"), this, [this] { setAllOpen(true); });
-  menu.addAction(tr("Close All\t/"), this, [this] { setAllOpen(false); });
-  menu.addSeparator();
-  menu.addAction(withKey(tr("Zoom to Fit"), *this, "graph-fit"), this, [this] { zoomToFit(); });
-  menu.addAction(tr("Zoom to Width\tHome"), this, [this] { zoomToWidth(); });
-  menu.addAction(withKey(tr("Zoom to Selection"), *this, "graph-selection"), this, [this] { zoomToSelection(); })->setEnabled(current_ >= 0);
-  menu.addAction(withKey(tr("Zoom to Module"), *this, "graph-module"), this, [this] { zoomToModule(); })->setEnabled(current_ >= 0);
-  Q_EMIT menuAboutToShow(&menu);
-  menu.exec(event->reason() == QContextMenuEvent::Mouse || current_ < 0 ? event->globalPos() : mapToGlobal(boxRect(current_).bottomLeft().toPoint()));
+  menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
+  menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
+  menu->addSeparator();
+  menu->addAction(withFixedKey(tr("Open All"), Qt::Key_Asterisk), this, [this] { setAllOpen(true); });
+  menu->addAction(withFixedKey(tr("Close All"), Qt::Key_Slash), this, [this] { setAllOpen(false); });
+  menu->addSeparator();
+  menu->addAction(withKey(tr("Zoom to Fit"), *this, "graph-fit"), this, [this] { zoomToFit(); });
+  menu->addAction(withFixedKey(tr("Zoom to Width"), Qt::Key_Home), this, [this] { zoomToWidth(); });
+  menu->addAction(withKey(tr("Zoom to Selection"), *this, "graph-selection"), this, [this] { zoomToSelection(); })->setEnabled(current_ >= 0);
+  menu->addAction(withKey(tr("Zoom to Module"), *this, "graph-module"), this, [this] { zoomToModule(); })->setEnabled(current_ >= 0);
+  Q_EMIT menuAboutToShow(menu);
+  menu->exec(event->reason() == QContextMenuEvent::Mouse || current_ < 0 ? event->globalPos() : mapToGlobal(boxRect(current_).bottomLeft().toPoint()));
 }
 
 void GraphView::focusInEvent(QFocusEvent* event) {

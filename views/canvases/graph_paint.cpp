@@ -5,7 +5,7 @@
 #include "core/layout/labels.h"
 #include "views/canvases/graph_paint.h"
 #include "views/canvases/graph_view.h"
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 void GraphView::paintEvent(QPaintEvent*) {

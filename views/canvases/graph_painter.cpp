@@ -7,8 +7,8 @@
 
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_paint.h"
-#include "views/models/format.h"
-#include "views/theme_colors.h"
+#include "views/text/format.h"
+#include "views/theme/theme_colors.h"
 
 namespace retrograd::views {
 namespace {

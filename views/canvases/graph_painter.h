@@ -8,11 +8,11 @@
 
 #include "core/layout/labels.h"
 #include "core/layout/reach.h"
-#include "views/canvases/graph_style.h"
-#include "views/models/box_filter.h"
-#include "views/models/graph_overlay.h"
+#include "views/content/box_filter.h"
+#include "views/content/graph_overlay.h"
 #include "views/session/selection.h"
-#include "views/theme.h"
+#include "views/theme/graph_style.h"
+#include "views/theme/theme.h"
 
 namespace retrograd::views {
 

@@ -8,8 +8,8 @@
 
 #include "core/layout/dot_client.h"
 #include "core/layout/labels.h"
-#include "views/models/format.h"
-#include "views/session/stage_plan.h"
+#include "views/stages/stage_plan.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
@@ -109,7 +109,7 @@ void GraphView::requestOverlay() {
   if (!picture_ || !document_) return;
   // Times are the runner's, which lives on the worker; all else is here.
   if (overlayKind_ != Overlay::time || !context_.execution->now().available) return makeOverlay({});
-  context_.controller->ask(this, QStringLiteral("graph-times"), {}, [self = this](const views::Bench& bench, const Progress&) {
+  context_.controller->questions().ask(this, QStringLiteral("graph-times"), {}, [self = this](const views::Bench& bench, const Progress&) {
     auto measures = bench.runner ? bench.runner->measures() : std::vector<OpMeasure>();
     return Worker::Deliver([self, measures = std::move(measures)] { self->makeOverlay(measures); });
   });

@@ -10,7 +10,7 @@
 #include "views/canvases/graph_busy.h"
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_painter.h"
-#include "views/view_context.h"
+#include "views/session/view_context.h"
 
 namespace retrograd::views {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 

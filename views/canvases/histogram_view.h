@@ -1,8 +1,8 @@
 #pragma once
 #include <QWidget>
 
-#include "core/debug/session.h"
-#include "views/theme.h"
+#include "core/torch/session/session.h"
+#include "views/theme/theme.h"
 
 namespace retrograd::views {
 

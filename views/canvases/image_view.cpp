@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
@@ -128,6 +128,7 @@ void ImageView::paintCells(QPainter& painter) {
 
 /// The cursor, and signs for what is no number where cells are large enough for one.
 void ImageView::paintMarks(QPainter& painter) {
+  const auto& colors = theme_->colors();
   const auto room = area();
   const double size = cell();
   const auto cellRect = [&](int row, int column) {
@@ -139,7 +140,7 @@ void ImageView::paintMarks(QPainter& painter) {
     const int firstRow = static_cast<int>(verticalScrollBar()->value() / size), firstColumn = static_cast<int>(horizontalScrollBar()->value() / size);
     const int rows = std::min(slice_->rowCount(), firstRow + static_cast<int>(room.height() / size) + 2);
     const int columns = std::min(slice_->columnCount(), firstColumn + static_cast<int>(room.width() / size) + 2);
-    painter.setPen(QPen(Qt::white, 1));
+    painter.setPen(QPen(colors.pictureMark, 1));
     for (int row = firstRow; row < rows; ++row)
       for (int column = firstColumn; column < columns; ++column) {
         const double number = slice_->number(row, column);
@@ -149,16 +150,16 @@ void ImageView::paintMarks(QPainter& painter) {
           painter.drawLine(rect.topLeft(), rect.bottomRight());
           painter.drawLine(rect.topRight(), rect.bottomLeft());
         } else {
-          painter.setBrush(Qt::black);
+          painter.setBrush(colors.pictureEdge);
           painter.drawEllipse(rect.center(), size / 5, size / 5);
         }
       }
   }
   const auto cursor = cellRect(row_, column_);
   painter.setBrush(Qt::NoBrush);
-  painter.setPen(QPen(Qt::black, 3));
+  painter.setPen(QPen(colors.pictureEdge, 3));
   painter.drawRect(cursor.adjusted(-1, -1, 1, 1));
-  painter.setPen(QPen(hasFocus() ? QColor(255, 210, 0) : QColor(Qt::white), 1));
+  painter.setPen(QPen(hasFocus() ? colors.pictureFocus : colors.pictureMark, 1));
   painter.drawRect(cursor.adjusted(-1, -1, 1, 1));
   painter.restore();
 }

@@ -1,9 +1,9 @@
 #pragma once
 #include <QAbstractScrollArea>
 
-#include "views/models/color_scale.h"
 #include "views/models/slice_model.h"
-#include "views/theme.h"
+#include "views/theme/color_scale.h"
+#include "views/theme/theme.h"
 
 namespace retrograd::views {
 

@@ -8,10 +8,10 @@
 #include <QScrollBar>
 #include <QToolTip>
 
-#include "core/trace/printer.h"
+#include "core/trace/print/printer.h"
 #include "views/canvases/listing_view.h"
-#include "views/command_key.h"
-#include "views/models/format.h"
+#include "views/text/format.h"
+#include "views/widgets/command_key.h"
 
 namespace retrograd::views {
 
@@ -19,7 +19,7 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
   const bool extend = event->modifiers() & Qt::ShiftModifier;
   if (event->matches(QKeySequence::Copy)) return QApplication::clipboard()->setText(copyText());
   // Other chords are the window's: Ctrl+G or Alt+Left never mean a plain key here.
-  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier)) return QAbstractScrollArea::keyPressEvent(event);
+  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier)) return CodeView::keyPressEvent(event);
   const bool control = event->modifiers() & Qt::ControlModifier;
   switch (event->key()) {
     case Qt::Key_Up:
@@ -60,7 +60,7 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
     default:
       break;
   }
-  QAbstractScrollArea::keyPressEvent(event);
+  CodeView::keyPressEvent(event);
 }
 
 ValueId ListingView::valueAt(const QPoint& point, int visible) const {
@@ -77,7 +77,7 @@ void ListingView::mousePressEvent(QMouseEvent* event) {
   const auto point = event->position().toPoint();
   if (event->button() == Qt::LeftButton && takeBorder(point)) return;
   const int foldLeft = textLeft(visible) - rowHeight_;
-  if (event->button() == Qt::LeftButton && point.x() < marksWidth() / 2) {
+  if (event->button() == Qt::LeftButton && togglesBreakpoint(point)) {
     setCursor(visible, false);
     selectCursorOp();
     Q_EMIT breakpointRequested(opForKey(visible));
@@ -86,8 +86,10 @@ void ListingView::mousePressEvent(QMouseEvent* event) {
   if (event->button() == Qt::LeftButton && point.x() >= foldLeft && point.x() < foldLeft + rowHeight_ &&
       outline().foldable(rows_.rowAt(visible)))
     return toggleFold(visible);
-  setCursor(visible, event->modifiers() & Qt::ShiftModifier);
-  selectCursorOp(valueAt(point, visible));
+  // The menu of several selected lines is for all of them: a right click on one selects its op and leaves the lines selected.
+  const bool keepsLines = event->button() == Qt::RightButton && isMarked(visible);
+  if (!keepsLines) setCursor(visible, event->modifiers() & Qt::ShiftModifier);
+  selectOpOf(visible, valueAt(point, visible));
   announce();
 }
 
@@ -121,38 +123,31 @@ void ListingView::mouseDoubleClickEvent(QMouseEvent* event) {
 
 void ListingView::contextMenuEvent(QContextMenuEvent* event) {
   if (!document() || cursor_ < 0) return;
-  QMenu menu(this);
-  const auto op = opForKey(cursor_);
-  menu.addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
-  menu.addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
-  menu.addSeparator();
-  menu.addAction(tr("Copy\tCtrl+C"), this, [this] { QApplication::clipboard()->setText(copyText()); });
-  menu.addAction(tr("Fold All\t/"), this, [this] { setAllFolded(true); });
-  menu.addAction(tr("Unfold All\t*"), this, [this] { setAllFolded(false); });
-  Q_EMIT menuAboutToShow(&menu);
-  const auto at = event->reason() == QContextMenuEvent::Mouse
-                      ? event->globalPos()
-                      : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0));
-  menu.exec(at);
+  const bool byMouse = event->reason() == QContextMenuEvent::Mouse;
+  const int pointed = byMouse ? rowAtY(event->pos().y()) : -1;
+  const auto op = opForKey(isMarked(pointed) ? pointed : cursor_);
+  auto* menu = contextMenu(this);
+  menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
+  menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
+  menu->addSeparator();
+  menu->addAction(withFixedKey(tr("Copy"), QKeySequence::Copy), this, [this] { QApplication::clipboard()->setText(copyText()); });
+  menu->addAction(withFixedKey(tr("Fold All"), Qt::Key_Slash), this, [this] { setAllFolded(true); });
+  menu->addAction(withFixedKey(tr("Unfold All"), Qt::Key_Asterisk), this, [this] { setAllFolded(false); });
+  Q_EMIT menuAboutToShow(menu);
+  menu->exec(byMouse ? event->globalPos() : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0)));
 }
 
 /// While a border is dragged, Esc lets it where it was and does not lead back.
 bool ListingView::event(QEvent* event) {
   const bool escapes = event->type() == QEvent::ShortcutOverride && drag_.stage >= 0 && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape;
-  if (!escapes) return QAbstractScrollArea::event(event);
+  if (!escapes) return CodeView::event(event);
   event->accept();
   return true;
 }
 
 void ListingView::focusInEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusInEvent(event);
-  viewport()->update();
+  CodeView::focusInEvent(event);
   Q_EMIT activated();
-}
-
-void ListingView::focusOutEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusOutEvent(event);
-  viewport()->update();
 }
 
 QString ListingView::toolTipAt(const QPoint& point) const {
@@ -186,7 +181,8 @@ QString ListingView::toolTipAt(const QPoint& point) const {
       if (this->document()->saved.contains(value))
         marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
     if (point.x() >= marksWidth() && stageAt(visible) >= 0) marks << tr("Pipeline stage %1").arg(stageAt(visible));
-    return marks.isEmpty() ? tr("Click to set a breakpoint") : marks.join(QLatin1Char('\n'));
+    if (marks.isEmpty() && togglesBreakpoint(point) && this->document()->program.executed(op)) marks << tr("Click to set a breakpoint");
+    return marks.join(QLatin1Char('\n'));
   }
   if (const auto value = valueAt(point, visible)) {
     auto text = QString::fromStdString(document.displayName(value));
@@ -216,7 +212,7 @@ bool ListingView::viewportEvent(QEvent* event) {
                          viewport());
     return true;
   }
-  return QAbstractScrollArea::viewportEvent(event);
+  return CodeView::viewportEvent(event);
 }
 
 void ListingView::changeEvent(QEvent* event) {
@@ -224,11 +220,11 @@ void ListingView::changeEvent(QEvent* event) {
     updateMetrics();
     updateScrollBars();
   }
-  QAbstractScrollArea::changeEvent(event);
+  CodeView::changeEvent(event);
 }
 
 void ListingView::resizeEvent(QResizeEvent* event) {
-  QAbstractScrollArea::resizeEvent(event);
+  CodeView::resizeEvent(event);
   updateScrollBars();
 }
 

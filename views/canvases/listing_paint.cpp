@@ -1,5 +1,3 @@
-#include <QAccessible>
-#include <QAccessibleWidget>
 #include <QPainter>
 #include <QScrollBar>
 
@@ -134,8 +132,7 @@ void ListingView::paintBackground(QPainter& painter, int visible, const QRect& r
     case Relation::none:
       break;
   }
-  const bool marked = visible >= std::min(cursor_, anchor_) && visible <= std::max(cursor_, anchor_) && anchor_ != cursor_;
-  if (marked) painter.fillRect(text, colors.selected);
+  if (isMarked(visible)) painter.fillRect(text, colors.selected);
   if (visible == cursor_ && hasFocus()) {
     painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
     painter.setBrush(Qt::NoBrush);
@@ -222,33 +219,6 @@ void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) c
     painter.setPen(colorOf(colors, token.kind));
     painter.drawText(QPointF(left + token.begin * charWidth_, rect.top() + ascent_ + 1), line.text.mid(token.begin, token.length));
   }
-}
-
-namespace {
-
-/// The listing to a screen reader: its name and, as value, the line under the cursor.
-class ListingAccessible : public QAccessibleWidget {
- public:
-  explicit ListingAccessible(ListingView* view) : QAccessibleWidget(view, QAccessible::List) {}
-  QString text(QAccessible::Text what) const override {
-    const auto* view = static_cast<const ListingView*>(widget());
-    return what == QAccessible::Value || what == QAccessible::Description ? view->spokenAt(view->cursor()) : QAccessibleWidget::text(what);
-  }
-};
-
-QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
-  auto* view = qobject_cast<ListingView*>(object);
-  return view ? new ListingAccessible(view) : nullptr;
-}
-
-}  // namespace
-
-void installListingAccessibility() { QAccessible::installFactory(makeAccessible); }
-
-void ListingView::announce() {
-  if (!QAccessible::isActive()) return;
-  QAccessibleValueChangeEvent event(this, spokenAt(cursor_));
-  QAccessible::updateAccessibility(&event);
 }
 
 }  // namespace retrograd::views

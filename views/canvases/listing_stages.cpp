@@ -3,9 +3,9 @@
 #include <QScrollBar>
 
 #include "views/canvases/listing_view.h"
-#include "views/models/format.h"
-#include "views/models/stage_colors.h"
-#include "views/session/stage_plan.h"
+#include "views/stages/stage_plan.h"
+#include "views/text/format.h"
+#include "views/theme/stage_colors.h"
 
 namespace retrograd::views {
 namespace {

@@ -2,12 +2,10 @@
 
 #include <QApplication>
 #include <QScrollBar>
-#include <cmath>
 
-#include "views/canvases/code_metrics.h"
-#include "views/models/format.h"
-#include "views/models/line_notes.h"
-#include "views/session/stage_plan.h"
+#include "views/content/line_notes.h"
+#include "views/stages/stage_plan.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
@@ -43,15 +41,11 @@ QString relationText(Relation relation) {
 }  // namespace
 
 ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
-    : QAbstractScrollArea(parent), context_(context), kind_(kind) {
+    : CodeView(context.theme, parent), context_(context), kind_(kind) {
   setObjectName(QStringLiteral("listing-") + toQt(name(kind)));
   setAccessibleName(titleOf(kind));
-  setFocusPolicy(Qt::StrongFocus);
-  setFrameShape(QFrame::NoFrame);
   setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);
   viewport()->setMouseTracking(true);
-  viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
-  updateMetrics();
   connect(context_.controller, &DocumentController::documentChanged, this, &ListingView::documentChanged);
   connect(context_.selection, &Selection::changed, this, &ListingView::selectionChanged);
   connect(context_.execution, &ExecutionState::changed, this, &ListingView::executionChanged);
@@ -63,10 +57,6 @@ ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
       updateScrollBars();
       viewport()->update();
     });
-  connect(context_.theme, &Theme::changed, this, [this] {
-    updateMetrics();
-    viewport()->update();
-  });
   documentChanged();
 }
 
@@ -120,10 +110,6 @@ void ListingView::setAllFolded(bool on) {
   viewport()->update();
 }
 
-void ListingView::updateMetrics() {
-  std::tie(rowHeight_, ascent_, charWidth_) = useCodeFont(*viewport());
-}
-
 void ListingView::updateScrollBars() {
   auto* vertical = verticalScrollBar();
   vertical->setPageStep(visibleRows());
@@ -175,20 +161,6 @@ LineText ListingView::makeLine(std::int32_t row) const {
 
 QString ListingView::textAt(int visible) const { return visible >= 0 && visible < rows_.count() ? lineText(visible).text : QString(); }
 
-QRect ListingView::rowRect(int visible) const {
-  return {0, (visible - verticalScrollBar()->value()) * rowHeight_, viewport()->width(), rowHeight_};
-}
-
-bool ListingView::isRowVisible(int visible) const {
-  const auto top = verticalScrollBar()->value();
-  return visible >= top && visible < top + visibleRows();
-}
-
-int ListingView::rowAtY(int y) const {
-  const auto visible = verticalScrollBar()->value() + y / rowHeight_;
-  return y >= 0 && visible < rows_.count() ? visible : -1;
-}
-
 int ListingView::textLeft(int visible) const {
   const auto depth = outline().depth[static_cast<std::size_t>(rows_.rowAt(visible))];
   return gutterWidth() + rowHeight_ + columnAt(2 * depth) - horizontalScrollBar()->value();
@@ -224,8 +196,8 @@ BoundSymbolId ListingView::opForKey(int visible) const {
   return isHeader(visible) ? outline().header(rows_.rowAt(visible)).operation : BoundSymbolId();
 }
 
-void ListingView::selectCursorOp(ValueId value) {
-  const auto op = opForKey(cursor_);
+void ListingView::selectOpOf(int visible, ValueId value) {
+  const auto op = opForKey(visible);
   if (!op) return;
   selecting_ = true;
   context_.selection->select(op, value);
@@ -418,7 +390,7 @@ void ListingView::cancelFind() {
 }
 
 void ListingView::timerEvent(QTimerEvent* event) {
-  if (event->timerId() != search_.timer) return QAbstractScrollArea::timerEvent(event);
+  if (event->timerId() != search_.timer) return CodeView::timerEvent(event);
   constexpr int linesInOneSlice = 1500;
   const auto& shape = outline();
   for (int i = 0; i < linesInOneSlice && search_.left > 0; ++i, --search_.left) {

@@ -1,14 +1,14 @@
 #pragma once
-#include <QAbstractScrollArea>
 #include <QCache>
 #include <QMenu>
 #include <array>
 #include <memory>
 
-#include "views/models/fold_rows.h"
-#include "views/models/line_pattern.h"
-#include "views/models/line_text.h"
-#include "views/view_context.h"
+#include "views/canvases/code_view.h"
+#include "views/content/fold_rows.h"
+#include "views/session/view_context.h"
+#include "views/text/line_pattern.h"
+#include "views/text/line_text.h"
 
 namespace retrograd::views {
 
@@ -17,16 +17,14 @@ namespace retrograd::views {
 ///
 /// The keyboard's line (`cursor`) is this view's own; moving it selects that line's op for all views. Lines related to the
 /// selected op are marked, and the nearest of them is scrolled into view.
-class ListingView : public QAbstractScrollArea {
+class ListingView : public CodeView {
   Q_OBJECT
 
  public:
   ListingView(ViewContext context, TraceKind kind, QWidget* parent = nullptr);
 
   TraceKind kind() const { return kind_; }
-  int rowCount() const { return rows_.count(); }
-  /// The visible row of the keyboard's line; -1 in an empty listing.
-  int cursor() const { return cursor_; }
+  int rowCount() const override { return rows_.count(); }
   /// The op on a visible row; invalid on a header.
   BoundSymbolId opAt(int visible) const;
   /// The visible row that shows the op (or the folded header it hides in); -1 when it is not in this trace.
@@ -34,12 +32,9 @@ class ListingView : public QAbstractScrollArea {
   /// The text of a visible row as painted.
   QString textAt(int visible) const;
   bool isHeader(int visible) const;
-  QRect rowRect(int visible) const;  ///< in viewport coordinates
-  bool isRowVisible(int visible) const;
   /// Shown though it does not pass the filter: it is selected, answers to what is selected, or runs next.
   bool isKept(int visible) const;
-  /// The line as a screen reader hears it, with what its gutter shows.
-  QString spokenAt(int visible) const;
+  QString spokenAt(int visible) const override;
 
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
@@ -73,7 +68,6 @@ class ListingView : public QAbstractScrollArea {
   void contextMenuEvent(QContextMenuEvent* event) override;
   bool event(QEvent* event) override;
   void focusInEvent(QFocusEvent* event) override;
-  void focusOutEvent(QFocusEvent* event) override;
   bool viewportEvent(QEvent* event) override;
   void changeEvent(QEvent* event) override;
   void timerEvent(QTimerEvent* event) override;
@@ -94,14 +88,14 @@ class ListingView : public QAbstractScrollArea {
   /// The line of this trace that answers to the selected op on the other side; invalid where there is none.
   BoundSymbolId counterpartHere() const;
   void resetRows();
-  void updateMetrics();
   void updateScrollBars();
-  int visibleRows() const { return std::max(1, viewport()->height() / rowHeight_); }
-  int rowAtY(int y) const;
   void moveCursor(int visible, bool extend = false);
   void setCursor(int visible, bool extend);
   void ensureVisible(int visible, bool centre);
-  void selectCursorOp(ValueId value = {});
+  /// Of several selected lines one.
+  bool isMarked(int visible) const { return anchor_ != cursor_ && visible >= std::min(cursor_, anchor_) && visible <= std::max(cursor_, anchor_); }
+  void selectOpOf(int visible, ValueId value = {});
+  void selectCursorOp() { selectOpOf(cursor_); }
   void toggleFold(int visible);
   void foldAtCursor(bool fold);
   BoundSymbolId opForKey(int visible) const;
@@ -114,6 +108,8 @@ class ListingView : public QAbstractScrollArea {
   /// Breakpoint and execution, bookmark, health and saved, relation.
   int marksWidth() const { return 3 * rowHeight_; }
   int gutterWidth() const { return marksWidth() + stagesWidth(); }
+  /// A click at this point of a line sets a breakpoint or takes it away.
+  bool togglesBreakpoint(const QPoint& point) const { return point.x() < marksWidth() / 2; }
   /// The band of pipeline stages beside the marks; 0 while the model is in one piece.
   int stagesWidth() const;
   /// The op of a visible row, of a header the first below it; invalid where there is none.
@@ -134,8 +130,6 @@ class ListingView : public QAbstractScrollArea {
   void dragBorder(int y);
   void letGoOfBorder(bool drop);
   void paintDrag(QPainter& painter, int first) const;
-  int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
-  void announce();
 
   void paintRow(QPainter& painter, int visible, int top) const;
   void paintBackground(QPainter& painter, int visible, const QRect& rect, Relation relation) const;
@@ -151,9 +145,7 @@ class ListingView : public QAbstractScrollArea {
   bool shortNames_ = true;
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
-  int cursor_ = -1, anchor_ = -1;
-  int rowHeight_ = 16, ascent_ = 12;
-  qreal charWidth_ = 8;
+  int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor
   mutable int widestText_ = 0;                 ///< characters of the longest line seen so far
   mutable QCache<int, LineText> texts_{2000};  ///< by outline row
   BoundSymbolId shownExecution_;
@@ -176,8 +168,5 @@ class ListingView : public QAbstractScrollArea {
   };
   Search search_;
 };
-
-/// Tells screen readers the line under the cursor; call once before the first window.
-void installListingAccessibility();
 
 }  // namespace retrograd::views

@@ -5,7 +5,7 @@
 #include <QPainter>
 #include <algorithm>
 
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 

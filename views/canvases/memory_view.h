@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "core/debug/memory_timeline.h"
-#include "views/theme.h"
+#include "core/questions/memory_timeline.h"
+#include "views/theme/theme.h"
 
 namespace retrograd::views {
 

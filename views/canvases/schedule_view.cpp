@@ -11,7 +11,6 @@ namespace retrograd::views {
 namespace {
 
 constexpr double widest = 20'000'000;  // pixels: scroll bars count in int
-const QColor ink(0x14171b);
 
 }  // namespace
 
@@ -25,17 +24,17 @@ ScheduleView::ScheduleView(Theme* theme, QWidget* parent) : QAbstractScrollArea(
   connect(theme_, &Theme::changed, this, [this] { viewport()->update(); });
 }
 
-/// Okabe and Ito's, as in the SVG: they stay apart for every kind of colour blindness, and dark text reads on each in both themes.
-QColor ScheduleView::colorOf(ActionKind kind) {
+QColor ScheduleView::colorOf(ActionKind kind) const {
+  const auto& colors = theme_->colors().schedule;
   switch (kind) {
     case ActionKind::forward:
-      return QColor(0x7fc4ee);
+      return colors.forward;
     case ActionKind::backwardInput:
-      return QColor(0x5cc6a2);
+      return colors.backwardInput;
     case ActionKind::backwardWeight:
-      return QColor(0xe0a3c6);
+      return colors.backwardWeight;
     default:
-      return QColor(0xefb445);
+      return colors.backward;
   }
 }
 
@@ -176,7 +175,7 @@ void ScheduleView::paintCell(QPainter& painter, const ScheduleCell& cell, const 
   auto font = this->font();
   if (!fits(font, text) && !fits(font = small, text)) text = ScheduleLayout::letter(cell.kind);
   if (!fits(font, text)) return;
-  painter.setPen(ink);
+  painter.setPen(theme_->colors().schedule.text);
   painter.setFont(font);
   const auto stage = tr("s%1").arg(cell.stage);
   const bool two = layout_.severalStages() && fits(small, stage);

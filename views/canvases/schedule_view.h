@@ -2,8 +2,8 @@
 #include <QAbstractScrollArea>
 #include <optional>
 
-#include "views/models/schedule_layout.h"
-#include "views/theme.h"
+#include "views/content/schedule_layout.h"
+#include "views/theme/theme.h"
 
 namespace retrograd::views {
 
@@ -29,7 +29,7 @@ class ScheduleView : public QAbstractScrollArea {
   double scale() const { return scale_; }
   void zoomBy(double factor, double x);
   void zoomToAll();
-  static QColor colorOf(ActionKind kind);
+  QColor colorOf(ActionKind kind) const;
 
   QSize sizeHint() const override { return {560, 220}; }
 

@@ -7,9 +7,9 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "views/models/format.h"
-#include "views/models/stage_colors.h"
 #include "views/models/stages_model.h"
+#include "views/text/format.h"
+#include "views/theme/stage_colors.h"
 
 namespace retrograd::views {
 namespace {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "views/session/stage_cut.h"
-#include "views/theme.h"
+#include "views/stages/stage_cut.h"
+#include "views/theme/theme.h"
 
 namespace retrograd::views {
 

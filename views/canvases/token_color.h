@@ -1,6 +1,6 @@
 #pragma once
-#include "views/models/line_text.h"
-#include "views/theme.h"
+#include "views/text/line_text.h"
+#include "views/theme/theme.h"
 
 namespace retrograd::views {
 

@@ -7,12 +7,12 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "views/docks/dock_tree.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 
 BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
-    : QWidget(parent), context_(context), model_(new BreakpointsModel(this)), table_(new QTreeView(this)) {
+    : Panel(context, "breakpoints", parent), model_(new BreakpointsModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("breakpoints"));
   table_->setModel(model_);
   model_->followNotes(context_.notes);
@@ -27,23 +27,21 @@ BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
   remove->setShortcut(QKeySequence::Delete);
   remove->setShortcutContext(Qt::WidgetShortcut);
   table_->addAction(remove);
-  table_->setContextMenuPolicy(Qt::ActionsContextMenu);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addWidget(table_, 1);
   layout->addWidget(makeLine());
   connect(remove, &QAction::triggered, this, &BreakpointsDock::removeCurrent);
-  connect(context_.controller, &DocumentController::documentChanged, this, &BreakpointsDock::refresh);
-  connect(context_.execution, &ExecutionState::breakpointsChanged, this, &BreakpointsDock::refresh);
+  setList(table_);
+  words_->setEnabled(false);
+  connect(context_.controller, &DocumentController::documentChanged, this, [this] { words_->setEnabled(context_.controller->document() != nullptr); });
+  connect(context_.execution, &ExecutionState::breakpointsChanged, this, &BreakpointsDock::invalidate);
   connect(context_.execution, &ExecutionState::changed, this, [this] {
-    if (isVisible()) model_->setHits(context_.execution->now().hits);
+    if (inSight()) model_->setHits(context_.execution->now().hits);
   });
   connect(model_, &BreakpointsModel::enableRequested, this,
-          [this](int row, bool on) { context_.controller->enableBreakpoint(static_cast<std::size_t>(row), on); });
-  connect(table_, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    if (const auto op = model_->placeOf(index.row())) Q_EMIT jumpRequested(op);
-  });
+          [this](int row, bool on) { context_.controller->marks().enableBreakpoint(static_cast<std::size_t>(row), on); });
 }
 
 QWidget* BreakpointsDock::makeLine() {
@@ -79,16 +77,18 @@ QWidget* BreakpointsDock::makeLine() {
 }
 
 void BreakpointsDock::refresh() {
-  words_->setEnabled(context_.controller->document() != nullptr);
-  if (!isVisible()) return;
   model_->set(context_.controller->document(), context_.execution->breakpoints());
   model_->setHits(context_.execution->now().hits);
+}
+
+void BreakpointsDock::activate(const QModelIndex& row) {
+  if (const auto op = model_->placeOf(row.row())) Q_EMIT jumpRequested(op);
 }
 
 void BreakpointsDock::add() {
   const auto words = words_->text().trimmed();
   if (words.isEmpty()) return;
-  context_.controller->addBreakpoint(words, [line = QPointer<BreakpointsDock>(this), words](const QString& problem) {
+  context_.controller->marks().addBreakpoint(words, [line = QPointer<BreakpointsDock>(this), words](const QString& problem) {
     if (!line) return;
     line->problem_->setText(QStringLiteral("! ") + problem);
     line->problem_->setVisible(!problem.isEmpty());
@@ -99,7 +99,7 @@ void BreakpointsDock::add() {
 void BreakpointsDock::removeCurrent() {
   const int row = table_->currentIndex().row();
   if (row < 0) return;
-  context_.controller->removeBreakpoint(static_cast<std::size_t>(row));
+  context_.controller->marks().removeBreakpoint(static_cast<std::size_t>(row));
   table_->setCurrentIndex(model_->index(std::min(row, model_->rowCount() - 1), 0));
 }
 
@@ -111,12 +111,7 @@ bool BreakpointsDock::eventFilter(QObject* watched, QEvent* event) {
     if (box.isValid()) model_->setData(box, on ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
     return true;
   }
-  return QWidget::eventFilter(watched, event);
-}
-
-void BreakpointsDock::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  refresh();
+  return Panel::eventFilter(watched, event);
 }
 
 }  // namespace retrograd::views

@@ -2,34 +2,31 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QTreeView>
-#include <QWidget>
 
+#include "views/docks/panel.h"
 #include "views/models/breakpoints_model.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
 /// The breakpoints and a line to add one by words. Enter or a double click leads to one, Space switches it, Delete takes it away.
-class BreakpointsDock : public QWidget {
+class BreakpointsDock : public Panel {
   Q_OBJECT
 
  public:
   explicit BreakpointsDock(ViewContext context, QWidget* parent = nullptr);
 
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
-
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
-  void showEvent(QShowEvent* event) override;
+  void refresh() override;
+  void forget() override { model_->set(nullptr, {}); }
+  QString emptyText() const override { return unlessClosed(tr("No breakpoints: choose an op and press F9, or add one by words below")); }
+  void activate(const QModelIndex& row) override;
 
  private:
   QWidget* makeLine();
-  void refresh();
   void add();
   void removeCurrent();
 
-  ViewContext context_;
   BreakpointsModel* model_;
   QTreeView* table_;
   QLineEdit* words_;

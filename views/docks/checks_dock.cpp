@@ -4,20 +4,20 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 
-#include "core/debug/gradient_of.h"
-#include "core/debug/op_range.h"
-#include "views/docks/command_button.h"
-#include "views/docks/dock_tree.h"
+#include "core/derivation/gradient_of.h"
+#include "core/stepping/op_range.h"
+#include "views/widgets/command_button.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 namespace {
 
-const QString checkTag = QStringLiteral("check gradient");
+const QString checkQuestion = QStringLiteral("check");
 
 }  // namespace
 
 ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWidget* parent)
-    : QWidget(parent), context_(context), model_(new ChecksModel(this)), tree_(new QTreeView(this)), range_(new QLineEdit(this)),
+    : Panel(context, "checks", parent), model_(new ChecksModel(this)), tree_(new QTreeView(this)), range_(new QLineEdit(this)),
       summary_(new QLabel(this)) {
   tree_->setObjectName(QStringLiteral("checks"));
   tree_->setModel(model_);
@@ -48,23 +48,18 @@ ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWid
   layout->addLayout(line);
   layout->addWidget(tree_, 1);
   connect(range_, &QLineEdit::returnPressed, check, &QAction::trigger);
-  connect(context_.controller, &DocumentController::documentChanged, this, &ChecksDock::clear);
-  connect(tree_, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
-  });
-  clear();
+  setList(tree_);
+  forget();
 }
 
-void ChecksDock::clear() {
+void ChecksDock::forget() {
   model_->clear();
   summary_->setText(tr("No gradient was checked yet"));
 }
 
-void ChecksDock::failed(const QString& message) { summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message); }
-
 ValueId ChecksDock::chosen() const {
   const auto& analysis = *context_.controller->document()->analysis;
-  const auto value = context_.selection->value();
+  const auto value = context_.selection->chosenValue();
   const auto of = value ? valueOfGradient(analysis, value) : ValueId();
   return of ? of : value;
 }
@@ -72,8 +67,7 @@ ValueId ChecksDock::chosen() const {
 void ChecksDock::check() {
   auto words = range_->text().trimmed();
   if (words.isEmpty() && context_.selection->op()) words = QStringLiteral("#%1").arg(context_.selection->op().index);
-  summary_->setText(tr("Checking..."));
-  const auto question = [this, words = words.toStdString()](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, words = words.toStdString()](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     const auto ops = opRange(*bench.document.analysis, words);
     const auto result = bench.engine.checkGradients(*bench.document.analysis, ops, progress);
     return [this, ops, result] {
@@ -86,14 +80,13 @@ void ChecksDock::check() {
                                             : tr("\u2717 The gradient of %1 is WRONG, or it is not smooth there").arg(range));
     };
   };
-  context_.controller->ask(this, checkTag, tr("Checking the gradient"), question, [this](const QString& message) { failed(message); });
+  askAloud(summary_, checkQuestion, tr("Checking the gradient"), tr("Checking..."), work);
 }
 
 void ChecksDock::terms() {
   const auto value = chosen();
   if (!value) return;
-  summary_->setText(tr("Recording a run..."));
-  const auto question = [this, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     const auto& analysis = *bench.document.analysis;
     const auto record = bench.engine.record(analysis, bench.runner ? bench.runner->fills() : std::map<ValueId, double>(), progress);
     const auto result = gradientTerms(analysis, value, record);
@@ -109,7 +102,7 @@ void ChecksDock::terms() {
       summary_->setText(tr("The gradient of %1 is the sum of %n term(s)", nullptr, static_cast<int>(result.terms.size())).arg(name));
     };
   };
-  context_.controller->ask(this, checkTag, tr("Recording a run"), question, [this](const QString& message) { failed(message); });
+  askAloud(summary_, checkQuestion, tr("Recording a run"), tr("Recording a run..."), work);
 }
 
 }  // namespace retrograd::views

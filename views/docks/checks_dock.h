@@ -2,15 +2,14 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QTreeView>
-#include <QWidget>
 
+#include "views/docks/panel.h"
 #include "views/models/checks_model.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
 /// Whether gradients are right, and what they are summed up from.
-class ChecksDock : public QWidget {
+class ChecksDock : public Panel {
   Q_OBJECT
 
  public:
@@ -23,16 +22,13 @@ class ChecksDock : public QWidget {
   void terms();
   QString summary() const { return summary_->text(); }
 
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
+ protected:
+  void forget() override;
 
  private:
-  void clear();
-  void failed(const QString& message);
   /// The value whose gradient is meant: the chosen one, or where that is a gradient, the one it belongs to.
   ValueId chosen() const;
 
-  ViewContext context_;
   ChecksModel* model_;
   QTreeView* tree_;
   QLineEdit* range_;

@@ -10,22 +10,16 @@
 #include <QStyleOption>
 #include <QVBoxLayout>
 
-#include "core/debug/precision.h"
-#include "views/box_name.h"
-#include "views/docks/command_button.h"
-#include "views/docks/dock_tree.h"
-#include "views/models/format.h"
-#include "views/models/own_names.h"
+#include "core/derivation/precision.h"
+#include "views/session/own_names.h"
+#include "views/text/format.h"
+#include "views/widgets/command_button.h"
+#include "views/widgets/dock_tree.h"
+#include "views/widgets/prepare_box.h"
 
 namespace retrograd::views {
-namespace {
-
-const QString compareTag = QStringLiteral("compare");
-
-}  // namespace
-
 CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
-    : QWidget(parent), context_(context), model_(new CompareModel(this)), table_(new QTreeView(this)) {
+    : Panel(context, "compare", parent), model_(new CompareModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("compare"));
   table_->setModel(model_);
   model_->followNotes(context_.notes);
@@ -52,19 +46,17 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   layout->addWidget(makeFields(compare));
   layout->addLayout(line);
   layout->addWidget(table_, 1);
-  connect(context_.controller, &DocumentController::documentChanged, this, &CompareDock::documentChanged);
+  setList(table_);
   connect(first_, &QToolButton::clicked, this, [this] {
     const auto index = model_->index(model_->firstDivergence(), 0);
     table_->setCurrentIndex(index);
     if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
   });
-  connect(table_, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
-  });
   connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     if (const auto op = opOf(index)) context_.selection->select(op, ValueId(index.data(valueRole).toInt()));
   });
-  documentChanged();
+  forget();
+  refresh();
 }
 
 QWidget* CompareDock::makeFields(QAction* compare) {
@@ -74,7 +66,7 @@ QWidget* CompareDock::makeFields(QAction* compare) {
     combo->setObjectName(QLatin1String(name));
     combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     combo->setMinimumContentsLength(7);
-    nameBox(combo, title);
+    prepareBox(combo, title);
     combo->addItem(first);
     return combo;
   };
@@ -147,8 +139,7 @@ QToolButton* CompareDock::makeBrowser(QWidget* parent, QLineEdit* field, const Q
   return button;
 }
 
-void CompareDock::documentChanged() {
-  clear();
+void CompareDock::refresh() {
   const auto& document = context_.controller->document();
   precision_->setItemText(0, document ? tr("As here (%1)").arg(toQt(torchName(ownPrecision(document->analysis->file)))) : tr("As here"));
   device_->setItemText(0, document ? tr("As here (%1)").arg(QString::fromStdString(toString(document->analysis->device))) : tr("As here"));
@@ -158,27 +149,20 @@ void CompareDock::documentChanged() {
     const QSize text(fontMetrics().horizontalAdvance(combo->itemText(0)) + 8, fontMetrics().height());
     combo->setMinimumWidth(style()->sizeFromContents(QStyle::CT_ComboBox, &option, text, combo).width());
   }
-  if (isVisible()) askForDevices();
-}
-
-void CompareDock::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
   askForDevices();
 }
 
 void CompareDock::askForDevices() {
-  if (devicesAsked_ || !context_.controller->document()) return;
-  devicesAsked_ = true;
-  context_.controller->ask(
-      this, QStringLiteral("devices to compare"), {},
-      [this](const Bench& bench, const Progress&) -> Worker::Deliver {
-        return [this, devices = bench.engine.devices()] { fillDevices(devices); };
-      },
-      [this](const QString&) { devicesAsked_ = false; });
+  if (devicesFilled_ || !context_.controller->document()) return;
+  // Once more for each document until it is answered: of a document that goes, no answer comes.
+  ask(Panel::Asked::inSight, QStringLiteral("devices"), {}, [this](const Bench& bench, const Progress&) -> Worker::Deliver {
+    return [this, devices = bench.engine.devices()] { fillDevices(devices); };
+  });
 }
 
 /// One that cannot be used stands there too and says why.
 void CompareDock::fillDevices(const std::vector<DeviceStatus>& devices) {
+  devicesFilled_ = true;
   auto* items = qobject_cast<QStandardItemModel*>(device_->model());
   for (const auto& status : devices) {
     const auto device = QString::fromStdString(toString(status.device));
@@ -205,9 +189,8 @@ CompareDock::Asked CompareDock::asked() const {
     words << device;
   }
   if (const auto text = seed_->text().trimmed(); !text.isEmpty()) {
-    bool isNumber = false;
-    asked.other.seed = text.toULongLong(&isNumber);
-    if (!isNumber) asked.problem = tr("'%1' is no seed; give a number from 0 on").arg(text);
+    asked.other.seed = seedFromText(text);
+    if (!asked.other.seed) asked.problem = noSeedText(text);
     words << tr("seed %1").arg(text);
   }
   if (const auto path = weights_->text().trimmed(); !path.isEmpty()) {
@@ -231,14 +214,11 @@ CompareDock::Asked CompareDock::asked() const {
 void CompareDock::compare() {
   const auto asked = this->asked();
   if (!asked.problem.isEmpty()) return summary_->setText(QStringLiteral("! ") + asked.problem);
-  summary_->setText(tr("Running both..."));
-  const auto question = [this, asked](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, asked](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     auto comparison = std::make_shared<const RunComparison>(bench.engine.compare(*bench.document.analysis, asked.other, asked.tolerance, progress));
     return [this, comparison, words = asked.words] { show(comparison, words); };
   };
-  context_.controller->ask(this, compareTag, tr("Comparing"), question, [this](const QString& message) {
-    summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
-  });
+  askAloud(summary_, QStringLiteral("compare"), tr("Comparing"), tr("Running both..."), work);
 }
 
 void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, const QString& words) {
@@ -260,7 +240,7 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
   }
 }
 
-void CompareDock::clear() {
+void CompareDock::forget() {
   model_->clear();
   first_->setEnabled(false);
   summary_->setText(tr("No runs were compared yet"));

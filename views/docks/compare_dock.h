@@ -4,16 +4,15 @@
 #include <QLineEdit>
 #include <QToolButton>
 #include <QTreeView>
-#include <QWidget>
 
+#include "views/docks/panel.h"
 #include "views/models/compare_model.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
 /// The run of what is open beside another one, op by op: in another precision, on another device, with another seed, with other weights, of another
 /// file, or several of these at once; what `retrograd compare` offers.
-class CompareDock : public QWidget {
+class CompareDock : public Panel {
   Q_OBJECT
 
  public:
@@ -24,11 +23,9 @@ class CompareDock : public QWidget {
   void compare();
   QString summary() const { return summary_->text(); }
 
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
-
  protected:
-  void showEvent(QShowEvent* event) override;
+  void refresh() override;
+  void forget() override;
 
  private:
   /// What the fields ask for.
@@ -42,16 +39,13 @@ class CompareDock : public QWidget {
   QWidget* makeFields(QAction* compare);
   QLineEdit* makeField(QWidget* parent, const char* name, const QString& title, const QString& empty, QAction* compare);
   QToolButton* makeBrowser(QWidget* parent, QLineEdit* field, const QString& title, const QString& filter);
-  void documentChanged();
   void askForDevices();
   void fillDevices(const std::vector<DeviceStatus>& devices);
   void precisionChanged();
-  void clear();
   void show(const std::shared_ptr<const RunComparison>& comparison, const QString& words);
   std::optional<DType> precision() const;
   Asked asked() const;
 
-  ViewContext context_;
   CompareModel* model_;
   QTreeView* table_;
   QComboBox* precision_;
@@ -62,7 +56,7 @@ class CompareDock : public QWidget {
   QLineEdit* tolerance_;
   QLabel* summary_;
   QToolButton* first_;
-  bool devicesAsked_ = false;
+  bool devicesFilled_ = false;
 };
 
 }  // namespace retrograd::views

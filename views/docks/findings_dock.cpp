@@ -4,13 +4,13 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 
-#include "views/docks/command_button.h"
-#include "views/docks/dock_tree.h"
+#include "views/widgets/command_button.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 
 FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, QWidget* parent)
-    : QWidget(parent), context_(context), model_(new NanModel(this)), tree_(new QTreeView(this)), summary_(new QLabel(this)) {
+    : Panel(context, "findings", parent), model_(new NanModel(this)), tree_(new QTreeView(this)), summary_(new QLabel(this)) {
   tree_->setObjectName(QStringLiteral("findings"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("Findings: the way to the root of a NaN or Inf"), false);
@@ -30,32 +30,25 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   layout->setSpacing(0);
   layout->addLayout(row);
   layout->addWidget(tree_, 1);
-  connect(context_.controller, &DocumentController::documentChanged, this, &FindingsDock::clear);
-  connect(tree_, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
-  });
+  setList(tree_);
   connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     const int value = index.data(valueRole).toInt();
     if (const auto op = opOf(index)) context_.selection->select(op, value >= 0 ? ValueId(value) : ValueId());
   });
-  clear();
+  forget();
 }
 
-void FindingsDock::clear() {
+void FindingsDock::forget() {
   model_->show(nullptr, {});
   summary_->setText(tr("No run was looked through yet"));
 }
 
 void FindingsDock::walk(ValueId value) {
-  summary_->setText(tr("Recording a run..."));
-  const auto question = [this, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     const auto way = std::make_shared<NanWalk>(walkNan(bench, value, progress));
     return [this, way] { show(*way); };
   };
-  context_.controller->ask(this, QStringLiteral("walk"), tr("Recording a run"), question,
-                           [this](const QString& message) {
-                             summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
-                           });
+  askAloud(summary_, QStringLiteral("walk"), tr("Recording a run"), tr("Recording a run..."), work);
 }
 
 void FindingsDock::show(const NanWalk& walk) {

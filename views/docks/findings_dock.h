@@ -1,15 +1,14 @@
 #pragma once
 #include <QLabel>
 #include <QTreeView>
-#include <QWidget>
 
+#include "views/docks/panel.h"
 #include "views/models/nan_model.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
 /// Where a NaN or Inf came to be: the way from a bad value to its root, every step a link.
-class FindingsDock : public QWidget {
+class FindingsDock : public Panel {
   Q_OBJECT
 
  public:
@@ -20,14 +19,12 @@ class FindingsDock : public QWidget {
   void walk(ValueId value);
   QString summary() const { return summary_->text(); }
 
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
+ protected:
+  void forget() override;
 
  private:
   void show(const NanWalk& walk);
-  void clear();
 
-  ViewContext context_;
   NanModel* model_;
   QTreeView* tree_;
   QLabel* summary_;

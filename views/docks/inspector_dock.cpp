@@ -2,41 +2,60 @@
 
 #include <QHeaderView>
 
-#include "views/docks/dock_tree.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
+namespace {
+
+const QString collapsedKey = QStringLiteral("collapsed");
+
+}  // namespace
 
 InspectorDock::InspectorDock(ViewContext context, QWidget* parent)
-    : QTreeView(parent), context_(context), model_(new InspectorModel(this)) {
-  setObjectName(QStringLiteral("inspector"));
-  setModel(model_);
-  prepareTree(*this, tr("Inspector of the selected op"), false);
-  setWordWrap(true);
-  setIndentation(14);
-  header()->setStretchLastSection(true);
-  header()->resizeSection(0, 110);
-  connect(context_.selection, &Selection::changed, this, &InspectorDock::refresh);
-  connect(context_.notes, &NoteBook::changed, this, &InspectorDock::refresh);
-  connect(this, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    const auto op = opOf(index);
-    if (op && op != context_.selection->op()) Q_EMIT jumpRequested(op);
-  });
-  connect(this, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+    : Panel(context, "inspector", parent), model_(new InspectorModel(this)), tree_(new QTreeView(this)) {
+  tree_->setObjectName(QStringLiteral("inspector"));
+  tree_->setModel(model_);
+  prepareTree(*tree_, tr("Inspector of the selected op"), false);
+  tree_->setWordWrap(true);
+  tree_->setIndentation(14);
+  tree_->header()->setStretchLastSection(true);
+  tree_->header()->resizeSection(0, 110);
+  fillWith(tree_);
+  setList(tree_);
+  connect(context_.selection, &Selection::changed, this, &InspectorDock::invalidate);
+  connect(context_.notes, &NoteBook::changed, this, &InspectorDock::invalidate);
+  connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     if (const int value = index.data(valueRole).toInt(); value >= 0) context_.selection->selectValue(ValueId(value));
   });
+  connect(tree_, &QTreeView::collapsed, this, [this](const QModelIndex& section) { collapsed_.insert(section.data().toString()); });
+  connect(tree_, &QTreeView::expanded, this, [this](const QModelIndex& section) { collapsed_.remove(section.data().toString()); });
 }
 
 void InspectorDock::refresh() {
-  if (!isVisible()) return;
-  const auto& document = context_.controller->document();
-  const bool same = document && context_.selection->analysis() == document->analysis;
-  model_->show(same ? document : nullptr, context_.selection->op(), context_.notes);
-  for (int row = 0; row < model_->rowCount(); ++row) expand(model_->index(row, 0));
+  model_->show(document(), context_.selection->op(), context_.notes);
+  expandSections();
 }
 
-void InspectorDock::showEvent(QShowEvent* event) {
-  QTreeView::showEvent(event);
-  refresh();
+void InspectorDock::expandSections() {
+  for (int row = 0; row < model_->rowCount(); ++row)
+    if (const auto section = model_->index(row, 0); !collapsed_.contains(section.data().toString())) tree_->expand(section);
+}
+
+void InspectorDock::activate(const QModelIndex& row) {
+  if (opOf(row) != context_.selection->op()) Panel::activate(row);
+}
+
+QVariantMap InspectorDock::saveState() const {
+  auto state = Panel::saveState();
+  state[collapsedKey] = QStringList(collapsed_.values());
+  return state;
+}
+
+void InspectorDock::restoreState(const QVariantMap& state) {
+  Panel::restoreState(state);
+  const auto names = state.value(collapsedKey).toStringList();
+  collapsed_ = QSet<QString>(names.begin(), names.end());
+  expandSections();
 }
 
 }  // namespace retrograd::views

@@ -1,29 +1,33 @@
 #pragma once
+#include <QSet>
 #include <QTreeView>
 
+#include "views/docks/panel.h"
 #include "views/models/inspector_model.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
 /// The selected op in full; Enter or a double click on a row that names another op leads there.
-class InspectorDock : public QTreeView {
+class InspectorDock : public Panel {
   Q_OBJECT
 
  public:
   explicit InspectorDock(ViewContext context, QWidget* parent = nullptr);
-
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
+  QVariantMap saveState() const override;
+  void restoreState(const QVariantMap& state) override;
 
  protected:
-  void showEvent(QShowEvent* event) override;
+  void refresh() override;
+  void forget() override { model_->show(nullptr, {}); }
+  QString emptyText() const override { return unlessClosed(tr("Select an op to see what is known of it")); }
+  void activate(const QModelIndex& row) override;
 
  private:
-  void refresh();
+  void expandSections();
 
-  ViewContext context_;
   InspectorModel* model_;
+  QTreeView* tree_;
+  QSet<QString> collapsed_;  ///< sections, by their heading: they stay closed for the next op too
 };
 
 }  // namespace retrograd::views

@@ -4,15 +4,14 @@
 #include <QPainter>
 #include <QVBoxLayout>
 
-#include "views/docks/command_button.h"
-#include "views/models/format.h"
-#include "views/models/line_text.h"
+#include "views/text/format.h"
+#include "views/text/line_text.h"
+#include "views/widgets/command_button.h"
 
 namespace retrograd::views {
 namespace {
 
-const QString memoryTag = QStringLiteral("memory");
-const QString measureTag = QStringLiteral("measure memory");
+const QString timelineQuestion = QStringLiteral("timeline");
 
 QString labelOf(MemoryUse use) {
   switch (use) {
@@ -48,7 +47,7 @@ QString tipOf(MemoryUse use) {
 
 }  // namespace
 
-MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : QWidget(parent), context_(context), view_(new MemoryView(context.theme, this)) {
+MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : Panel(context, "memory", parent), view_(new MemoryView(context.theme, this)) {
   caption_ = new QLabel(this);
   caption_->setObjectName(QStringLiteral("memory-caption"));
   caption_->setTextFormat(Qt::PlainText);
@@ -60,14 +59,16 @@ MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : QWidget(parent), 
   layout->addWidget(view_, 1);
   layout->addWidget(makeLegend());
   layout->addWidget(makeMeasured());
-  connect(context_.controller, &DocumentController::documentChanged, this, &MemoryDock::documentChanged);
-  connect(context_.selection, &Selection::changed, this, &MemoryDock::selectionChanged);
-  connect(context_.execution, &ExecutionState::changed, this, [this] { view_->setExecution(context_.execution->now().position); });
+  connect(context_.selection, &Selection::changed, this, &MemoryDock::invalidate);
+  connect(context_.execution, &ExecutionState::changed, this, [this] {
+    if (inSight()) view_->setExecution(context_.execution->now().position);
+  });
   connect(context_.theme, &Theme::changed, this, &MemoryDock::recolor);
   connect(view_, &MemoryView::picked, this, [this](std::size_t position) { context_.selection->select(opAt(position)); });
   connect(view_, &MemoryView::activated, this, [this](std::size_t position) { Q_EMIT jumpRequested(opAt(position)); });
   connect(view_, &MemoryView::hovered, this, [this](std::optional<std::size_t> position) { describeAt(position ? position : view_->current()); });
   recolor();
+  forget();
 }
 
 QWidget* MemoryDock::makeLegend() {
@@ -135,14 +136,10 @@ void MemoryDock::forgetMeasured() {
 
 void MemoryDock::measure() {
   forgetMeasured();
-  measured_->setText(tr("Running once on the side..."));
-  const auto question = [this](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     return [this, peak = bench.engine.measureMemory(bench.document.analysis, progress)] { showMeasured(peak); };
   };
-  context_.controller->ask(this, measureTag, tr("Measuring memory"), question, [this](const QString& message) {
-    measured_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
-    measured_->setToolTip(measured_->text());
-  });
+  askAloud(measured_, QStringLiteral("measure"), tr("Measuring memory"), tr("Running once on the side..."), work);
 }
 
 void MemoryDock::showMeasured(const AllocatorPeak& peak) {
@@ -165,33 +162,36 @@ void MemoryDock::recolor() {
 
 BoundSymbolId MemoryDock::opAt(std::size_t position) const { return document_ ? document_->program.opAt(position) : BoundSymbolId(); }
 
-void MemoryDock::documentChanged() {
+void MemoryDock::forget() {
   timeline_.reset();
   document_.reset();
   forgetMeasured();
   view_->set(nullptr, 0);
   describeAt({});
-  if (isVisible()) request();
 }
 
-void MemoryDock::request() {
-  const auto& document = context_.controller->document();
-  if (!document || !document->analysis->derived() || document_ == document) return;
-  const auto question = [this, document](const Bench& bench, const Progress&) -> Worker::Deliver {
+void MemoryDock::refresh() {
+  const auto open = document();
+  if (open && open->analysis->derived() && document_ != open) return askForTimeline(open);
+  view_->setExecution(context_.execution->now().position);
+  selectionChanged();
+}
+
+void MemoryDock::askForTimeline(const std::shared_ptr<const OpenDocument>& open) {
+  const auto work = [this, open](const Bench& bench, const Progress&) -> Worker::Deliver {
     auto timeline = std::make_shared<const MemoryTimeline>(memoryTimeline(*bench.document.analysis));
-    return [this, document, timeline] {
-      document_ = document;
+    return [this, open, timeline] {
+      document_ = open;
       timeline_ = timeline;
-      view_->set(timeline, document->program.forwardSize());
-      view_->setExecution(context_.execution->now().position);
-      selectionChanged();
+      view_->set(timeline, open->program.forwardSize());
+      refresh();
     };
   };
-  context_.controller->ask(this, memoryTag, {}, question);
+  if (state(timelineQuestion) != QuestionState::asked) ask(Asked::inSight, timelineQuestion, {}, work);
 }
 
 void MemoryDock::selectionChanged() {
-  if (!document_ || !isVisible()) return;
+  if (!document_) return;
   view_->setCurrent(context_.selection->op() ? document_->program.positionOf(context_.selection->op()) : std::nullopt);
   describeAt(view_->current());
 }
@@ -213,17 +213,6 @@ void MemoryDock::describeAt(std::optional<std::size_t> position) {
   for (std::size_t i = 0; i < memoryUseCount; ++i)
     figures_[i]->setText(QStringLiteral("%1 %2").arg(labelOf(static_cast<MemoryUse>(i)), bytesText(timeline_->liveBytes[at][i])));
   view_->setToolTip(caption_->text());
-}
-
-void MemoryDock::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  request();
-  selectionChanged();
-}
-
-void MemoryDock::hideEvent(QHideEvent* event) {
-  context_.controller->cancelQuestion(memoryTag);
-  QWidget::hideEvent(event);
 }
 
 }  // namespace retrograd::views

@@ -2,17 +2,16 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QToolButton>
-#include <QWidget>
 
 #include "views/canvases/memory_view.h"
-#include "views/view_context.h"
+#include "views/docks/panel.h"
 
 namespace retrograd::views {
 
 /// The memory timeline of the open document with its legend: bytes of each use at the op under the mouse, else at the selected one, else
-/// at the peak. Choosing a place selects its op for all views. The timeline is made on the worker when the dock first shows. Below it stands, once
+/// at the peak. Choosing a place selects its op for all views. The timeline is made on the worker when the dock first comes into sight. Below it stands, once
 /// measured, what LibTorch's allocator handed out, with jumps to its peak and to the largest workspace.
-class MemoryDock : public QWidget {
+class MemoryDock : public Panel {
   Q_OBJECT
 
  public:
@@ -27,12 +26,9 @@ class MemoryDock : public QWidget {
   /// Runs the model once on the side, on the worker.
   void measure();
 
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
-
  protected:
-  void showEvent(QShowEvent* event) override;
-  void hideEvent(QHideEvent* event) override;
+  void refresh() override;
+  void forget() override;
 
  private:
   QWidget* makeLegend();
@@ -40,14 +36,12 @@ class MemoryDock : public QWidget {
   QToolButton* makeJump(QWidget* parent, const QString& text, const QString& tip);
   void showMeasured(const AllocatorPeak& peak);
   void forgetMeasured();
-  void documentChanged();
-  void request();
+  void askForTimeline(const std::shared_ptr<const OpenDocument>& open);
   void selectionChanged();
   void describeAt(std::optional<std::size_t> position);
   void recolor();
   BoundSymbolId opAt(std::size_t position) const;
 
-  ViewContext context_;
   MemoryView* view_;
   QLabel* caption_;
   QHBoxLayout* measuredLine_ = nullptr;

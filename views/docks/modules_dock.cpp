@@ -1,56 +1,63 @@
 #include "views/docks/modules_dock.h"
 
-#include <QContextMenuEvent>
+#include <QAction>
 #include <QHeaderView>
 
-#include "views/docks/dock_tree.h"
-#include "views/models/format.h"
+#include "views/text/format.h"
+#include "views/widgets/command_key.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 
-ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : QTreeView(parent), context_(context), model_(new ModulesModel(this)) {
-  setObjectName(QStringLiteral("modules"));
-  setModel(model_);
-  prepareTree(*this, tr("Modules"), true);
-  setIndentation(14);
-  header()->setStretchLastSection(false);
-  header()->setSectionResizeMode(0, QHeaderView::Stretch);
-  header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
-  header()->setSectionResizeMode(2, QHeaderView::ResizeToContents);
-  header()->setMinimumSectionSize(24);
-  connect(context_.controller, &DocumentController::documentChanged, this, [this] {
-    model_->setDocument(context_.controller->document());
-    expandToDepth(0);
+ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
+    : Panel(context, "modules", parent), model_(new ModulesModel(this)), tree_(new QTreeView(this)) {
+  tree_->setObjectName(QStringLiteral("modules"));
+  tree_->setModel(model_);
+  prepareTree(*tree_, tr("Modules"), true);
+  tree_->setIndentation(14);
+  auto* header = tree_->header();
+  header->setStretchLastSection(false);
+  header->setSectionResizeMode(0, QHeaderView::Stretch);
+  header->setSectionResizeMode(1, QHeaderView::ResizeToContents);
+  header->setSectionResizeMode(2, QHeaderView::ResizeToContents);
+  header->setMinimumSectionSize(24);
+  fillWith(tree_);
+  setList(tree_);
+  connect(context_.selection, &Selection::changed, this, &ModulesDock::invalidate);
+  connect(this, &Panel::menuAboutToShow, this, [this](QMenu* menu, const QModelIndex& row) {
+    if (!row.isValid()) return;
+    auto* go = new QAction(withFixedKey(tr("Go to Its First Op"), Qt::Key_Enter), menu);
+    connect(go, &QAction::triggered, this, [this, op = opOf(row)] { Q_EMIT jumpRequested(op); });
+    go->setEnabled(opOf(row).valid());
+    menu->insertAction(menu->actions().value(0), go);
   });
-  connect(context_.selection, &Selection::changed, this, &ModulesDock::follow);
-  connect(this, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
-  });
+}
+
+void ModulesDock::refresh() {
+  if (const auto open = document(); open != shown_) {
+    shown_ = open;
+    model_->setDocument(open);
+    tree_->expandToDepth(0);
+  }
+  follow();
+}
+
+void ModulesDock::forget() {
+  shown_ = nullptr;
+  model_->setDocument(nullptr);
 }
 
 void ModulesDock::follow() {
-  const auto& document = context_.controller->document();
+  const auto open = document();
   const auto op = context_.selection->op();
-  if (!document || !op || context_.selection->analysis() != document->analysis) return;
-  const auto& tables = *document->analysis->document;
+  if (!open || !op) return;
+  const auto& tables = *open->analysis->document;
   auto module = tables.boundSymbol(op).module;
   if (!module && context_.selection->origin()) module = tables.boundSymbol(context_.selection->origin()).module;
   const auto index = model_->find(toQt(tables.text(module)));
-  if (!index.isValid()) return clearSelection();
-  setCurrentIndex(index);
-  scrollTo(index);
-}
-
-void ModulesDock::contextMenuEvent(QContextMenuEvent* event) {
-  const auto index = currentIndex();
-  if (!index.isValid()) return;
-  QMenu menu(this);
-  menu.setToolTipsVisible(true);
-  const auto op = opOf(index);
-  menu.addAction(tr("Go to Its First Op\tEnter"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
-  Q_EMIT menuAboutToShow(&menu, model_->path(index));
-  const bool mouse = event->reason() == QContextMenuEvent::Mouse;
-  menu.exec(mouse ? event->globalPos() : viewport()->mapToGlobal(visualRect(index).bottomLeft()));
+  if (!index.isValid()) return tree_->clearSelection();
+  tree_->setCurrentIndex(index);
+  tree_->scrollTo(index);
 }
 
 }  // namespace retrograd::views

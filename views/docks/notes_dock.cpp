@@ -3,12 +3,13 @@
 #include <QAction>
 #include <QHeaderView>
 
-#include "views/docks/dock_tree.h"
+#include "views/widgets/command_key.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 
 NotesDock::NotesDock(ViewContext context, QWidget* parent)
-    : QStackedWidget(parent), context_(context), model_(new NotesModel(this)), table_(new QTreeView(this)), empty_(new QLabel(this)) {
+    : Panel(context, "notes", parent), model_(new NotesModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("notes"));
   table_->setModel(model_);
   prepareTree(*table_, tr("Notes"), true);
@@ -19,11 +20,8 @@ NotesDock::NotesDock(ViewContext context, QWidget* parent)
   header->resizeSection(NotesModel::where, 96);
   header->resizeSection(NotesModel::name, 96);
   header->resizeSection(NotesModel::comment, 210);
-  empty_->setAlignment(Qt::AlignCenter);
-  empty_->setWordWrap(true);
-  empty_->setMargin(12);
-  addWidget(empty_);
-  addWidget(table_);
+  fillWith(table_);
+  setList(table_);
   const auto add = [this](const QString& text, const QKeySequence& key, auto run) {
     auto* action = new QAction(text, table_);
     action->setShortcut(key);
@@ -35,20 +33,23 @@ NotesDock::NotesDock(ViewContext context, QWidget* parent)
   add(tr("Edit Name..."), {}, [this] { edit(NotesModel::name); });
   add(tr("Bookmark"), QKeySequence(Qt::Key_Space), [this] { toggleBookmark(); });
   add(tr("Remove"), QKeySequence::Delete, [this] { remove(); });
-  table_->setContextMenuPolicy(Qt::ActionsContextMenu);
-  connect(context_.notes, &NoteBook::changed, this, &NotesDock::refresh);
-  connect(context_.controller, &DocumentController::documentChanged, this, &NotesDock::refresh);
-  connect(table_, &QTreeView::activated, this, &NotesDock::activate);
+  connect(context_.notes, &NoteBook::changed, this, &NotesDock::invalidate);
   connect(model_, &NotesModel::bookmarkRequested, this,
           [this](std::size_t note, bool on) { context_.notes->edit(note, [on](Note& n) { n.bookmark = on; }); });
-  refresh();
 }
 
 void NotesDock::refresh() {
   const auto& document = context_.controller->document();
-  empty_->setText(document ? tr("No notes yet.\n;  comments the selected op,  N  names its value,  Ctrl+B  bookmarks it.") : tr("No file is open"));
-  setCurrentWidget(document && !context_.notes->notes().empty() ? static_cast<QWidget*>(table_) : empty_);
-  if (isVisible()) model_->set(document, document ? context_.notes->notes() : std::vector<PlacedNote>());
+  model_->set(document, document ? context_.notes->notes() : std::vector<PlacedNote>());
+}
+
+QString NotesDock::emptyText() const {
+  const auto keyOf = [this](const char* command, const QString& entry) {
+    const auto key = keyText(*this, command);
+    return key.isEmpty() ? tr("Marks > %1").arg(entry) : key;
+  };
+  return unlessClosed(tr("No notes yet.\n%1  comments the selected op,  %2  names its value,  %3  bookmarks it.")
+                          .arg(keyOf("comment", tr("Comment")), keyOf("rename", tr("Name")), keyOf("bookmark", tr("Bookmark"))));
 }
 
 void NotesDock::activate(const QModelIndex& index) {
@@ -79,11 +80,6 @@ void NotesDock::remove() {
     note.comment.clear();
   });
   table_->setCurrentIndex(model_->index(std::min(row, model_->rowCount() - 1), index.column()));
-}
-
-void NotesDock::showEvent(QShowEvent* event) {
-  QStackedWidget::showEvent(event);
-  refresh();
 }
 
 }  // namespace retrograd::views

@@ -1,39 +1,37 @@
 #pragma once
-#include <QLabel>
-#include <QStackedWidget>
 #include <QTreeView>
 
+#include "views/docks/panel.h"
 #include "views/models/notes_model.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
 /// The notes of the open document: Enter goes to one, in the columns of names and comments it edits; Delete removes.
-class NotesDock : public QStackedWidget {
+class NotesDock : public Panel {
   Q_OBJECT
 
  public:
   explicit NotesDock(ViewContext context, QWidget* parent = nullptr);
+  /// Has the hint in place of an empty list name the keys of now.
+  void showHint() { updateEmptyText(); }
 
  Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
   /// The person wants to change the text of this note.
   void editRequested(std::size_t note, bool isName);
 
  protected:
-  void showEvent(QShowEvent* event) override;
+  void refresh() override;
+  void forget() override { model_->set(nullptr, {}); }
+  QString emptyText() const override;
+  void activate(const QModelIndex& index) override;
 
  private:
-  void refresh();
-  void activate(const QModelIndex& index);
   void edit(int column);
   void toggleBookmark();
   void remove();
 
-  ViewContext context_;
   NotesModel* model_;
   QTreeView* table_;
-  QLabel* empty_;
 };
 
 }  // namespace retrograd::views

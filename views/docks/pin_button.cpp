@@ -3,7 +3,7 @@
 #include <QEvent>
 #include <QStyle>
 
-#include "views/models/own_names.h"
+#include "views/session/own_names.h"
 
 namespace retrograd::views {
 

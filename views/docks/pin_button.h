@@ -3,7 +3,7 @@
 #include <QToolButton>
 
 #include "views/session/pinned_selection.h"
-#include "views/view_context.h"
+#include "views/session/view_context.h"
 
 namespace retrograd::views {
 

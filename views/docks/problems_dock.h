@@ -1,23 +1,23 @@
 #pragma once
 #include <QTreeView>
 
+#include "views/docks/panel.h"
 #include "views/models/problems_model.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
-/// The problems; Enter or a double click leads to the op one belongs to.
-class ProblemsDock : public QTreeView {
+/// The problems; Enter or a double click leads to the op one belongs to. The dock's title has their number, in sight or not.
+class ProblemsDock : public Panel {
   Q_OBJECT
 
  public:
   explicit ProblemsDock(ViewContext context, QWidget* parent = nullptr);
 
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
+ protected:
+  void forget() override { model_->setDocument(nullptr); }
+  QString emptyText() const override { return unlessClosed(tr("No problems")); }
 
  private:
-  ViewContext context_;
   ProblemsModel* model_;
 };
 

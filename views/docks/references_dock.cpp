@@ -2,7 +2,7 @@
 
 #include <QHeaderView>
 
-#include "views/docks/dock_tree.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 namespace {
@@ -24,28 +24,34 @@ std::vector<ValueId> asked(const Document& document, BoundSymbolId op, ValueId v
 
 }  // namespace
 
-ReferencesDock::ReferencesDock(ViewContext context, QWidget* parent) : QTreeView(parent), context_(context), model_(new ReferencesModel(this)) {
-  setObjectName(QStringLiteral("references"));
-  setModel(model_);
-  prepareTree(*this, tr("References of the selected value or op"), true);
-  setIndentation(14);
-  header()->setStretchLastSection(true);
-  header()->resizeSection(0, 190);
-  connect(context_.selection, &Selection::changed, this, &ReferencesDock::refresh);
-  connect(context_.controller, &DocumentController::documentChanged, this, &ReferencesDock::refresh);
-  connect(context_.notes, &NoteBook::changed, this, &ReferencesDock::refresh);
-  connect(this, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
-  });
+ReferencesDock::ReferencesDock(ViewContext context, QWidget* parent)
+    : Panel(context, "references", parent), model_(new ReferencesModel(this)), tree_(new QTreeView(this)) {
+  tree_->setObjectName(QStringLiteral("references"));
+  tree_->setModel(model_);
+  prepareTree(*tree_, tr("References of the selected value or op"), true);
+  tree_->setIndentation(14);
+  tree_->header()->setStretchLastSection(true);
+  tree_->header()->resizeSection(0, 190);
+  fillWith(tree_);
+  setList(tree_);
+  connect(context_.selection, &Selection::changed, this, &ReferencesDock::invalidate);
+  connect(context_.notes, &NoteBook::changed, this, &ReferencesDock::invalidate);
+}
+
+void ReferencesDock::forget() {
+  job_.cancel();
+  model_->show(nullptr, {});
+}
+
+void ReferencesDock::leave() {
+  if (!job_.busy()) return;
+  job_.cancel();
+  invalidate();
 }
 
 void ReferencesDock::refresh() {
-  if (!isVisible()) return;
-  const auto document = context_.controller->document();
-  if (!document || context_.selection->analysis() != document->analysis) {
-    job_.cancel();
-    return model_->show(nullptr, {});
-  }
+  const auto document = this->document();
+  if (!document) return forget();
   const auto values = asked(*document->analysis->document, context_.selection->op(), context_.selection->value());
   job_.start([this, document, values](const Progress& progress) -> PoolJob::Deliver {
     std::vector<ValueReferences> found;
@@ -55,7 +61,7 @@ void ReferencesDock::refresh() {
     }
     return [this, document, found = std::move(found)] {
       model_->show(document, found, context_.notes);
-      expandToDepth(0);
+      tree_->expandToDepth(0);
       markSelected();
     };
   });
@@ -65,14 +71,14 @@ void ReferencesDock::refresh() {
 void ReferencesDock::markSelected() {
   const auto section = model_->index(0, 0);
   for (int row = 0; row < model_->rowCount(section); ++row)
-    if (const auto index = model_->index(row, 0, section); opOf(index) == context_.selection->op()) return setCurrentIndex(index);
+    if (const auto index = model_->index(row, 0, section); opOf(index) == context_.selection->op()) return tree_->setCurrentIndex(index);
 }
 
 void ReferencesDock::step(bool forward) {
   const auto section = model_->index(0, 0);
   const int count = model_->rowCount(section);
   // Where the dock is pinned, the op that it is about stays, and the row that one went to last says where one stands.
-  const auto current = currentIndex();
+  const auto current = tree_->currentIndex();
   int at = current.isValid() && current.parent() == section ? current.row() : -1;
   for (int row = 0; row < count && at < 0; ++row)
     if (const auto op = opOf(model_->index(row, 0, section)); op && op == context_.selection->op()) at = row;
@@ -83,16 +89,11 @@ void ReferencesDock::step(bool forward) {
     const auto op = opOf(index);
     if (!op || op == here || !isStep_(op)) continue;
     const auto value = ValueId(section.data(valueRole).toInt());
-    setCurrentIndex(index);
+    tree_->setCurrentIndex(index);
     Q_EMIT jumpRequested(op);
     context_.selection->select(op, value);  // stays with the value, so that the next step goes on along its uses
     return;
   }
-}
-
-void ReferencesDock::showEvent(QShowEvent* event) {
-  QTreeView::showEvent(event);
-  refresh();
 }
 
 }  // namespace retrograd::views

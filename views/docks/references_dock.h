@@ -1,15 +1,15 @@
 #pragma once
 #include <QTreeView>
 
+#include "views/docks/panel.h"
+#include "views/engine/pool_job.h"
 #include "views/models/references_model.h"
-#include "views/session/pool_job.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
 /// Cross references of the selected value, or of what the selected op makes and reads. Enter or a double click leads to a place; the use
 /// before and after the selected op are one key away (step()).
-class ReferencesDock : public QTreeView {
+class ReferencesDock : public Panel {
   Q_OBJECT
 
  public:
@@ -20,18 +20,17 @@ class ReferencesDock : public QTreeView {
   /// Lets step() pass places whose op this says no to.
   void stepOnlyTo(std::function<bool(BoundSymbolId)> isStep) { isStep_ = std::move(isStep); }
 
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
-
  protected:
-  void showEvent(QShowEvent* event) override;
+  void refresh() override;
+  void forget() override;
+  void leave() override;
+  QString emptyText() const override { return unlessClosed(tr("Select a value or an op to see who makes and uses it")); }
 
  private:
-  void refresh();
   void markSelected();
 
-  ViewContext context_;
   ReferencesModel* model_;
+  QTreeView* tree_;
   PoolJob job_;
   std::function<bool(BoundSymbolId)> isStep_ = [](BoundSymbolId) { return true; };
 };

@@ -5,25 +5,25 @@
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QSaveFile>
 #include <QSplitter>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
 
-#include "core/pipeline/schedule_kinds.h"
-#include "core/pipeline/schedule_lowering.h"
-#include "core/pipeline/schedule_report.h"
-#include "core/trace/json.h"
-#include "views/box_name.h"
-#include "views/docks/command_button.h"
-#include "views/docks/dock_tree.h"
-#include "views/models/format.h"
-#include "views/session/stage_plan.h"
+#include "core/formats/files/atomic_file.h"
+#include "core/schedule/schedule_kinds.h"
+#include "core/schedule/schedule_lowering.h"
+#include "core/schedule/schedule_report.h"
+#include "core/trace/print/json.h"
+#include "views/stages/stage_plan.h"
+#include "views/text/format.h"
+#include "views/widgets/command_button.h"
+#include "views/widgets/dock_tree.h"
+#include "views/widgets/prepare_box.h"
 
 namespace retrograd::views {
 
-ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) : QWidget(parent), context_(context) {
+ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) : Panel(context, "schedule", parent) {
   setObjectName(QStringLiteral("schedule"));
   view_ = new ScheduleView(context.theme, this);
   cell_ = new QLabel(this);
@@ -78,7 +78,7 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     if (const auto& cells = view_->layout(); !cells.empty() && cells.begin(index.row()) < cells.end(index.row())) view_->setCurrent(cells.begin(index.row()));
   });
-  connect(context_.stages, &StagePlan::changed, this, &ScheduleDock::planChanged);
+  connect(context_.stages, &StagePlan::changed, this, &ScheduleDock::invalidate);
   showRequest();
 }
 
@@ -97,7 +97,7 @@ QSpinBox* ScheduleDock::makeSpin(const char* object, const QString& name, const 
     request.ranks = ranks_->value();
     request.stagesPerRank = each_->isEnabled() ? each_->value() : request.stagesPerRank;
     request.microbatches = microbatches_->value();
-    ask(request);
+    change(request);
   });
   return spin;
 }
@@ -117,7 +117,7 @@ QDoubleSpinBox* ScheduleDock::makeLink() {
     if (refreshing_) return;
     auto request = request_;
     request.link = link;
-    ask(request);
+    change(request);
   });
   return spin;
 }
@@ -126,7 +126,7 @@ QWidget* ScheduleDock::makeControls(QAction* save) {
   auto* line = new QWidget(this);
   kind_ = new QComboBox(line);
   kind_->setObjectName(QStringLiteral("schedule-kind"));
-  nameBox(kind_, tr("Schedule"));
+  prepareBox(kind_, tr("Schedule"));
   for (const auto& kind : scheduleKinds()) {
     kind_->addItem(toQt(kind.name), toQt(kind.name));
     kind_->setItemData(kind_->count() - 1, toQt(kind.description), Qt::ToolTipRole);
@@ -154,7 +154,7 @@ void ScheduleDock::kindChosen(int index) {
   auto request = request_;
   request.kind = name;
   request.file.clear();
-  ask(fitted(request, stages_));
+  change(fitted(request, stages_));
 }
 
 void ScheduleDock::askForFile() {
@@ -170,28 +170,24 @@ void ScheduleDock::openFile(const QString& path) {
   auto request = request_;
   request.file = path;
   if (request == request_) stale_ = true;  // it may have been rewritten
-  ask(request);
+  change(request);
 }
 
-void ScheduleDock::setInSight(bool on) {
-  inSight_ = on;
-  if (!on) return;
-  planChanged();
-  if (stale_ && !job_.busy()) start();
-}
-
-void ScheduleDock::planChanged() {
+void ScheduleDock::refresh() {
   const auto& cut = context_.stages->cut();
-  if (!inSight_ || cut == cut_) return;
+  if (cut == cut_) {
+    if (stale_ && !job_.busy()) start();
+    return;
+  }
   cut_ = cut;
   const int stages = cut_ ? cut_->stages() : 0;
   stale_ = true;
   if (stages == stages_) return start();
   stages_ = stages;
-  ask(fitted(request_, stages_));
+  change(fitted(request_, stages_));
 }
 
-void ScheduleDock::ask(const ScheduleRequest& request) {
+void ScheduleDock::change(const ScheduleRequest& request) {
   stale_ = stale_ || request != request_;
   request_ = request;
   showRequest();
@@ -199,7 +195,7 @@ void ScheduleDock::ask(const ScheduleRequest& request) {
 }
 
 void ScheduleDock::start() {
-  if (!inSight_) return;
+  if (!inSight()) return;
   stale_ = false;
   message_->setText(tr("Simulating..."));
   job_.start([this, request = request_, cut = cut_](const Progress& progress) -> PoolJob::Deliver {
@@ -257,9 +253,7 @@ void ScheduleDock::save(const QString& path, bool withTransfers) const {
   const auto text = is(".svg")    ? scheduleSvg(run_->schedule, run_->simulation, run_->costs)
                     : is(".json") ? dumpJson(scheduleJson(run_->schedule, run_->simulation, run_->costs), 1) + "\n"
                                   : writeScheduleCsv(withTransfers ? lowerSchedule(run_->schedule) : run_->schedule);
-  QSaveFile file(path);
-  if (!file.open(QIODevice::WriteOnly) || file.write(QByteArray::fromStdString(text)) != static_cast<qint64>(text.size()) || !file.commit())
-    throw Error(ErrorCode::io, file.errorString().toStdString(), path.toStdString());
+  writeWholeFile(path.toStdString(), text);
 }
 
 }  // namespace retrograd::views

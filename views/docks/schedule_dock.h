@@ -4,25 +4,22 @@
 #include <QLabel>
 #include <QSpinBox>
 #include <QTreeView>
-#include <QWidget>
 
 #include "views/canvases/schedule_view.h"
+#include "views/docks/panel.h"
+#include "views/engine/pool_job.h"
 #include "views/models/schedule_ranks_model.h"
-#include "views/session/pool_job.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
 /// A pipeline schedule over time: a published one or a CSV file, simulated with the times of the open model's stages where they fit.
-class ScheduleDock : public QWidget {
+class ScheduleDock : public Panel {
   Q_OBJECT
 
  public:
   /// `save` is shown as a button; who owns it runs it.
   ScheduleDock(ViewContext context, QAction* save, QWidget* parent = nullptr);
 
-  /// Nothing is computed while it cannot be seen.
-  void setInSight(bool on);
   /// Shows the schedule of a CSV file in place of a published one.
   void openFile(const QString& path);
   /// As the suffix says: .svg the drawing, .json all figures, else CSV, on request with the sends and receives that it implies. Throws Error(io),
@@ -34,8 +31,10 @@ class ScheduleDock : public QWidget {
   bool busy() const { return job_.busy(); }
 
  Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
   void changed();
+
+ protected:
+  void refresh() override;
 
  private:
   QWidget* makeControls(QAction* save);
@@ -43,14 +42,11 @@ class ScheduleDock : public QWidget {
   QDoubleSpinBox* makeLink();
   void kindChosen(int index);
   void askForFile();
-  /// The cut or what is known of it has changed.
-  void planChanged();
-  void ask(const ScheduleRequest& request);
+  void change(const ScheduleRequest& request);
   void start();
   void show(const std::shared_ptr<const ScheduleRun>& run);
   void showRequest();
 
-  ViewContext context_;
   ScheduleRequest request_;
   std::shared_ptr<const StageCut> cut_;
   std::shared_ptr<const ScheduleRun> run_;
@@ -63,7 +59,7 @@ class ScheduleDock : public QWidget {
   QTreeView* table_;
   ScheduleRanksModel* model_;
   int stages_ = 0;  ///< of the cut that the ranks were fitted to
-  bool inSight_ = false, stale_ = true, refreshing_ = false;
+  bool stale_ = true, refreshing_ = false;  ///< stale: the request or the cut is another than what was simulated
 };
 
 }  // namespace retrograd::views

@@ -6,10 +6,10 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
-#include "views/docks/command_button.h"
-#include "views/docks/dock_tree.h"
-#include "views/models/format.h"
-#include "views/session/editor.h"
+#include "views/settings/editor.h"
+#include "views/text/format.h"
+#include "views/widgets/command_button.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 namespace {
@@ -36,7 +36,7 @@ QString trimmedFirstLine(const QString& text) { return text.section(QLatin1Char(
 }  // namespace
 
 SourceDock::SourceDock(ViewContext context, QSettings* settings, const QList<QAction*>& actions, QWidget* parent)
-    : QWidget(parent), context_(context), settings_(settings), frames_(new FramesModel(this)), lines_(new SourceLinesModel(this)) {
+    : Panel(context, "source", parent), settings_(settings), frames_(new FramesModel(this)), lines_(new SourceLinesModel(this)) {
   stack_ = new QTreeView(this);
   stack_->setObjectName(QStringLiteral("source-stack"));
   stack_->setModel(frames_);
@@ -55,14 +55,10 @@ SourceDock::SourceDock(ViewContext context, QSettings* settings, const QList<QAc
   layout->setSpacing(0);
   layout->addWidget(splitter, 1);
   layout->addWidget(makeButtons(actions));
-  for (auto* view : {stack_, text_}) {
-    view->addActions(actions);
-    view->setContextMenuPolicy(Qt::ActionsContextMenu);
-  }
-  connect(context_.selection, &Selection::changed, this, &SourceDock::refresh);
-  connect(context_.controller, &DocumentController::documentChanged, this, &SourceDock::refresh);
+  for (auto* view : {stack_, text_}) view->addActions(actions);
+  setList(text_);
+  connect(context_.selection, &Selection::changed, this, &SourceDock::invalidate);
   connect(stack_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &SourceDock::read);
-  connect(text_, &QTreeView::activated, this, [this](const QModelIndex& index) { goToOpOf(index.row()); });
 }
 
 QWidget* SourceDock::makeText() {
@@ -83,7 +79,7 @@ QWidget* SourceDock::makeText() {
   text_ = new QTreeView(side);
   text_->setObjectName(QStringLiteral("source-text"));
   text_->setModel(lines_);
-  prepareTree(*text_, tr("Source"), true);
+  prepareTree(*text_, tr("Source"), true, SourceLinesModel::code);
   text_->setItemDelegate(new LineDelegate(text_, context_.theme));
   text_->setRootIsDecorated(false);
   text_->setFont(Theme::codeFont());
@@ -109,17 +105,31 @@ QWidget* SourceDock::makeButtons(const QList<QAction*>& actions) {
   return row;
 }
 
+void SourceDock::forget() {
+  job_.cancel();
+  launches_ = false;
+  stackShown_.clear();
+  found_.clear();
+  path_->clear();
+  frames_->set({});
+  showProblem({});
+}
+
+void SourceDock::leave() {
+  if (!job_.busy()) return;
+  job_.cancel();
+  invalidate();
+}
+
 QString SourceDock::file() const {
   const auto row = stack_->currentIndex();
   return row.isValid() ? toQt(frames_->frame(row.row()).file) : QString();
 }
 
 void SourceDock::refresh() {
-  if (!isVisible()) return;
-  const auto& document = context_.controller->document();
-  const auto& selection = *context_.selection;
-  const bool live = document && selection.analysis() == document->analysis;
-  const auto stack = live ? sourceOf(*document->analysis->document, selection.op()) : SourceStack();
+  const auto document = this->document();
+  const auto op = document ? context_.selection->op() : BoundSymbolId();
+  const auto stack = document ? sourceOf(*document->analysis->document, op) : SourceStack();
   if (!stack.empty() && stack == stackShown_) return read();
   stackShown_ = stack;
   frames_->set(stack);
@@ -129,16 +139,15 @@ void SourceDock::refresh() {
   launches_ = false;
   found_.clear();
   path_->clear();
-  showProblem(!document                        ? tr("No file is open")
-              : !live || !selection.op()       ? tr("Select an op to see the Python source that it comes from")
+  showProblem(!op ? unlessClosed(tr("Select an op to see the Python source that it comes from"))
               : document->analysis->document->sourceCount() ? tr("This op has no source: none is known of what it comes from")
                                                : tr("The model says of no op where it comes from"));
 }
 
 void SourceDock::read() {
-  const auto document = context_.controller->document();
+  const auto document = this->document();
   const auto row = stack_->currentIndex();
-  if (!isVisible() || !document || !row.isValid()) return;
+  if (!inSight() || !document || !row.isValid()) return;
   const auto name = frames_->frame(row.row()).file;
   const auto tried = SourcePaths::load(*settings_).candidates(toQt(name), QFileInfo(toQt(document->request.path)).absolutePath());
   job_.start([this, document, name, tried](const Progress& progress) -> PoolJob::Deliver {
@@ -218,11 +227,6 @@ void SourceDock::goToOpOf(int row) {
   const auto at = std::find(ops.begin(), ops.end(), origin);
   Q_EMIT placeChosen(at == ops.end() || at + 1 == ops.end() ? ops.front() : at[1]);
   text_->setFocus();  // the next Enter goes on along the ops of this line
-}
-
-void SourceDock::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  refresh();
 }
 
 }  // namespace retrograd::views

@@ -1,18 +1,17 @@
 #pragma once
 #include <QLabel>
 #include <QTreeView>
-#include <QWidget>
 
+#include "views/docks/panel.h"
+#include "views/engine/pool_job.h"
 #include "views/models/source_model.h"
-#include "views/session/pool_job.h"
-#include "views/session/source_paths.h"
-#include "views/view_context.h"
+#include "views/settings/source_paths.h"
 
 namespace retrograd::views {
 
 /// The Python source that the selected op comes from: its stack, and the file of the chosen frame around its line. Enter or a double click on
-/// a line leads to the next op that comes from it. Files are read on the pool, and only while the dock is visible.
-class SourceDock : public QWidget {
+/// a line leads to the next op that comes from it. Files are read on the pool.
+class SourceDock : public Panel {
   Q_OBJECT
 
  public:
@@ -34,7 +33,10 @@ class SourceDock : public QWidget {
   void failed(const QString& message);
 
  protected:
-  void showEvent(QShowEvent* event) override;
+  void refresh() override;
+  void forget() override;
+  void leave() override;
+  void activate(const QModelIndex& row) override { goToOpOf(row.row()); }
 
  private:
   struct Answer {
@@ -45,14 +47,12 @@ class SourceDock : public QWidget {
 
   QWidget* makeText();
   QWidget* makeButtons(const QList<QAction*>& actions);
-  void refresh();
   void read();
   void show(const Answer& answer);
   void showProblem(const QString& problem);
   void launch();
   void goToOpOf(int row);
 
-  ViewContext context_;
   QSettings* settings_;
   FramesModel* frames_;
   SourceLinesModel* lines_;

@@ -4,21 +4,21 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 
-#include "views/docks/command_button.h"
-#include "views/docks/dock_tree.h"
-#include "views/models/format.h"
-#include "views/session/pipeline_engine.h"
-#include "views/session/stage_plan.h"
+#include "views/engine/pipeline_engine.h"
+#include "views/stages/stage_plan.h"
+#include "views/text/format.h"
+#include "views/widgets/command_button.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 namespace {
 
-const QString tag = QStringLiteral("check stages");
+const QString question = QStringLiteral("check");
 
 }  // namespace
 
 StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* cancel, QWidget* parent)
-    : QWidget(parent), context_(context), model_(new StageCheckModel(this)), table_(new QTreeView(this)), summary_(new QLabel(this)) {
+    : Panel(context, "stage-check", parent), model_(new StageCheckModel(this)), table_(new QTreeView(this)), summary_(new QLabel(this)) {
   setObjectName(QStringLiteral("stage-check"));
   table_->setObjectName(QStringLiteral("stage-check-table"));
   table_->setModel(model_);
@@ -43,9 +43,7 @@ StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* can
   layout->addLayout(row);
   layout->addWidget(table_, 1);
   connect(context_.stages, &StagePlan::changed, this, &StageCheckDock::planChanged);
-  connect(table_, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
-  });
+  setList(table_);
   connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     if (const auto op = opOf(index)) context_.selection->select(op, ValueId(index.data(valueRole).toInt()));
   });
@@ -61,13 +59,13 @@ void StageCheckDock::clear(const QString& text) {
 void StageCheckDock::planChanged() {
   const auto& cut = context_.stages->cut();
   if (!cut_ || (cut && cut->split.stages.size() == cut_->split.stages.size() && cut->cuts == cut_->cuts && cut->request.options == cut_->request.options && cut->bench == cut_->bench)) return;
-  if (checking_) context_.controller->cancelQuestion(tag);
+  if (checking_) Panel::cancel(question);
   checking_ = false;
   clear(tr("The stages have changed: check again."));
   Q_EMIT changed();
 }
 
-void StageCheckDock::cancel() { context_.controller->cancelQuestion(tag); }
+void StageCheckDock::cancel() { Panel::cancel(question); }
 
 void StageCheckDock::check() {
   const auto cut = context_.stages->cut();
@@ -76,7 +74,7 @@ void StageCheckDock::check() {
   cut_ = cut;
   checking_ = true;
   Q_EMIT changed();
-  const auto question = [this, cut](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, cut](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     auto* engine = bench.engine.pipelines();
     if (!engine) throw Error(ErrorCode::badUse, "nothing here can run the model");
     auto found = engine->checkStages(bench.document.analysis, cut->split, progress);
@@ -92,7 +90,7 @@ void StageCheckDock::check() {
       Q_EMIT changed();
     };
   };
-  context_.controller->ask(this, tag, tr("Checking the stages"), question, [this, cut](const QString& message) {
+  ask(Asked::anyhow, question, tr("Checking the stages"), work, [this, cut](const QString& message) {
     if (cut_ != cut) return;
     checking_ = false;
     clear(message.isEmpty() ? tr("Cancelled.") : QStringLiteral("! ") + message);

@@ -1,17 +1,16 @@
 #pragma once
 #include <QLabel>
 #include <QTreeView>
-#include <QWidget>
 
+#include "views/docks/panel.h"
 #include "views/models/stage_check_model.h"
-#include "views/view_context.h"
 
 namespace retrograd::views {
 
 struct StageCut;
 
 /// Whether the stages of the present cut together give what the whole model gives, tensor by tensor; a row leads to the op that makes it.
-class StageCheckDock : public QWidget {
+class StageCheckDock : public Panel {
   Q_OBJECT
 
  public:
@@ -25,7 +24,6 @@ class StageCheckDock : public QWidget {
   QString summary() const { return summary_->text(); }
 
  Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
   void changed();
 
  private:
@@ -33,7 +31,6 @@ class StageCheckDock : public QWidget {
   void planChanged();
   void clear(const QString& text);
 
-  ViewContext context_;
   std::shared_ptr<const StageCut> cut_;  ///< that was checked
   StageCheckModel* model_;
   QTreeView* table_;

@@ -7,13 +7,15 @@
 #include <QVBoxLayout>
 #include <array>
 
-#include "views/box_name.h"
-#include "views/docks/command_button.h"
-#include "views/docks/stage_cells.h"
-#include "views/models/format.h"
+#include "views/text/format.h"
+#include "views/widgets/command_button.h"
+#include "views/widgets/prepare_box.h"
+#include "views/widgets/stage_cells.h"
 
 namespace retrograd::views {
 namespace {
+
+const QString tabKey = QStringLiteral("tab");
 
 QString pointsText(const CutRequest& request) {
   QStringList points;
@@ -23,7 +25,7 @@ QString pointsText(const CutRequest& request) {
 
 }  // namespace
 
-StagesDock::StagesDock(ViewContext context, Commands commands, QWidget* parent) : QWidget(parent), context_(context), plan_(context.stages) {
+StagesDock::StagesDock(ViewContext context, Commands commands, QWidget* parent) : Panel(context, "stages", parent), plan_(context.stages) {
   setObjectName(QStringLiteral("stages"));
   bar_ = new StageBar(context_.theme, this);
   auto* layout = new QVBoxLayout(this);
@@ -33,7 +35,7 @@ StagesDock::StagesDock(ViewContext context, Commands commands, QWidget* parent) 
   layout->addWidget(makeMessage());
   layout->addWidget(bar_);
   layout->addWidget(makeTables(), 1);
-  connect(plan_, &StagePlan::changed, this, &StagesDock::refresh);
+  connect(plan_, &StagePlan::changed, this, &StagesDock::invalidate);
   connect(context_.selection, &Selection::changed, this, &StagesDock::selectionChanged);
   connect(bar_, &StageBar::picked, this, [this](int stage) {
     showStage(stage);
@@ -41,14 +43,16 @@ StagesDock::StagesDock(ViewContext context, Commands commands, QWidget* parent) 
   });
   connect(bar_, &StageBar::activated, this, [this](int stage) { Q_EMIT jumpRequested(plan_->cut()->firstOp(stage)); });
   connect(bar_, &StageBar::cutMoved, plan_, &StagePlan::moveCut);
-  refresh();
+  setList(stagesTable_);
+  refreshControls();
+  refreshMessage();
 }
 
 QWidget* StagesDock::makeControls(const Commands& commands) {
   auto* line = new QWidget(this);
   how_ = new QComboBox(line);
   how_->setObjectName(QStringLiteral("stages-how"));
-  nameBox(how_, tr("How to cut"));
+  prepareBox(how_, tr("How to cut"));
   how_->addItem(tr("Cut at points"), static_cast<int>(How::points));
   how_->addItem(tr("Cut into equal stages"), static_cast<int>(How::equalStages));
   points_ = new QLineEdit(line);
@@ -63,7 +67,7 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   of_ = new QLabel(tr("of equal"), line);
   balance_ = new QComboBox(line);
   balance_->setObjectName(QStringLiteral("stages-balance"));
-  nameBox(balance_, tr("What equal stages have equal"));
+  prepareBox(balance_, tr("What equal stages have equal"));
   balance_->addItem(tr("time, measured"), static_cast<int>(Balance::time));
   balance_->addItem(tr("time, estimated"), static_cast<int>(Balance::estimate));
   balance_->addItem(tr("parameters"), static_cast<int>(Balance::parameters));
@@ -87,20 +91,20 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   connect(how_, &QComboBox::activated, this, [this] {
     refreshControls();
     // Points are asked for when there are some.
-    if (static_cast<How>(how_->currentData().toInt()) == How::equalStages) ask(tr("Cut into equal stages"));
+    if (static_cast<How>(how_->currentData().toInt()) == How::equalStages) change(tr("Cut into equal stages"));
     else points_->setFocus();
   });
-  connect(points_, &QLineEdit::returnPressed, this, [this] { ask(tr("Cut at points")); });
-  connect(stages_, &QSpinBox::valueChanged, this, [this] { ask(tr("Number of stages")); });
-  connect(balance_, &QComboBox::activated, this, [this] { ask(tr("What stages have equal")); });
-  connect(markers_, &QCheckBox::clicked, this, [this](bool on) { ask(on ? tr("Cut at the file's markers") : tr("Leave out the file's markers")); });
+  connect(points_, &QLineEdit::returnPressed, this, [this] { change(tr("Cut at points")); });
+  connect(stages_, &QSpinBox::valueChanged, this, [this] { change(tr("Number of stages")); });
+  connect(balance_, &QComboBox::activated, this, [this] { change(tr("What stages have equal")); });
+  connect(markers_, &QCheckBox::clicked, this, [this](bool on) { change(on ? tr("Cut at the file's markers") : tr("Leave out the file's markers")); });
   return line;
 }
 
 QComboBox* StagesDock::makeLoss() {
   auto* box = new QComboBox(this);
   box->setObjectName(QStringLiteral("stages-loss"));
-  nameBox(box, tr("Which output is the loss"));
+  prepareBox(box, tr("Which output is the loss"));
   box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   box->setMinimumContentsLength(18);
   connect(box, &QComboBox::activated, this, [this](int index) {
@@ -136,9 +140,6 @@ QTreeView* StagesDock::makeTable(QAbstractItemModel* model, const QString& name,
   table->setItemDelegate(new StageCells(context_.theme, table));
   table->setRootIsDecorated(false);
   table->header()->setStretchLastSection(true);
-  connect(table, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
-  });
   connect(table, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     const auto value = index.data(valueRole);
     if (const auto op = opOf(index)) context_.selection->select(op, value.isValid() ? ValueId(value.toInt()) : ValueId());
@@ -163,6 +164,7 @@ QWidget* StagesDock::makeTables() {
     if (index.isValid()) bar_->setCurrent(index.row());
   });
 
+  for (auto* table : {edgesTable_, sharedTable_}) addList(table);
   notes_ = new QLabel(this);
   notes_->setObjectName(QStringLiteral("stages-notes"));
   notes_->setAccessibleName(tr("Notes"));
@@ -215,7 +217,7 @@ QWidget* StagesDock::withLine(const QList<QWidget*>& controls, QTreeView* table)
 QWidget* StagesDock::makeSharing() {
   shared_ = new QComboBox(this);
   shared_->setObjectName(QStringLiteral("stages-sharing"));
-  nameBox(shared_, tr("How parameters that several stages use reach them"));
+  prepareBox(shared_, tr("How parameters that several stages use reach them"));
   shared_->addItem(tr("Each stage has a copy"), static_cast<int>(MultiUse::replicate));
   shared_->addItem(tr("The first stage sends it"), static_cast<int>(MultiUse::transmit));
   shared_->setPlaceholderText(tr("As chosen for each"));
@@ -225,7 +227,6 @@ QWidget* StagesDock::makeSharing() {
   connect(copy_, &QAction::triggered, this, [this] { share(MultiUse::replicate); });
   connect(send_, &QAction::triggered, this, [this] { share(MultiUse::transmit); });
   sharedTable_->addActions({copy_, send_});
-  sharedTable_->setContextMenuPolicy(Qt::ActionsContextMenu);
   sharedTable_->setSelectionMode(QAbstractItemView::ExtendedSelection);
   sharedTable_->installEventFilter(this);
   connect(sharedTable_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &StagesDock::refreshSharing);
@@ -244,7 +245,7 @@ bool StagesDock::eventFilter(QObject* watched, QEvent* event) {
     (copy_->isEnabled() ? copy_ : send_)->trigger();
     return true;
   }
-  return QWidget::eventFilter(watched, event);
+  return Panel::eventFilter(watched, event);
 }
 
 CutRequest StagesDock::asked() const {
@@ -262,18 +263,12 @@ CutRequest StagesDock::asked() const {
   return request;
 }
 
-void StagesDock::ask(const QString& what) {
+void StagesDock::change(const QString& what) {
   if (refreshing_) return;
   plan_->change(asked(), what);
 }
 
-void StagesDock::setInSight(bool on) {
-  inSight_ = on;
-  refresh();
-}
-
 void StagesDock::refresh() {
-  if (!inSight_) return;
   plan_->begin();
   refreshing_ = true;
   const auto& request = plan_->request();
@@ -377,8 +372,19 @@ void StagesDock::refreshTables() {
 }
 
 void StagesDock::selectionChanged() {
-  if (!inSight_ || !plan_->cut()) return;
+  if (!inSight() || !plan_->cut()) return;
   if (const int stage = plan_->cut()->stageOf(context_.selection->op()); stage >= 0) showStage(stage);
+}
+
+QVariantMap StagesDock::saveState() const {
+  auto state = Panel::saveState();
+  state[tabKey] = tabs_->currentIndex();
+  return state;
+}
+
+void StagesDock::restoreState(const QVariantMap& state) {
+  Panel::restoreState(state);
+  tabs_->setCurrentIndex(state.value(tabKey).toInt());
 }
 
 void StagesDock::showStage(int stage) {

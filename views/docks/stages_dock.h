@@ -7,18 +7,17 @@
 #include <QTabWidget>
 #include <QToolButton>
 #include <QTreeView>
-#include <QWidget>
 
 #include "views/canvases/stage_bar.h"
+#include "views/docks/panel.h"
 #include "views/models/stages_model.h"
-#include "views/session/stage_plan.h"
-#include "views/view_context.h"
+#include "views/stages/stage_plan.h"
 
 namespace retrograd::views {
 
 /// The open model in pipeline stages: how it is cut, what each stage weighs, what crosses, which parameters several stages use. Shows the window's
 /// StagePlan and changes it; a row leads to its op.
-class StagesDock : public QWidget {
+class StagesDock : public Panel {
   Q_OBJECT
 
  public:
@@ -30,15 +29,12 @@ class StagesDock : public QWidget {
 
   /// What the line below the controls says: the reason of a refusal, or what to do.
   QString message() const { return message_->text(); }
-  /// Whether it can be seen: a dock behind another counts as visible for Qt. Nothing is done while it cannot.
-  void setInSight(bool on);
-  bool inSight() const { return inSight_; }
+  QVariantMap saveState() const override;
+  void restoreState(const QVariantMap& state) override;
 
  protected:
+  void refresh() override;
   bool eventFilter(QObject* watched, QEvent* event) override;
-
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
 
  private:
   enum class How { points, equalStages };
@@ -54,8 +50,7 @@ class StagesDock : public QWidget {
   QWidget* withLine(const QList<QWidget*>& controls, QTreeView* table);
   /// What the controls ask for.
   CutRequest asked() const;
-  void ask(const QString& what);
-  void refresh();
+  void change(const QString& what);
   void refreshControls();
   void refreshMessage();
   void refreshTables();
@@ -67,7 +62,6 @@ class StagesDock : public QWidget {
   void selectionChanged();
   void showStage(int stage);
 
-  ViewContext context_;
   StagePlan* plan_;
   QComboBox *how_, *balance_, *shared_, *loss_;
   QAction *copy_, *send_;
@@ -82,7 +76,7 @@ class StagesDock : public QWidget {
   SharedParametersModel* sharedModel_;
   QTreeView *stagesTable_, *edgesTable_, *sharedTable_;
   QTabWidget* tabs_;
-  bool refreshing_ = false, inSight_ = false;
+  bool refreshing_ = false;
 };
 
 }  // namespace retrograd::views

@@ -1,5 +1,7 @@
 #pragma once
+#include <QHBoxLayout>
 #include <QLabel>
+#include <QSpinBox>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QWidget>
@@ -31,7 +33,9 @@ class ValuePanel : public QWidget {
 
  private:
   void makeTable(const QString& name);
-  void makeSpinBoxes();
+  /// As many boxes as there are leading dims, with their ranges and indices.
+  void refreshIndices();
+  QSpinBox* makeIndex(std::size_t dim);
 
   QLabel* title_;
   HistogramView* histogram_;
@@ -40,7 +44,8 @@ class ValuePanel : public QWidget {
   ImageView* image_;
   QStackedWidget* stack_;
   QWidget* leading_;
-  QLabel* leadingLabel_;
+  QHBoxLayout* leadingLine_;
+  std::vector<QSpinBox*> indices_;  ///< one for each leading dim; they stay while one steps, and so does the focus
 };
 
 }  // namespace retrograd::views

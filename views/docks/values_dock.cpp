@@ -7,14 +7,20 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
-#include "core/debug/gradient_of.h"
-#include "views/docks/dock_tree.h"
-#include "views/models/format.h"
-#include "views/models/own_names.h"
+#include "core/derivation/gradient_of.h"
+#include "views/session/own_names.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
+namespace {
+
+const QString pictureKey = QStringLiteral("picture");
+const QString besideKey = QStringLiteral("beside");
+
+}  // namespace
+
 ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent)
-    : QWidget(parent), context_(context), model_(new ValuesModel(this)) {
+    : Panel(context, "values", parent), model_(new ValuesModel(this)) {
   table_ = new QTreeView(this);
   table_->setObjectName(QStringLiteral("values"));
   table_->setModel(model_);
@@ -22,31 +28,29 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   prepareTree(*table_, tr("Values of the selected op"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
+  columns_ = new ColumnFitter(table_);
   table_->addActions(actions);
-  table_->setContextMenuPolicy(Qt::ActionsContextMenu);
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(table_);
   splitter->addWidget(makeDetail());
   splitter->setStretchFactor(0, 3);
   splitter->setStretchFactor(1, 2);
   splitter->setChildrenCollapsible(false);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(splitter);
-  soon_.setSingleShot(true);
-  soon_.setInterval(30);
-  connect(&soon_, &QTimer::timeout, this, &ValuesDock::request);
-  connect(context_.selection, &Selection::changed, this, &ValuesDock::selectionChanged);
-  connect(context_.execution, &ExecutionState::changed, this, &ValuesDock::ask);
-  connect(context_.notes, &NoteBook::changed, this, &ValuesDock::ask);
-  connect(context_.controller, &DocumentController::valuesReady, this, &ValuesDock::show);
-  connect(context_.controller, &DocumentController::valuesFailed, this, &ValuesDock::clearDetail);
-  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) { choose(now.row()); });
-  connect(table_, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    const auto op = opOf(index);
-    if (op && op != op_) Q_EMIT jumpRequested(op);
+  fillWith(splitter);
+  setList(table_);
+  setDelay(30);
+  connect(context_.selection, &Selection::changed, this, [this] {
+    if (inSight()) follow();
+    invalidate();
   });
-  clearDetail(tr("Select an op to see its values"));
+  connect(context_.execution, &ExecutionState::changed, this, &ValuesDock::invalidate);
+  connect(context_.notes, &NoteBook::changed, this, &ValuesDock::invalidate);
+  connect(&context_.controller->questions(), &Questions::valuesReady, this, &ValuesDock::show);
+  connect(&context_.controller->questions(), &Questions::valuesFailed, this, &ValuesDock::clearDetail);
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+    if (!following_) choose(now.row());
+  });
+  clearDetail(noOpText());
 }
 
 QWidget* ValuesDock::makeDetail() {
@@ -78,7 +82,7 @@ QWidget* ValuesDock::makeDetail() {
   connect(picture_, &QCheckBox::toggled, beside_, &ValuePanel::setPicture);
   connect(withGradient_, &QCheckBox::toggled, this, [this](bool on) {
     beside_->setVisible(on);
-    ask();
+    invalidate();
   });
   connect(panel_, &ValuePanel::leadingChanged, beside_, &ValuePanel::setLeading);
   connect(beside_, &ValuePanel::leadingChanged, panel_, &ValuePanel::setLeading);
@@ -87,46 +91,56 @@ QWidget* ValuesDock::makeDetail() {
 
 ValueId ValuesDock::chosen() const { return model_->valueAt(table_->currentIndex().row()); }
 
-void ValuesDock::selectionChanged() {
-  const auto& selection = *context_.selection;
-  const auto& document = context_.controller->document();
-  const bool live = document && selection.analysis() == document->analysis;
-  if (selection.op() != op_ || !live || model_->rowCount() == 0) {
-    op_ = live ? selection.op() : BoundSymbolId();
-    model_->expect(live ? document : nullptr, op_);
-    clearDetail(op_ ? QString() : tr("Select an op to see its values"));
+void ValuesDock::follow() {
+  following_ = true;
+  const auto open = document();
+  const auto op = open ? context_.selection->op() : BoundSymbolId();
+  if (op != op_ || model_->rowCount() == 0) {
+    op_ = op;
+    model_->expect(open, op_);
+    columns_->fit();
+    clearDetail(op_ ? QString() : noOpText());
   }
-  // The value that was clicked, else the first output, which the op is there for.
-  int row = selection.value() ? model_->rowOf(selection.value()) : -1;
-  if (row < 0)
-    for (int i = model_->rowCount() - 1; i >= 0 && model_->data(model_->index(i, 0), Qt::DisplayRole).toString().startsWith(tr("out  "));
-         --i)
-      row = i;
+  int row = context_.selection->value() ? model_->rowOf(context_.selection->value()) : -1;
+  for (int i = 0; row < 0 && i < model_->rowCount(); ++i)
+    if (model_->isOutput(i)) row = i;
   if (row < 0 && model_->rowCount() > 0) row = 0;
   if (row >= 0) table_->setCurrentIndex(model_->index(row, 0));
-  for (int column = 0; column < ValuesModel::columns; ++column) table_->resizeColumnToContents(column);
-  ask();
+  following_ = false;
 }
 
-void ValuesDock::ask() {
-  if (isVisible()) soon_.start();
+void ValuesDock::refresh() {
+  follow();
+  if (op_ && !context_.execution->now().running) context_.controller->questions().requestValues(op_, chosen(), withGradient_->isChecked());
 }
 
-void ValuesDock::request() {
-  if (!isVisible() || !op_ || context_.execution->now().running) return;
-  context_.controller->requestValues(op_, chosen(), withGradient_->isChecked());
+void ValuesDock::forget() {
+  following_ = true;
+  op_ = {};
+  model_->expect(nullptr, {});
+  clearDetail({});
+  following_ = false;
+}
+
+void ValuesDock::leave() {
+  context_.controller->questions().cancelValues();
+  invalidate();  // whether there was an answer or not, it may be of another position by then
+}
+
+void ValuesDock::activate(const QModelIndex& row) {
+  if (opOf(row) != op_) Panel::activate(row);
 }
 
 void ValuesDock::choose(int row) {
   if (row < 0) return;
   context_.selection->selectValue(model_->valueAt(row));
-  ask();
+  invalidate();
 }
 
 void ValuesDock::show(const std::shared_ptr<const ValueReport>& report) {
-  if (report->op != op_) return;
+  if (!inSight() || report->op != op_) return;
   model_->setReport(report);
-  for (int column = 0; column < ValuesModel::columns; ++column) table_->resizeColumnToContents(column);
+  columns_->widen();
   showDetail(*report);
 }
 
@@ -153,14 +167,17 @@ void ValuesDock::clearDetail(const QString& reason) {
   beside_->clear({});
 }
 
-void ValuesDock::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  ask();
+QVariantMap ValuesDock::saveState() const {
+  auto state = Panel::saveState();
+  state[pictureKey] = picture_->isChecked();
+  state[besideKey] = withGradient_->isChecked();
+  return state;
 }
 
-void ValuesDock::hideEvent(QHideEvent* event) {
-  context_.controller->cancelValues();
-  QWidget::hideEvent(event);
+void ValuesDock::restoreState(const QVariantMap& state) {
+  Panel::restoreState(state);
+  picture_->setChecked(state.value(pictureKey).toBool());
+  withGradient_->setChecked(state.value(besideKey).toBool());
 }
 
 }  // namespace retrograd::views

@@ -1,37 +1,33 @@
 #pragma once
-#include <QTimer>
 #include <QTreeView>
 
+#include "views/docks/panel.h"
 #include "views/models/values_model.h"
-#include "views/view_context.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 
 /// Values that stay in sight: state and statistics of each after every stop. Enter or a double click leads to the op that makes one,
-/// Delete takes it away. Asks the worker only while it is visible and nothing runs.
-class WatchesDock : public QTreeView {
+/// Delete takes it away. Asks the worker only while nothing runs.
+class WatchesDock : public Panel {
   Q_OBJECT
 
  public:
   explicit WatchesDock(ViewContext context, QWidget* parent = nullptr);
 
- Q_SIGNALS:
-  void jumpRequested(retrograd::BoundSymbolId op);
-
  protected:
-  void showEvent(QShowEvent* event) override;
-  void hideEvent(QHideEvent* event) override;
-  void paintEvent(QPaintEvent* event) override;
+  void refresh() override;
+  void forget() override { model_->expectRows(nullptr, {}); }
+  QString emptyText() const override { return unlessClosed(tr("Nothing is watched: select a value and choose Value > Watch")); }
 
  private:
-  void refresh();
-  void ask();
-  void request();
+  /// A row for each value that is watched, without what it holds.
+  void showRows();
   void show(const std::shared_ptr<const ValueReport>& report);
 
-  ViewContext context_;
   ValuesModel* model_;
-  QTimer soon_;
+  QTreeView* table_;
+  ColumnFitter* columns_;
 };
 
 }  // namespace retrograd::views

@@ -3,15 +3,15 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 
-#include "views/docks/command_button.h"
-#include "views/docks/dock_tree.h"
-#include "views/models/format.h"
+#include "views/text/format.h"
+#include "views/widgets/command_button.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 namespace {
 
-const QString whyTag = QStringLiteral("why");
-const QString whatIfTag = QStringLiteral("what if");
+const QString whyQuestion = QStringLiteral("why");
+const QString whatIfQuestion = QStringLiteral("what if");
 
 /// "saved  7.5 KiB → 6.9 KiB  (−640 B)".
 QString changeText(const QString& label, std::int64_t before, std::int64_t after) {
@@ -31,7 +31,7 @@ QString timeText(double seconds) {
 }  // namespace
 
 WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget* parent)
-    : QWidget(parent), context_(context), model_(new WhyModel(this)), tree_(new QTreeView(this)) {
+    : Panel(context, "why", parent), model_(new WhyModel(this)), tree_(new QTreeView(this)) {
   tree_->setObjectName(QStringLiteral("why"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("Why the chosen value is saved or has no gradient"), false);
@@ -46,16 +46,10 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   layout->addWidget(tree_, 1);
   layout->addWidget(verdictFrame_);
   layout->addWidget(makeButtons(recompute, save));
-  soon_.setSingleShot(true);
-  soon_.setInterval(30);
-  connect(&soon_, &QTimer::timeout, this, &WhyDock::request);
-  connect(context_.selection, &Selection::changed, this, &WhyDock::ask);
-  connect(context_.notes, &NoteBook::changed, this, &WhyDock::ask);
-  connect(context_.controller, &DocumentController::documentAboutToChange, this, &WhyDock::dropVerdict);
-  connect(tree_, &QTreeView::activated, this, [this](const QModelIndex& index) {
-    const auto op = opOf(index);
-    if (op && op != context_.selection->op()) Q_EMIT jumpRequested(op);
-  });
+  setList(tree_);
+  setDelay(30);
+  connect(context_.selection, &Selection::changed, this, &WhyDock::invalidate);
+  connect(context_.notes, &NoteBook::changed, this, &WhyDock::invalidate);
 }
 
 QWidget* WhyDock::makeButtons(QAction* recompute, QAction* save) {
@@ -76,6 +70,7 @@ void WhyDock::makeVerdict() {
   verdict_->setTextFormat(Qt::PlainText);
   verdict_->setWordWrap(true);
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  verdict_->setFocusPolicy(Qt::StrongFocus);
   adopt_ = new QPushButton(tr("Ad&opt"), verdictFrame_);
   adopt_->setObjectName(QStringLiteral("what-if-adopt"));
   adopt_->setToolTip(tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run starts anew"));
@@ -100,25 +95,34 @@ void WhyDock::makeVerdict() {
     if (candidate_) Q_EMIT compareRequested(candidate_, candidateTitle_);
   });
   connect(adopt_, &QPushButton::clicked, this, [this] {
-    if (const auto candidate = candidate_) context_.controller->adopt(candidate, candidate->partition);
+    if (const auto candidate = candidate_) context_.controller->adopt(candidate, candidate->request.partition);
     dropVerdict();
   });
 }
 
-void WhyDock::ask() {
-  if (isVisible()) soon_.start();
-}
-
-void WhyDock::request() {
-  const auto& document = context_.controller->document();
+void WhyDock::refresh() {
+  const auto open = document();
   const auto& selection = *context_.selection;
-  const bool live = document && selection.analysis() == document->analysis;
-  if (!live || !selection.op()) return model_->show(nullptr, {});
-  const auto question = [this, op = selection.op(), value = selection.value()](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  if (!open || !selection.op()) return model_->show(nullptr, {});
+  const auto work = [this, op = selection.op(), value = selection.value()](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     auto report = std::make_shared<WhyReport>(reportWhy(bench.document, op, value, progress));
     return [this, report] { show(*report); };
   };
-  context_.controller->ask(this, whyTag, {}, question);
+  ask(Asked::inSight, whyQuestion, {}, work);
+}
+
+void WhyDock::forget() {
+  model_->show(nullptr, {});
+  dropVerdict();
+}
+
+QString WhyDock::emptyText() const {
+  if (context_.selection->op()) return state(whyQuestion) == QuestionState::answered ? tr("The selected op saves nothing, and all it makes has a gradient") : QString();
+  return unlessClosed(tr("Select an op to see why its values are saved, or have no gradient"));
+}
+
+void WhyDock::activate(const QModelIndex& row) {
+  if (opOf(row) != context_.selection->op()) Panel::activate(row);
 }
 
 void WhyDock::show(const WhyReport& report) {
@@ -148,13 +152,13 @@ void WhyDock::save() {
 
 void WhyDock::tryPartition(const QString& title, std::function<PartitionOptions(const Analysis&)> wish) {
   dropVerdict();
-  const auto question = [this, title, wish = std::move(wish)](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, title, wish = std::move(wish)](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     const auto& analysis = *bench.document.analysis;
     const auto measures = bench.runner ? bench.runner->measures() : std::vector<OpMeasure>();
     const auto answer = std::make_shared<WhatIf>(bench.engine.whatIf(analysis, wish(analysis), measures, progress));
     return [this, title, answer] { showVerdict(title, *answer); };
   };
-  context_.controller->ask(this, whatIfTag, title, question, [this](const QString& message) {
+  ask(Asked::anyhow, whatIfQuestion, title, work, [this](const QString& message) {
     if (!message.isEmpty()) Q_EMIT failed(message);
   });
 }
@@ -170,7 +174,7 @@ void WhyDock::showVerdict(const QString& title, const WhatIf& answer) {
                .arg(answer.extraSeconds < 0 ? QString() : QStringLiteral("+"), timeText(answer.extraSeconds));
   verdict_->setText(lines.join(QLatin1Char('\n')));
   verdictFrame_->show();
-  adopt_->setFocus();
+  verdict_->setFocus();  // to be read, with the buttons one Tab away: Enter, pressed a moment late, must not restart the run
 }
 
 void WhyDock::dropVerdict() {
@@ -178,16 +182,6 @@ void WhyDock::dropVerdict() {
   const bool hadFocus = verdictFrame_->isAncestorOf(focusWidget());
   verdictFrame_->hide();
   if (hadFocus) tree_->setFocus();
-}
-
-void WhyDock::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  ask();
-}
-
-void WhyDock::hideEvent(QHideEvent* event) {
-  context_.controller->cancelQuestion(whyTag);
-  QWidget::hideEvent(event);
 }
 
 }  // namespace retrograd::views

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "views/models/format.h"
-#include "views/models/own_names.h"
+#include "views/session/own_names.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "views/models/format.h"
-#include "views/models/line_text.h"
+#include "views/text/format.h"
+#include "views/text/line_text.h"
 
 namespace retrograd::views {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
-#include "core/debug/accumulation.h"
-#include "core/debug/grad_check.h"
-#include "views/models/own_names.h"
+#include "core/questions/accumulation.h"
+#include "core/torch/experiments/grad_check.h"
 #include "views/models/tree_model.h"
 #include "views/session/document_controller.h"
+#include "views/session/own_names.h"
 
 namespace retrograd::views {
 

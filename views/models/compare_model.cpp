@@ -2,10 +2,10 @@
 
 #include <array>
 
-#include "views/models/format.h"
-#include "views/models/line_text.h"
-#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
+#include "views/session/own_names.h"
+#include "views/text/format.h"
+#include "views/text/line_text.h"
 
 namespace retrograd::views {
 

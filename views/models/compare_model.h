@@ -2,7 +2,7 @@
 #include <QAbstractTableModel>
 #include <memory>
 
-#include "core/debug/compare_runs.h"
+#include "core/torch/experiments/compare_runs.h"
 #include "views/session/note_book.h"
 
 namespace retrograd::views {

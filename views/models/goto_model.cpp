@@ -1,6 +1,6 @@
 #include "views/models/goto_model.h"
 
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 

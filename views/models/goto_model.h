@@ -4,7 +4,7 @@
 #include <QPointer>
 #include <vector>
 
-#include "views/models/goto_index.h"
+#include "views/text/goto_index.h"
 
 namespace retrograd::views {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 

@@ -15,7 +15,7 @@ class InputsModel : public QAbstractTableModel {
 
   explicit InputsModel(const OpenDocument& document, QObject* parent = nullptr);
 
-  /// Absent when all that can be differentiated are checked, as AnalysisOptions::gradInputs.
+  /// Absent when all that can be differentiated are checked, as DerivationRequest::gradInputs.
   std::optional<std::vector<std::string>> gradInputs() const;
 
   int rowCount(const QModelIndex& parent = {}) const override;

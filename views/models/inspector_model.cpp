@@ -2,10 +2,10 @@
 
 #include <QFileInfo>
 
-#include "core/trace/printer.h"
-#include "views/models/format.h"
-#include "views/models/line_text.h"
+#include "core/trace/print/printer.h"
 #include "views/session/selection.h"
+#include "views/text/format.h"
+#include "views/text/line_text.h"
 
 namespace retrograd::views {
 

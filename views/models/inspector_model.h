@@ -1,7 +1,7 @@
 #pragma once
-#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
 #include "views/session/document_controller.h"
+#include "views/session/own_names.h"
 
 namespace retrograd::views {
 

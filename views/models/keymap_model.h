@@ -2,7 +2,7 @@
 #include <QAbstractTableModel>
 #include <QSortFilterProxyModel>
 
-#include "views/models/keymap.h"
+#include "views/settings/keymap.h"
 
 namespace retrograd::views {
 

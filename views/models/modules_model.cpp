@@ -2,9 +2,9 @@
 
 #include <unordered_map>
 
-#include "views/models/format.h"
 #include "views/models/tree_model.h"
 #include "views/session/selection.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 
@@ -109,6 +109,8 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
       return QVariant(index.column() ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::ToolTipRole:
       return tr("%1: %2 forward ops, %3 backward ops").arg(node->path).arg(node->forward).arg(node->backward);
+    case moduleRole:
+      return path(index);
     case opRole:
       return node->first.index;
     default:

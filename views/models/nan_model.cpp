@@ -1,7 +1,7 @@
 #include "views/models/nan_model.h"
 
-#include "views/models/format.h"
 #include "views/session/selection.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {

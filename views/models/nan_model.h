@@ -1,8 +1,8 @@
 #pragma once
-#include "core/debug/nan_walk.h"
-#include "views/models/own_names.h"
+#include "core/questions/nan_walk.h"
 #include "views/models/tree_model.h"
 #include "views/session/document_controller.h"
+#include "views/session/own_names.h"
 
 namespace retrograd::views {
 

@@ -3,10 +3,10 @@
 #include <QFont>
 #include <limits>
 
-#include "core/debug/note_words.h"
-#include "views/models/format.h"
-#include "views/models/line_notes.h"
+#include "core/notes/note_words.h"
+#include "views/content/line_notes.h"
 #include "views/models/tree_model.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {

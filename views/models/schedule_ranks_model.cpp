@@ -3,7 +3,7 @@
 #include <QStringList>
 #include <array>
 
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {

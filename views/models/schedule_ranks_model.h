@@ -2,7 +2,7 @@
 #include <QAbstractTableModel>
 #include <memory>
 
-#include "views/session/schedule_run.h"
+#include "views/stages/schedule_run.h"
 
 namespace retrograd::views {
 

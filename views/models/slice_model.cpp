@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {

@@ -4,7 +4,7 @@
 #include <QFont>
 
 #include "core/trace/source.h"
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 

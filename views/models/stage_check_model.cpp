@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "core/debug/gradient_of.h"
-#include "views/models/format.h"
+#include "core/derivation/gradient_of.h"
 #include "views/models/tree_model.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
@@ -67,9 +67,7 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
       return QVariant::fromValue(Qt::AlignVCenter | (index.column() >= difference ? Qt::AlignRight : Qt::AlignLeft));
     case Qt::ToolTipRole:
       if (index.column() != verdict || row.verdict == StageVerdict::equal) return {};
-      return tr("Allowed are %1 of the largest element of all %2")
-          .arg(numberText(row.of == Of::parameter || row.of == Of::input ? check_.gradientTolerance : check_.outputTolerance))
-          .arg(row.of == Of::parameter || row.of == Of::input ? tr("gradients") : tr("outputs"));
+      return tr("The tensor's tolerance is %1.").arg(numberText(row.tolerance));
     case Qt::DisplayRole:
       break;
     default:

@@ -1,7 +1,7 @@
 #pragma once
 #include <QAbstractTableModel>
 
-#include "core/checking/stage_check.h"
+#include "core/torch/checking/stage_check.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "views/models/format.h"
-#include "views/models/line_text.h"
 #include "views/models/tree_model.h"
+#include "views/text/format.h"
+#include "views/text/line_text.h"
 
 namespace retrograd::views {
 namespace {

@@ -2,7 +2,7 @@
 #include <QAbstractTableModel>
 #include <memory>
 
-#include "views/session/stage_cut.h"
+#include "views/stages/stage_cut.h"
 
 namespace retrograd::views {
 

@@ -11,6 +11,7 @@ namespace retrograd::views {
 enum ItemRole {
   opRole = Qt::UserRole + 1,  ///< int: BoundSymbolId a row stands for or leads to; -1 none
   valueRole,                  ///< int: ValueId
+  moduleRole,                 ///< QString: path of the module a row stands for
 };
 
 /// A tree of sections with two columns: what, and how it is. A row may lead to an op or stand for a value.

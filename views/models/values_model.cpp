@@ -2,10 +2,10 @@
 
 #include <QFont>
 
-#include "core/trace/printer.h"
-#include "views/models/format.h"
-#include "views/models/own_names.h"
+#include "core/trace/print/printer.h"
 #include "views/models/tree_model.h"
+#include "views/session/own_names.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 
@@ -35,6 +35,12 @@ void ValuesModel::setReport(std::shared_ptr<const ValueReport> report) {
 
 ValueId ValuesModel::valueAt(int row) const {
   return row >= 0 && row < rowCount() ? rows_[static_cast<std::size_t>(row)].value : ValueId();
+}
+
+std::vector<ValueId> ValuesModel::values() const {
+  std::vector<ValueId> values;
+  for (const auto& row : rows_) values.push_back(row.value);
+  return values;
 }
 
 int ValuesModel::rowOf(ValueId value) const {

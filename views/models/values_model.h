@@ -23,6 +23,8 @@ class ValuesModel : public QAbstractTableModel {
   /// Calls values as the notes do, now and whenever they change.
   void followNotes(const NoteBook* notes);
   ValueId valueAt(int row) const;
+  std::vector<ValueId> values() const;
+  bool isOutput(int row) const { return rows_[static_cast<std::size_t>(row)].output; }
   int rowOf(ValueId value) const;  ///< -1 when it is not here
 
   int rowCount(const QModelIndex& parent = {}) const override;

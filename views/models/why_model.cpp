@@ -1,7 +1,7 @@
 #include "views/models/why_model.h"
 
-#include "views/models/format.h"
-#include "views/models/line_text.h"
+#include "views/text/format.h"
+#include "views/text/line_text.h"
 
 namespace retrograd::views {
 

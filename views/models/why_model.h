@@ -1,6 +1,6 @@
 #pragma once
-#include "views/models/own_names.h"
 #include "views/models/tree_model.h"
+#include "views/session/own_names.h"
 #include "views/session/why_report.h"
 
 namespace retrograd::views {

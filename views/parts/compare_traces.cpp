@@ -1,13 +1,13 @@
 // View > Compare Traces: the window with two traces side by side, and the way there from a what-if.
-#include "views/diff_window.h"
 #include "views/docks/why_dock.h"
-#include "views/main_window.h"
-#include "views/window_part.h"
+#include "views/window/diff_window.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(200, [](MainWindow& window) {
+const WindowPart part(PartOrder::compareTraces, [](MainWindow& window) {
   auto* action = window.actions().add("compare-traces", MainWindow::tr("Compare Tr&aces..."),
                                       MainWindow::tr("Two traces side by side: before and after a pass, under another partition, of another file"),
                                       QKeySequence(Qt::CTRL | Qt::Key_D));
@@ -21,7 +21,7 @@ const WindowPart part(200, [](MainWindow& window) {
     window.jumpTo(op);
     window.activateWindow();
   });
-  QObject::connect(&window.why(), &WhyDock::compareRequested, compared, &DiffWindow::compareWith);
+  QObject::connect(&window.panel<WhyDock>(), &WhyDock::compareRequested, compared, &DiffWindow::compareWith);
 });
 
 }  // namespace

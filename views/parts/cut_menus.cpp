@@ -1,10 +1,11 @@
 #include <QContextMenuEvent>
 
 #include "views/docks/modules_dock.h"
-#include "views/main_window.h"
-#include "views/models/format.h"
-#include "views/session/stage_plan.h"
-#include "views/window_part.h"
+#include "views/models/tree_model.h"
+#include "views/stages/stage_plan.h"
+#include "views/text/format.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -63,13 +64,14 @@ void install(MainWindow& window) {
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
     QObject::connect(&window.listings().listing(kind), &ListingView::menuAboutToShow, &window, extend);
   QObject::connect(&window.listings().graph(), &GraphView::menuAboutToShow, &window, extend);
-  QObject::connect(window.findChild<ModulesDock*>(), &ModulesDock::menuAboutToShow, &window, [context](QMenu* menu, const QString& module) {
+  QObject::connect(&window.panel<ModulesDock>(), &Panel::menuAboutToShow, &window, [context](QMenu* menu, const QModelIndex& row) {
+    if (!row.isValid()) return;
     menu->addSeparator();
-    addCuts(menu, context.stages, module.toStdString());
+    addCuts(menu, context.stages, row.data(moduleRole).toString().toStdString());
   });
 }
 
-const WindowPart part(310, install);
+const WindowPart part(PartOrder::cutMenus, install);
 
 }  // namespace
 }  // namespace retrograd::views

@@ -1,13 +1,13 @@
 #include "views/parts/device_menu.h"
 
-#include "views/main_window.h"
-#include "views/models/format.h"
-#include "views/window_part.h"
+#include "views/text/format.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(100, [](MainWindow& window) {
+const WindowPart part(PartOrder::deviceMenu, [](MainWindow& window) {
   auto* run = window.menu("run");
   run->addSeparator();
   run->addMenu(new DeviceMenu(window.context(), run));
@@ -31,17 +31,15 @@ void DeviceMenu::follow() {
   menuAction()->setToolTip(document ? tr("Chooses the device; the model is derived anew for it") : tr("No file is open"));
   if (!document) return;
   for (auto* action : group_->actions()) action->setChecked(action->data().toString() == QString::fromStdString(toString(document->analysis->device)));
-  if (asked_) return;
-  asked_ = true;
-  context_.controller->ask(
-      this, QStringLiteral("devices"), {},
-      [this](const Bench& bench, const Progress&) -> Worker::Deliver {
-        return [this, devices = bench.engine.devices()] { fill(devices); };
-      },
-      [this](const QString&) { asked_ = false; });
+  if (filled_) return;
+  // Once more for each document until it is answered: of a document that goes, no answer comes.
+  context_.controller->questions().ask(this, QStringLiteral("devices"), {}, [this](const Bench& bench, const Progress&) -> Worker::Deliver {
+    return [this, devices = bench.engine.devices()] { fill(devices); };
+  });
 }
 
 void DeviceMenu::fill(const std::vector<DeviceStatus>& devices) {
+  filled_ = true;
   for (const auto& status : devices) {
     const auto device = QString::fromStdString(toString(status.device));
     auto* action = group_->addAction(status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(QString::fromStdString(status.name), device));

@@ -2,7 +2,7 @@
 #include <QActionGroup>
 #include <QMenu>
 
-#include "views/view_context.h"
+#include "views/session/view_context.h"
 
 namespace retrograd::views {
 
@@ -21,7 +21,7 @@ class DeviceMenu : public QMenu {
 
   ViewContext context_;
   QActionGroup* group_;
-  bool asked_ = false;
+  bool filled_ = false;
 };
 
 }  // namespace retrograd::views

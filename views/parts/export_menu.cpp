@@ -2,10 +2,10 @@
 #include <QFileInfo>
 #include <QStatusBar>
 
-#include "views/export_dialog.h"
-#include "views/main_window.h"
-#include "views/models/format.h"
-#include "views/window_part.h"
+#include "views/dialogs/export_dialog.h"
+#include "views/text/format.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -18,7 +18,7 @@ std::optional<GraphSheet> shownGraph(const MainWindow& window, const GraphView& 
   return GraphSheet{graph.picture(), graph.look(dark), QStringLiteral("%1: %2").arg(file, titleText(kind))};
 }
 
-const WindowPart part(210, [](MainWindow& window) {
+const WindowPart part(PartOrder::exports, [](MainWindow& window) {
   auto* action = window.actions().add("export", MainWindow::tr("&Export..."), MainWindow::tr("Traces as text, page, script or table, the graph as a picture, a run as a profile"),
                                       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_X));
   window.actions().allowUnless(action, [&window] { return window.context().controller->document() ? QString() : MainWindow::tr("No file is open"); });

@@ -1,11 +1,11 @@
 // The filter in the window: the box over the listings, its menu, its commands.
 #include <QInputDialog>
 
-#include "views/filter_box.h"
-#include "views/main_window.h"
-#include "views/models/format.h"
-#include "views/session/saved_filters.h"
-#include "views/window_part.h"
+#include "views/settings/saved_filters.h"
+#include "views/text/format.h"
+#include "views/window/filter_box.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -153,7 +153,7 @@ void install(MainWindow& window) {
   window.menu("view")->insertMenu(actions.shortNames, menu);
 }
 
-const WindowPart part(20, install);
+const WindowPart part(PartOrder::filter, install);
 
 }  // namespace
 }  // namespace retrograd::views

@@ -1,8 +1,8 @@
 // View > In the Graph: where to look, what is open, what boxes tell. Keys of a letter are the graph's alone, which has them only while it has the focus.
 #include <QActionGroup>
 
-#include "views/main_window.h"
-#include "views/window_part.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -90,7 +90,7 @@ class GraphMenu {
   QMenu* menu_;
 };
 
-const WindowPart part(110, [](MainWindow& window) { GraphMenu{window}; });
+const WindowPart part(PartOrder::graphMenu, [](MainWindow& window) { GraphMenu{window}; });
 
 }  // namespace
 }  // namespace retrograd::views

@@ -4,9 +4,9 @@
 #include <QPlainTextEdit>
 #include <QStatusBar>
 
-#include "views/main_window.h"
 #include "views/session/bug_report.h"
-#include "views/window_part.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -83,7 +83,7 @@ void showAbout(MainWindow& window) {
   dialog->open();
 }
 
-const WindowPart part(900, [](MainWindow& window) {
+const WindowPart part(PartOrder::help, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* report = actions.add("copy-bug-report", MainWindow::tr("Copy as &Bug Report"),
                              MainWindow::tr("Puts on the clipboard what a report needs: versions, file, seed, partition, the selected op's schema and shapes; no contents, no paths"), {});

@@ -5,22 +5,22 @@
 #include <QLineEdit>
 #include <QRegularExpression>
 #include <QVBoxLayout>
+#include <cmath>
 #include <limits>
 
-#include "views/box_name.h"
-#include "views/main_window.h"
-#include "views/models/format.h"
-#include "views/window_part.h"
+#include "views/settings/settings.h"
+#include "views/text/format.h"
+#include "views/widgets/prepare_box.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
-const QString settingsKey = QStringLiteral("history/bytes");
-
-const WindowPart part(120, [](MainWindow& window) {
+const WindowPart part(PartOrder::historyMemory, [](MainWindow& window) {
   auto* settings = window.shared().settings;
   const auto context = window.context();
-  context.controller->setHistoryBytes(HistoryMemoryDialog::kept(*settings));
+  context.controller->run().setHistoryBytes(HistoryMemoryDialog::kept(*settings));
   auto* action = window.actions().add("history-memory", QObject::tr("Memory &for Stepping Back..."),
                                       QObject::tr("Sets how much may be kept for stepping back; with less, some ops run again"), {});
   QObject::connect(action, &QAction::triggered, &window, [&window, context, settings] {
@@ -39,9 +39,12 @@ std::optional<std::int64_t> bytesFromText(const QString& text) {
   if (!match.hasMatch()) return std::nullopt;
   const auto unit = match.captured(2).left(1).toUpper();
   const auto power = unit.isEmpty() ? 0 : QStringLiteral("KMGT").indexOf(unit) + 1;
-  auto bytes = QLocale::c().toDouble(match.captured(1));
-  for (qsizetype i = 0; i < power; ++i) bytes *= 1024;
-  if (bytes > static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2)) return std::nullopt;
+  constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
+  bool isWhole = false;
+  if (const auto whole = match.captured(1).toLongLong(&isWhole); isWhole)  // not by way of a double, which has 53 bits
+    return whole <= (most >> (10 * power)) ? std::optional(static_cast<std::int64_t>(whole) << (10 * power)) : std::nullopt;
+  const auto bytes = std::ldexp(QLocale::c().toDouble(match.captured(1)), static_cast<int>(10 * power));
+  if (bytes > static_cast<double>(most)) return std::nullopt;
   return static_cast<std::int64_t>(bytes);
 }
 
@@ -50,7 +53,7 @@ HistoryMemoryDialog::HistoryMemoryDialog(ViewContext context, QSettings* setting
   setObjectName(QStringLiteral("history-memory"));
   setWindowTitle(tr("Memory for Stepping Back"));
   amount_->setObjectName(QStringLiteral("history-amount"));
-  nameBox(amount_, tr("Memory that stepping back may take"));
+  prepareBox(amount_, tr("Memory that stepping back may take"));
   amount_->setEditable(true);
   amount_->setInsertPolicy(QComboBox::NoInsert);
   for (const auto bytes : {std::int64_t{64} << 20, std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30})
@@ -86,15 +89,15 @@ HistoryMemoryDialog::HistoryMemoryDialog(ViewContext context, QSettings* setting
 }
 
 std::int64_t HistoryMemoryDialog::kept(const QSettings& settings) {
-  const auto bytes = settings.value(settingsKey, static_cast<qlonglong>(SessionOptions().historyBytes)).toLongLong();
+  const auto bytes = kept::historyBytes.of(settings, static_cast<qlonglong>(SessionOptions().historyBytes));
   return bytes >= 0 ? bytes : SessionOptions().historyBytes;
 }
 
 void HistoryMemoryDialog::accept() {
   const auto bytes = bytesFromText(amount_->currentText());
   if (!bytes) return problem_->setText(QStringLiteral("! ") + tr("'%1' is no amount of memory; write 512 MiB or 1 GiB").arg(amount_->currentText()));
-  settings_->setValue(settingsKey, static_cast<qlonglong>(*bytes));
-  context_.controller->setHistoryBytes(*bytes);
+  kept::historyBytes.keep(*settings_, static_cast<qlonglong>(*bytes));
+  context_.controller->run().setHistoryBytes(*bytes);
   QDialog::accept();
 }
 
@@ -109,7 +112,7 @@ void HistoryMemoryDialog::askWhatIsUsed() {
       used_->setText(text);
     };
   };
-  context_.controller->ask(this, QStringLiteral("history in use"), {}, question);
+  context_.controller->questions().ask(this, QStringLiteral("history in use"), {}, question);
 }
 
 }  // namespace retrograd::views

@@ -4,7 +4,7 @@
 #include <QLabel>
 #include <QSettings>
 
-#include "views/view_context.h"
+#include "views/session/view_context.h"
 
 namespace retrograd::views {
 

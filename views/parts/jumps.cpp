@@ -3,9 +3,9 @@
 #include <QToolBar>
 #include <QToolButton>
 
-#include "views/main_window.h"
-#include "views/models/line_text.h"
-#include "views/window_part.h"
+#include "views/text/line_text.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -71,7 +71,7 @@ class EscapeGoesBack : public QObject {
   MainWindow& window_;
 };
 
-const WindowPart part(20, [](MainWindow& window) {
+const WindowPart part(PartOrder::jumps, [](MainWindow& window) {
   auto* menu = new QMenu(MainWindow::tr("&Jumps"), &window);
   menu->setObjectName(QStringLiteral("jumps"));
   QObject::connect(menu, &QMenu::aboutToShow, &window, [menu, &window] { fill(menu, window); });

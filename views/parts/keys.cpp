@@ -1,6 +1,6 @@
 // Help > Keys (the list of all keys) and Help > Change Keys.
-#include "views/box_name.h"
 #include "views/parts/keys.h"
+#include "views/widgets/prepare_box.h"
 
 #include <QDialogButtonBox>
 #include <QGridLayout>
@@ -8,9 +8,9 @@
 #include <QTableWidget>
 #include <QVBoxLayout>
 
-#include "views/main_window.h"
 #include "views/models/goto_model.h"
-#include "views/window_part.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -65,6 +65,7 @@ void showList(MainWindow& window, QAction* change) {
   add(tr("In the graph: Home"), tr("Look"), tr("The whole width; other keys of the graph are in the menu View > In the Graph"));
   add(tr("Arrows, Page Up/Down, Home, End"), tr("Move"), tr("Moves the line in a listing; with Shift: selects lines to copy"));
   add(tr("+, -, *, /"), tr("Fold"), tr("Unfolds, folds, unfolds all, folds all; in the graph: opens and closes groups"));
+  add(tr("In trees, lists and boxes: letters"), tr("Search"), tr("Goes to the next row or entry that begins with them"));
   add(tr("Enter"), tr("Origin and Back"), tr("To the op's origin, or back; on a header: folds or unfolds"));
   table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -87,7 +88,7 @@ void showList(MainWindow& window, QAction* change) {
 }
 
 // After all parts that add commands.
-const WindowPart part(1000, [](MainWindow& window) {
+const WindowPart part(PartOrder::keys, [](MainWindow& window) {
   auto& actions = window.actions();
   auto& keymap = Keymap::of(window.shared().settings);
   auto* change = actions.add("change-keys", MainWindow::tr("C&hange Keys..."), MainWindow::tr("Chooses a key for each command, or a preset"), {});
@@ -173,7 +174,7 @@ QWidget* KeysDialog::makeSearch() {
   pressed_->setPlaceholderText(tr("Press a key"));
   preset_ = new QComboBox(box);
   preset_->setObjectName(QStringLiteral("keys-preset"));
-  nameBox(preset_, tr("Preset"));
+  prepareBox(preset_, tr("Preset"));
   preset_->addItem(tr("Retrograd"), static_cast<int>(KeyPreset::retrograd));
   preset_->addItem(tr("gdb's letters"), static_cast<int>(KeyPreset::gdb));
   preset_->setToolTip(tr("gdb's letters: N, S, F, C, U, B to step and run, with Shift backwards; the rest as in Retrograd"));

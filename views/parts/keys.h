@@ -5,8 +5,8 @@
 #include <QPushButton>
 #include <QTableView>
 
-#include "views/key_edit.h"
 #include "views/models/keymap_model.h"
+#include "views/widgets/key_edit.h"
 
 namespace retrograd::views {
 

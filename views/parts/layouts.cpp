@@ -4,16 +4,16 @@
 #include <QInputDialog>
 #include <QStatusBar>
 
-#include "views/main_window.h"
-#include "views/window_part.h"
+#include "views/settings/settings.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
-const QString settingsKey = QStringLiteral("layouts");
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
-const WindowPart part(50, [](MainWindow& window) { window.menu("view")->addMenu(new LayoutsMenu(window)); });
+const WindowPart part(PartOrder::layouts, [](MainWindow& window) { window.menu("view")->addMenu(new LayoutsMenu(window)); });
 
 }  // namespace
 
@@ -63,20 +63,20 @@ void apply(const LayoutPreset& preset, MainWindow& window) {
   }
 }
 
-QStringList SavedLayouts::names() const { return settings_->value(settingsKey).toMap().keys(); }
+QStringList SavedLayouts::names() const { return kept::layouts.of(*settings_).keys(); }
 
-QByteArray SavedLayouts::layout(const QString& name) const { return settings_->value(settingsKey).toMap().value(name).toByteArray(); }
+QByteArray SavedLayouts::layout(const QString& name) const { return kept::layouts.of(*settings_).value(name).toByteArray(); }
 
 void SavedLayouts::save(const QString& name, const QByteArray& layout) {
-  auto all = settings_->value(settingsKey).toMap();
+  auto all = kept::layouts.of(*settings_);
   all[name] = layout;
-  settings_->setValue(settingsKey, all);
+  kept::layouts.keep(*settings_, all);
 }
 
 void SavedLayouts::remove(const QString& name) {
-  auto all = settings_->value(settingsKey).toMap();
+  auto all = kept::layouts.of(*settings_);
   all.remove(name);
-  settings_->setValue(settingsKey, all);
+  kept::layouts.keep(*settings_, all);
 }
 
 LayoutsMenu::LayoutsMenu(MainWindow& window) : QMenu(tr("&Layouts"), &window), window_(window), saved_(window.shared().settings) {

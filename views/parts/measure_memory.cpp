@@ -1,27 +1,27 @@
 // The allocator's own peak, measured on the side, as a command and as a button of the memory timeline.
 #include "views/docks/memory_dock.h"
-#include "views/main_window.h"
-#include "views/window_part.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
-QString whyNot(const ViewContext& context) {
+QString whyNot(const ViewContext& context, const WindowActions& actions) {
   const auto& document = context.controller->document();
   const auto& now = context.execution->now();
   if (!document) return QObject::tr("No file is open");
   if (!now.available) return now.unavailableReason;
   if (document->analysis->device.type != Device::Type::cpu) return QObject::tr("The allocator is watched on the CPU; choose it under Run > Run On");
-  return now.running ? QObject::tr("It runs: stop it first (Shift+F5)") : QString();
+  return now.running ? actions.stopFirst() : QString();
 }
 
-const WindowPart part(110, [](MainWindow& window) {
-  auto* dock = window.findChild<MemoryDock*>();
+const WindowPart part(PartOrder::measureMemory, [](MainWindow& window) {
+  auto* dock = &window.panel<MemoryDock>();
   auto* action = window.actions().add("measure-memory", QObject::tr("Measure &Memory"),
                                       QObject::tr("Runs the model once on the side and shows what LibTorch's allocator hands out"), {});
-  window.actions().allowUnless(action, [context = window.context()] { return whyNot(context); });
+  window.actions().allowUnless(action, [context = window.context(), actions = &window.actions()] { return whyNot(context, *actions); });
   QObject::connect(action, &QAction::triggered, dock, [&window, dock] {
-    window.showDock(dock);
+    window.showPanel(*dock);
     dock->measure();
   });
   dock->addMeasure(action);

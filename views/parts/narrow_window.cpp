@@ -4,8 +4,8 @@
 #include <QDockWidget>
 #include <QTabBar>
 
-#include "views/main_window.h"
-#include "views/window_part.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -31,7 +31,7 @@ class WholeNames : public QObject {
 constexpr int leastWidth = 340;  ///< of a dock's content; below it rows of controls would be no use
 
 // The last part: all docks are there.
-const WindowPart part(1000, [](MainWindow& window) {
+const WindowPart part(PartOrder::narrowWindow, [](MainWindow& window) {
   for (auto* dock : window.docks()) {
     auto* content = dock->widget();
     if (content->minimumSizeHint().width() > leastWidth) content->setMinimumWidth(leastWidth);

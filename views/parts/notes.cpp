@@ -4,22 +4,22 @@
 #include <QMessageBox>
 #include <QPushButton>
 
+#include "views/dialogs/note_dialog.h"
+#include "views/docks/memory_dock.h"
 #include "views/docks/notes_dock.h"
-#include "views/models/format.h"
-#include "views/models/line_text.h"
-#include "views/note_dialog.h"
-#include "views/window_part.h"
+#include "views/text/format.h"
+#include "views/text/line_text.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(30, [](MainWindow& window) { new NoteCommands(window); });
+const WindowPart part(PartOrder::notes, [](MainWindow& window) { new NoteCommands(window); });
 
 }  // namespace
 
 NoteCommands::NoteCommands(MainWindow& window) : QObject(&window), window_(window), context_(window.context()) {
-  auto* dock = new NotesDock(context_);
-  window_.addDock(dock, tr("Notes"), "dock-notes", Qt::BottomDockWidgetArea, "dock-memory");
+  auto* dock = window_.addPanel(new NotesDock(context_), tr("Notes"), Qt::BottomDockWidgetArea, &window_.panel<MemoryDock>());
   connect(dock, &NotesDock::editRequested, this, &NoteCommands::editNote);
   addCommands(dock);
   connect(context_.notes, &NoteBook::failed, this, [this](const QString& message) { window_.messages().show(MessageBar::Kind::error, message); });
@@ -29,7 +29,7 @@ NoteCommands::NoteCommands(MainWindow& window) : QObject(&window), window_(windo
   window_.installEventFilter(this);
 }
 
-void NoteCommands::addCommands(QWidget* dock) {
+void NoteCommands::addCommands(NotesDock* dock) {
   auto& actions = window_.actions();
   auto* menu = window_.menu("marks", tr("&Marks"));
   const auto add = [&](const char* name, const QString& text, const QString& tip, const QKeySequence& key, std::function<QString()> reason, auto run) {
@@ -37,6 +37,7 @@ void NoteCommands::addCommands(QWidget* dock) {
     connect(action, &QAction::triggered, this, run);
     actions.allowUnless(action, std::move(reason));
     menu->addAction(action);
+    connect(action, &QAction::changed, dock, &NotesDock::showHint);  // it may have another key
   };
   const auto noPlace = [this] { return this->noPlace(); };
   const auto noNotes = [this] {
@@ -54,7 +55,7 @@ void NoteCommands::addCommands(QWidget* dock) {
   add("next-note", tr("Ne&xt Note"), tr("To the next op with a note, in the order of execution"), QKeySequence(Qt::Key_Period), noNotes, [this] { step(true); });
   add("previous-note", tr("&Previous Note"), tr("To the op with a note before"), QKeySequence(Qt::Key_Comma), noNotes, [this] { step(false); });
   menu->addSeparator();
-  add("notes", tr("&All Notes"), tr("Lists the notes of the file"), {}, {[] { return QString(); }}, [this, dock] { window_.showDock(dock); });
+  add("notes", tr("&All Notes"), tr("Lists the notes of the file"), {}, {[] { return QString(); }}, [this, dock] { window_.showPanel(*dock); });
   add("save-notes", tr("&Save Notes Again"), tr("Tries once more to write notes that could not be saved"), {},
       [this] { return context_.notes->unsaved() ? QString() : tr("All notes are saved"); }, [this] { context_.notes->saveAgain(); });
   // Those for one op or value also stand in the menu of its line.

@@ -1,9 +1,11 @@
 #pragma once
 #include <QObject>
 
-#include "views/main_window.h"
+#include "views/window/main_window.h"
 
 namespace retrograd::views {
+
+class NotesDock;
 
 /// Commands that make, change and walk the notes of the open document, and what the window says when they cannot be saved.
 class NoteCommands : public QObject {
@@ -34,7 +36,7 @@ class NoteCommands : public QObject {
   void step(bool forward);
   void editNote(std::size_t index, bool isName);
   void ask(bool isName, const QString& what, const QString& text, std::function<void(const std::string&)> chosen);
-  void addCommands(QWidget* dock);
+  void addCommands(NotesDock* dock);
 
   MainWindow& window_;
   ViewContext context_;

@@ -3,8 +3,8 @@
 #include <QStatusBar>
 
 #include "views/docks/pin_button.h"
-#include "views/main_window.h"
-#include "views/window_part.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -38,7 +38,7 @@ void addPin(MainWindow& window, QDockWidget* dock, PinnedSelection* selection, Q
   new PinButton(dock, selection, pin, window.context());
 }
 
-const WindowPart part(90, [](MainWindow& window) {
+const WindowPart part(PartOrder::pins, [](MainWindow& window) {
   auto* menu = new QMenu(MainWindow::tr("&Pin"), &window);
   menu->setToolTipsVisible(true);
   auto& actions = window.actions();

@@ -1,6 +1,7 @@
+#include "views/docks/memory_dock.h"
 #include "views/docks/stages_dock.h"
-#include "views/main_window.h"
-#include "views/window_part.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -23,9 +24,7 @@ void install(MainWindow& window) {
   redo->setIconText(QObject::tr("Redo"));
   measure->setIconText(QObject::tr("Measure"));
 
-  auto* dock = new StagesDock(context, {undo, redo, measure});
-  auto* frame = window.addDock(dock, QObject::tr("Stages"), "dock-stages", Qt::BottomDockWidgetArea, "dock-memory");
-  QObject::connect(frame, &QDockWidget::visibilityChanged, dock, &StagesDock::setInSight);
+  auto* dock = window.addPanel(new StagesDock(context, {undo, redo, measure}), QObject::tr("Stages"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
 
   actions.allowUnless(before, [=] { return plan->noCutReason(selected(), false); });
   actions.allowUnless(after, [=] { return plan->noCutReason(selected(), true); });
@@ -50,7 +49,7 @@ void install(MainWindow& window) {
   on(redo, [plan] { plan->redo(); });
   on(clear, [plan] { plan->clear(); });
   on(measure, [plan] { plan->measure(); });
-  on(show, [&window, dock] { window.showDock(dock); });
+  on(show, [&window, dock] { window.showPanel(*dock); });
   // What was refused in a listing is told over the listings; the dock, where it shows, tells it too.
   QObject::connect(plan, &StagePlan::changed, &window, [&window, plan, dock] {
     if (!plan->problem().isEmpty() && !dock->inSight()) window.messages().show(MessageBar::Kind::warning, QObject::tr("Not cut: %1").arg(plan->problem()));
@@ -64,7 +63,7 @@ void install(MainWindow& window) {
   menu->addActions({undo, redo});
 }
 
-const WindowPart part(300, install);
+const WindowPart part(PartOrder::stages, install);
 
 }  // namespace
 }  // namespace retrograd::views

@@ -3,16 +3,16 @@
 #include <QFileDialog>
 #include <QFileInfo>
 
-#include "views/main_window.h"
-#include "views/models/format.h"
-#include "views/session/pipeline_engine.h"
-#include "views/session/stage_plan.h"
-#include "views/window_part.h"
+#include "views/engine/pipeline_engine.h"
+#include "views/stages/stage_plan.h"
+#include "views/text/format.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
-const QString tag = QStringLiteral("save-stages");
+const QString tag = QStringLiteral("save-stages ");  // and the folder: saving into another one takes nobody's place
 
 QString whyNot(const ViewContext& context) {
   const auto& document = context.controller->document();
@@ -28,8 +28,8 @@ void save(MainWindow& window, const QString& folder) {
   const auto cut = context.stages->cut();
   if (!cut) return;
   auto* messages = &window.messages();
-  context.controller->ask(
-      &window, tag, QObject::tr("Saving the stages"),
+  context.controller->questions().ask(
+      &window, tag + folder, QObject::tr("Saving the stages"),
       [cut, folder, messages](const Bench& bench, const Progress& progress) -> Worker::Deliver {
         auto* engine = bench.engine.pipelines();
         if (!engine) throw Error(ErrorCode::badUse, "nothing here can derive the stages");
@@ -55,7 +55,7 @@ void askForFolder(MainWindow& window) {
   dialog->open();
 }
 
-const WindowPart part(306, [](MainWindow& window) {
+const WindowPart part(PartOrder::saveStages, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* action = actions.add("save-stages", QObject::tr("Save Sta&ges..."), QObject::tr("Writes each stage with its weights into a folder, as a file that opens as a model of its own"), {});
   actions.allowUnless(action, [context = window.context()] { return whyNot(context); });

@@ -2,9 +2,10 @@
 #include <QFileDialog>
 #include <QStatusBar>
 
+#include "views/docks/memory_dock.h"
 #include "views/docks/schedule_dock.h"
-#include "views/main_window.h"
-#include "views/window_part.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -12,14 +13,14 @@ namespace {
 void askWhere(MainWindow& window, ScheduleDock* dock) {
   const auto lowered = QObject::tr("Schedule with its sends and receives (*.csv)");
   const QStringList forms{QObject::tr("Drawing (*.svg)"), QObject::tr("Schedule (*.csv)"), lowered, QObject::tr("All figures (*.json)")};
+  const QStringList suffixes{QStringLiteral("svg"), QStringLiteral("csv"), QStringLiteral("csv"), QStringLiteral("json")};
   auto* dialog = new QFileDialog(&window, QObject::tr("Save the Schedule"), {}, forms.join(QStringLiteral(";;")));
   dialog->setObjectName(QStringLiteral("schedule-file"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setDefaultSuffix(QStringLiteral("svg"));
-  QObject::connect(dialog, &QFileDialog::filterSelected, dialog, [dialog](const QString& filter) {
-    const auto suffix = filter.section(QStringLiteral("*."), 1);
-    dialog->setDefaultSuffix(suffix.chopped(1));
+  QObject::connect(dialog, &QFileDialog::filterSelected, dialog, [dialog, forms, suffixes](const QString& form) {
+    dialog->setDefaultSuffix(suffixes.value(forms.indexOf(form)));
   });
   QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, dock, dialog, lowered](const QString& path) {
     try {
@@ -32,23 +33,21 @@ void askWhere(MainWindow& window, ScheduleDock* dock) {
   dialog->open();
 }
 
-const WindowPart part(310, [](MainWindow& window) {
+const WindowPart part(PartOrder::schedule, [](MainWindow& window) {
   const auto& context = window.context();
   auto& actions = window.actions();
   auto* show = actions.add("schedule", QObject::tr("S&chedule"), QObject::tr("Shows when each rank of a pipeline runs which microbatch"),
                            QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_L));
   auto* save = actions.add("save-schedule", QObject::tr("Sa&ve Schedule..."), QObject::tr("Writes the schedule as a drawing (SVG), as PyTorch's CSV or with all figures (JSON)"), {});
   save->setIconText(QObject::tr("Save..."));
-  auto* dock = new ScheduleDock(context, save);
-  auto* frame = window.addDock(dock, QObject::tr("Schedule"), "dock-schedule", Qt::BottomDockWidgetArea, "dock-memory");
-  QObject::connect(frame, &QDockWidget::visibilityChanged, dock, &ScheduleDock::setInSight);
+  auto* dock = window.addPanel(new ScheduleDock(context, save), QObject::tr("Schedule"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   actions.allowUnless(show, [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); });
   actions.allowUnless(save, [dock] {
     if (!dock->run()) return QObject::tr("No schedule was shown yet");
     return dock->run()->runs() ? QString() : QObject::tr("The schedule does not run: see Schedule");
   });
   QObject::connect(dock, &ScheduleDock::changed, &actions, &WindowActions::update);
-  QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showDock(dock); });
+  QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showPanel(*dock); });
   QObject::connect(save, &QAction::triggered, &window, [&window, dock] { askWhere(window, dock); });
   auto* menu = window.menu("pipeline", QObject::tr("Pi&peline"));
   menu->addSeparator();

@@ -1,10 +1,10 @@
 // File > Reopen at Start, and the Window menu: what there is because there are several windows.
 #include <QStatusBar>
 
-#include "views/main_window.h"
-#include "views/models/format.h"
-#include "views/session_keeper.h"
-#include "views/window_part.h"
+#include "views/text/format.h"
+#include "views/window/main_window.h"
+#include "views/window/session_keeper.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -44,7 +44,7 @@ void step(MainWindow* self, int by) {
   activate(windows[(windows.indexOf(self) + by + count) % count]);
 }
 
-const WindowPart part(200, [](MainWindow& window) {
+const WindowPart part(PartOrder::sessions, [](MainWindow& window) {
   auto& keeper = SessionKeeper::of(window.shared().settings);
   keeper.add(&window);
   auto& actions = window.actions();

@@ -1,11 +1,12 @@
 // The Python source behind an op: the dock, its settings, the editor.
 #include <QFileDialog>
 
+#include "views/dialogs/source_dialog.h"
 #include "views/docks/source_dock.h"
-#include "views/main_window.h"
-#include "views/session/editor.h"
-#include "views/source_dialog.h"
-#include "views/window_part.h"
+#include "views/docks/values_dock.h"
+#include "views/settings/editor.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -37,15 +38,15 @@ void goTo(MainWindow& window, BoundSymbolId op) {
   window.jumpTo(window.listings().isShown(TraceKind::computation) || became.empty() ? op : became.front());
 }
 
-const WindowPart part(40, [](MainWindow& window) {
+const WindowPart part(PartOrder::source, [](MainWindow& window) {
   auto& actions = window.actions();
   const auto tr = [](const char* text) { return MainWindow::tr(text); };
   auto* show = actions.add("source", tr("Sour&ce"), tr("Shows the Python source that the selected op comes from"), QKeySequence(Qt::CTRL | Qt::Key_U));
   auto* edit = actions.add("open-in-editor", tr("Open in &Editor"), tr("Opens the source at its line in the editor of Source Settings"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_U));
   auto* find = actions.add("find-source", tr("Find Fi&le..."), tr("Says where the file lies; others beside it are found then, too"), {});
   auto* settings = actions.add("source-settings", tr("Source Se&ttings..."), tr("Where sources lie that were exported elsewhere, and the command of the editor"), {});
-  auto* dock = new SourceDock(window.pinnable("dock-source"), window.shared().settings, {edit, find, settings});
-  window.addDock(dock, tr("Source"), "dock-source", Qt::BottomDockWidgetArea, "dock-values");
+  auto* dock = window.addPanel(new SourceDock(window.pinnable("dock-source"), window.shared().settings, {edit, find, settings}), tr("Source"),
+                               Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
   const auto noSource = [&window] {
     const auto& selection = *window.context().selection;
     if (!selection.analysis()) return MainWindow::tr("No file is open");
@@ -53,14 +54,14 @@ const WindowPart part(40, [](MainWindow& window) {
     return sourceOf(*selection.analysis()->document, selection.op()).empty() ? MainWindow::tr("The selected op has no source") : QString();
   };
   for (auto* action : {edit, find}) actions.allowUnless(action, noSource);
-  QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showDock(dock); });
+  QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showPanel(*dock); });
   QObject::connect(edit, &QAction::triggered, dock, [&window, dock] {
-    window.showDock(dock);
+    window.showPanel(*dock);
     if (editorCommand(*window.shared().settings).isEmpty()) return editSettings(window, dock);
     dock->openInEditor();
   });
   QObject::connect(find, &QAction::triggered, dock, [&window, dock] {
-    window.showDock(dock);
+    window.showPanel(*dock);
     findFile(window, dock);
   });
   QObject::connect(settings, &QAction::triggered, dock, [&window, dock] { editSettings(window, dock); });

@@ -1,8 +1,9 @@
 // Pipeline stages, run in sequence, beside the whole model: the command, and the dock of what it found.
 #include "views/docks/stage_check_dock.h"
-#include "views/main_window.h"
-#include "views/session/stage_plan.h"
-#include "views/window_part.h"
+#include "views/docks/values_dock.h"
+#include "views/stages/stage_plan.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
@@ -17,7 +18,7 @@ QString whyNot(const ViewContext& context, const StageCheckDock& dock) {
   return context.stages->hasMarks() ? QString() : QObject::tr("The model is in one piece: cut it first");
 }
 
-const WindowPart part(305, [](MainWindow& window) {
+const WindowPart part(PartOrder::stageCheck, [](MainWindow& window) {
   const auto& context = window.context();
   auto& actions = window.actions();
   auto* check = actions.add("check-stages", QObject::tr("Chec&k Stages"),
@@ -25,13 +26,12 @@ const WindowPart part(305, [](MainWindow& window) {
   auto* cancel = actions.add("cancel-check-stages", QObject::tr("Stop the Check of Stages"), QObject::tr("Ends the check of the stages"), {});
   check->setIconText(QObject::tr("Check"));
   cancel->setIconText(QObject::tr("Stop"));
-  auto* dock = new StageCheckDock(context, check, cancel);
-  window.addDock(dock, QObject::tr("Stage Check"), "dock-stage-check", Qt::BottomDockWidgetArea, "dock-values");
+  auto* dock = window.addPanel(new StageCheckDock(context, check, cancel), QObject::tr("Stage Check"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
   actions.allowUnless(check, [context, dock] { return whyNot(context, *dock); });
   actions.allowUnless(cancel, [dock] { return dock->checking() ? QString() : QObject::tr("The stages are not being checked"); });
   QObject::connect(dock, &StageCheckDock::changed, &actions, &WindowActions::update);
   QObject::connect(check, &QAction::triggered, dock, [&window, dock] {
-    window.showDock(dock);
+    window.showPanel(*dock);
     dock->check();
   });
   QObject::connect(cancel, &QAction::triggered, dock, &StageCheckDock::cancel);

@@ -3,17 +3,17 @@
 #include <QVBoxLayout>
 
 #include "views/docks/why_dock.h"
-#include "views/main_window.h"
-#include "views/models/format.h"
 #include "views/models/goto_model.h"
-#include "views/models/keymap.h"
-#include "views/models/samples.h"
-#include "views/window_part.h"
+#include "views/settings/keymap.h"
+#include "views/settings/samples.h"
+#include "views/text/format.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(300, [](MainWindow& window) {
+const WindowPart part(PartOrder::tour, [](MainWindow& window) {
   auto* panel = new TourPanel(window);
   auto* column = qobject_cast<QVBoxLayout*>(window.centralWidget()->layout());
   column->insertWidget(1, panel);  // under the messages, over start page or listings
@@ -104,7 +104,7 @@ void TourPanel::prepare() {
       break;
     case Tour::Stop::whySaved:
       show(TraceKind::forward);
-      window_.showDock(&window_.why());
+      window_.showPanel(window_.panel<WhyDock>());
       break;
     default:
       break;

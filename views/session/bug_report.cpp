@@ -2,8 +2,8 @@
 
 #include <QFileInfo>
 
-#include "core/trace/printer.h"
-#include "views/models/format.h"
+#include "core/trace/print/printer.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
@@ -33,7 +33,7 @@ void addFile(QStringList& lines, const OpenDocument& document, const Execution& 
                .arg(analysis.joint.ops.size())
                .arg(analysis.forward.ops.size())
                .arg(analysis.backward.ops.size());
-  lines << QStringLiteral("- seed: %1").arg(analysis.seed) << QStringLiteral("- partition: %1").arg(partitionText(analysis.partition))
+  lines << QStringLiteral("- seed: %1").arg(analysis.request.seed) << QStringLiteral("- partition: %1").arg(partitionText(analysis.request.partition))
         << QStringLiteral("- device: %1").arg(toQt(toString(analysis.device)));
   for (const auto& source : analysis.inputSource) lines << QStringLiteral("- input %1").arg(toQt(source));
   if (!document.noRunReason.isEmpty()) lines << QStringLiteral("- cannot be run: %1").arg(document.noRunReason);

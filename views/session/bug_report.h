@@ -1,6 +1,6 @@
 #pragma once
+#include "views/engine/versions.h"
 #include "views/session/document_controller.h"
-#include "views/session/versions.h"
 
 namespace retrograd::views {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "core/debug/session.h"
+#include "core/torch/session/session.h"
 
 namespace retrograd::views {
 

@@ -4,7 +4,7 @@
 #include <QPointer>
 #include <QThreadPool>
 
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 

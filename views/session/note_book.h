@@ -3,7 +3,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/debug/note_file.h"
+#include "core/notes/note_file.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {

@@ -1,6 +1,6 @@
 #include "views/session/op_filter.h"
 
-#include "views/models/format.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
-#include "views/models/filtered_ops.h"
-#include "views/session/pool_job.h"
+#include "views/engine/pool_job.h"
+#include "views/session/filtered_ops.h"
 
 namespace retrograd::views {
 

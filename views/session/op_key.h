@@ -1,8 +1,8 @@
 #pragma once
 #include <vector>
 
-#include "core/debug/breakpoint.h"
-#include "core/debug/op_key.h"
+#include "core/derivation/op_key.h"
+#include "core/stepping/breakpoint.h"
 
 namespace retrograd::views {
 

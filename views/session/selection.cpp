@@ -1,8 +1,8 @@
 #include "views/session/selection.h"
 
-namespace retrograd::views {
+#include "views/text/trace_index.h"
 
-bool isBackwardRole(Role role) { return role != Role::none && role != Role::forward; }
+namespace retrograd::views {
 
 void Selection::reset(std::shared_ptr<const Analysis> analysis) {
   analysis_ = std::move(analysis);
@@ -10,6 +10,13 @@ void Selection::reset(std::shared_ptr<const Analysis> analysis) {
   value_ = {};
   relate();
   Q_EMIT changed();
+}
+
+ValueId Selection::chosenValue() const {
+  if (value_ || !op_ || !analysis_) return value_;
+  for (auto output : analysis_->document->outputs(op_))
+    if (output) return output;
+  return {};
 }
 
 void Selection::select(BoundSymbolId op, ValueId value) {

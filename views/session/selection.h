@@ -3,7 +3,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "core/debug/analysis.h"
+#include "core/derivation/analysis.h"
 
 namespace retrograd::views {
 
@@ -31,6 +31,8 @@ class Selection : public QObject {
 
   BoundSymbolId op() const { return op_; }
   ValueId value() const { return value_; }
+  /// The value that a command is for: the selected one, else what the selected op makes first; may be invalid.
+  ValueId chosenValue() const;
   /// How `op` stands to the selected one, in O(1).
   Relation relation(BoundSymbolId op) const;
   /// The computation op that the selected one comes from (itself for a computation op); may be invalid.
@@ -48,8 +50,5 @@ class Selection : public QObject {
   ValueId value_;
   std::unordered_map<BoundSymbolId, Relation> relations_;
 };
-
-/// True for what runs in the backward: gradients, accumulations, recomputed ops and so on.
-bool isBackwardRole(Role role);
 
 }  // namespace retrograd::views

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "views/models/trace_index.h"
+#include "views/text/trace_index.h"
 
 namespace retrograd::views {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <QObject>
 
-#include "views/view_context.h"
+#include "views/session/view_context.h"
 
 namespace retrograd::views {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/debug/gradient_of.h"
+#include "core/derivation/gradient_of.h"
 
 namespace retrograd::views {
 namespace {

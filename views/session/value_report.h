@@ -2,7 +2,7 @@
 #include <optional>
 #include <vector>
 
-#include "views/session/engine.h"
+#include "views/engine/engine.h"
 
 namespace retrograd::views {
 
@@ -24,7 +24,7 @@ struct ValueDetail {
   TensorStatistics statistics;
 };
 
-/// Answer to DocumentController::requestValues.
+/// Answer to Questions::requestValues.
 struct ValueReport {
   BoundSymbolId op;
   std::size_t position = 0;

@@ -137,7 +137,7 @@ PartitionOptions recomputing(const Analysis& analysis, ValueId value) {
   if (!why.saved) throw Error(ErrorCode::badUse, "it is not saved", name);
   if (!why.maker || why.storageBytes == 0) throw Error(ErrorCode::badUse, "it is an input or parameter, or a view of one, and there anyway: saving it costs nothing", name);
   if (!why.recompute.impossible.empty()) throw Error(ErrorCode::badUse, "it cannot be recomputed: " + why.recompute.impossible, name);
-  auto partition = analysis.partition;
+  auto partition = analysis.request.partition;
   for (auto op : why.recompute.ops) {
     const auto operation = OriginLinks::origin(document, op);
     if (!operation) continue;
@@ -150,7 +150,7 @@ PartitionOptions recomputing(const Analysis& analysis, ValueId value) {
 PartitionOptions saving(const Analysis& analysis, BoundSymbolId op) {
   const auto& document = *analysis.document;
   const auto operation = OriginLinks::origin(document, op);
-  auto partition = analysis.partition;
+  auto partition = analysis.request.partition;
   const auto path = document.text(document.boundSymbol(operation ? operation : op).module);
   const auto asksForIt = [&](const std::string& word) {
     if (word.starts_with('#'))

@@ -1,5 +1,5 @@
 #pragma once
-#include "core/debug/why.h"
+#include "core/questions/why.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {

@@ -65,9 +65,7 @@ class Aligner {
     const auto most = static_cast<std::int32_t>(std::min(mostEdits, mostSteps / (left.size() + right.size())));
     if (std::abs(n - m) > most) return false;
     std::vector<std::vector<std::int32_t>> farthest;   // by edits, then diagonal -edits .. edits: place on the left
-    const auto reached = [&](std::int32_t edits, std::int32_t diagonal) -> std::int32_t& {
-      return farthest[static_cast<std::size_t>(edits)][static_cast<std::size_t>(diagonal + edits)];
-    };
+    const auto reached = [&](std::int32_t edits, std::int32_t diagonal) -> std::int32_t& { return farthest[edits][diagonal + edits]; };
     /// Whether the way to this diagonal drops a token of the left; else it inserts one of the right.
     const auto drops = [&](std::int32_t edits, std::int32_t diagonal) {
       return diagonal == edits || (diagonal != -edits && reached(edits - 1, diagonal - 1) >= reached(edits - 1, diagonal + 1));
@@ -77,10 +75,10 @@ class Aligner {
       return drops(edits, diagonal) ? reached(edits - 1, diagonal - 1) + 1 : reached(edits - 1, diagonal + 1);
     };
     for (std::int32_t edits = 0; edits <= most; ++edits) {
-      farthest.emplace_back(static_cast<std::size_t>(2 * edits + 1), 0);
+      farthest.emplace_back(2 * edits + 1, 0);
       for (auto diagonal = -edits; diagonal <= edits; diagonal += 2) {
         auto x = begin(edits, diagonal);
-        while (x >= 0 && x < n && x - diagonal >= 0 && x - diagonal < m && left[static_cast<std::size_t>(x)] == right[static_cast<std::size_t>(x - diagonal)]) ++x;
+        while (x >= 0 && x < n && x - diagonal >= 0 && x - diagonal < m && left[x] == right[x - diagonal]) ++x;
         reached(edits, diagonal) = x;
         if (diagonal != n - m || x < n) continue;
         std::vector<Match> backwards;
@@ -107,10 +105,10 @@ class Aligner {
         align(left.subspan(a, toA - a), right.subspan(b, toB - b), i + static_cast<std::int32_t>(a), j + static_cast<std::int32_t>(b), level + 1);
     };
     for (const auto& [x, y] : anchors) {
-      between(static_cast<std::size_t>(x), static_cast<std::size_t>(y));
+      between(x, y);
       add(1, i + x, j + y);
-      a = static_cast<std::size_t>(x) + 1;
-      b = static_cast<std::size_t>(y) + 1;
+      a = x + 1;
+      b = y + 1;
     }
     between(left.size(), right.size());
   }
@@ -132,7 +130,7 @@ class Aligner {
     std::vector<std::int32_t> there;
     for (const auto& match : candidates) there.push_back(match.second);
     std::vector<Match> rising;
-    for (auto k : longestRising(there)) rising.push_back(candidates[static_cast<std::size_t>(k)]);
+    for (auto k : longestRising(there)) rising.push_back(candidates[k]);
     return rising;
   }
 
@@ -152,7 +150,7 @@ std::vector<std::int32_t> longestRising(std::span<const std::int32_t> numbers) {
   std::vector<std::int32_t> before(numbers.size(), -1);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto place = std::lower_bound(ends.begin(), ends.end(), numbers[i],
-                                        [&](std::int32_t end, std::int32_t number) { return numbers[static_cast<std::size_t>(end)] < number; });
+                                        [&](std::int32_t end, std::int32_t number) { return numbers[end] < number; });
     if (place != ends.begin()) before[i] = *(place - 1);
     if (place == ends.end())
       ends.push_back(static_cast<std::int32_t>(i));
@@ -160,7 +158,7 @@ std::vector<std::int32_t> longestRising(std::span<const std::int32_t> numbers) {
       *place = static_cast<std::int32_t>(i);
   }
   std::vector<std::int32_t> rising;
-  for (auto at = ends.empty() ? -1 : ends.back(); at >= 0; at = before[static_cast<std::size_t>(at)]) rising.push_back(at);
+  for (auto at = ends.empty() ? -1 : ends.back(); at >= 0; at = before[at]) rising.push_back(at);
   std::reverse(rising.begin(), rising.end());
   return rising;
 }

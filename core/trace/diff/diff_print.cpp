@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/base/enum_array.h"
 #include "core/trace/diff/diff_text.h"
 #include "core/trace/python_text.h"
 
@@ -12,13 +13,13 @@ using Kind = DiffRow::Kind;
 using Part = DiffRow::Part;
 
 std::string_view nameOf(Part part) {
-  constexpr std::array<std::string_view, 3> names{"input", "op", "result"};
-  return names[static_cast<std::size_t>(part)];
+  constexpr EnumArray<Part, std::string_view, 3> names{"input", "op", "result"};
+  return names[part];
 }
 
 std::string_view nameOf(Kind kind) {
-  constexpr std::array<std::string_view, 6> names{"same", "changed", "only_a", "only_b", "moved_away", "moved_here"};
-  return names[static_cast<std::size_t>(kind)];
+  constexpr EnumArray<Kind, std::string_view, 6> names{"same", "changed", "only_a", "only_b", "moved_away", "moved_here"};
+  return names[kind];
 }
 
 std::string header(const TraceDiff& diff, Side side, const std::string& label) {
@@ -30,7 +31,7 @@ std::string indented(const TraceDiff& diff, const DiffRow& row, Side side, bool 
   const auto line = side == Side::left ? row.left : row.right;
   const auto text = diffLine(diff, row, side, comment);
   if (row.part != Part::op) return fmt::format("{}{}", row.part == Part::input ? "input " : "", text);
-  return fmt::format("{:{}}{}", "", 2 * diff.lines(side).depth[static_cast<std::size_t>(line)], text);
+  return fmt::format("{:{}}{}", "", 2 * diff.lines(side).depth[line], text);
 }
 
 /// "-12,5": first line and count of a side's ops in a hunk; before the first line where there are none.
@@ -76,8 +77,8 @@ std::string column(const std::string& text, std::size_t width) {
 }
 
 const char* signOf(Kind kind) {
-  constexpr std::array signs{"  ", "| ", "< ", " >", "<~", "~>"};
-  return signs[static_cast<std::size_t>(kind)];
+  constexpr EnumArray<Kind, const char*, 6> signs{"  ", "| ", "< ", " >", "<~", "~>"};
+  return signs[kind];
 }
 
 }  // namespace

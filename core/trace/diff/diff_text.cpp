@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "core/trace/printer.h"
-#include "core/trace/printer_comments.h"
+#include "core/trace/print/printer.h"
+#include "core/trace/print/printer_comments.h"
 #include "core/trace/python_text.h"
 
 namespace retrograd {
@@ -32,7 +32,7 @@ ValueId valueOf(const TraceDiff& diff, const DiffRow& row, Side side) {
   const auto place = side == Side::left ? row.left : row.right;
   const auto& trace = *diff.side(side).trace;
   const auto& values = row.part == Part::input ? trace.inputs : trace.outputs;
-  return place < 0 || row.part == Part::op ? ValueId() : values[static_cast<std::size_t>(place)];
+  return place < 0 || row.part == Part::op ? ValueId() : values[place];
 }
 
 std::string nameOf(const Document& document, ValueId value) { return value ? document.displayName(value) : "None"; }

@@ -5,14 +5,13 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/base/enum_array.h"
 #include "core/trace/diff/alignment.h"
 
 namespace retrograd {
 namespace {
 
 using Ops = std::vector<BoundSymbolId>;
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 template <class Visit>
 void forEachBody(const Document& document, const Argument& argument, Visit&& visit) {
@@ -44,31 +43,31 @@ class Originals {
     forEachDerived(side, [&](BoundSymbolId op) {
       if (document_.boundSymbol(op).origin.role != Role::forward) return;
       for (auto output : document_.outputs(op))
-        if (output) makers_[at(output.index)] = op;
+        if (output) makers_[output] = op;
     });
   }
   /// Invalid for an op that repeats none.
   BoundSymbolId of(BoundSymbolId op) const {
     const auto& origin = document_.boundSymbol(op).origin;
     if (origin.role != Role::recompute || !origin.value) return {};
-    const auto maker = makers_[at(origin.value.index)];
+    const auto maker = makers_[origin.value];
     return maker ? maker : document_.value(origin.value).producer;
   }
 
  private:
   const Document& document_;
-  std::vector<BoundSymbolId> makers_;
+  IdVector<ValueId, BoundSymbolId> makers_;
 };
 
 /// Derived ops of a side's traces, forward ones in the order in which they came to be and those among them that only run again included.
 Ops derivedOps(const DiffSide& side) {
   const auto& document = *side.document;
   const Originals originals(side);
-  std::vector<bool> met(document.boundSymbolCount(), false);
+  IdVector<BoundSymbolId, bool> met(document.boundSymbolCount(), false);
   Ops forward, others;
   const auto add = [&](BoundSymbolId op) {
-    if (met[at(op.index)]) return;
-    met[at(op.index)] = true;
+    if (met[op]) return;
+    met[op] = true;
     const auto role = document.boundSymbol(op).origin.role;
     if (role != Role::none) (role == Role::forward ? forward : others).push_back(op);
   };
@@ -84,18 +83,18 @@ Ops derivedOps(const DiffSide& side) {
 /// Lines of the computation, and of the trace where its ops come from no other.
 Ops ownOps(const DiffSide& side) {
   Ops ops;
-  std::vector<bool> met(side.document->boundSymbolCount(), false);
+  IdVector<BoundSymbolId, bool> met(side.document->boundSymbolCount(), false);
   for (const auto* trace : {side.computation, side.trace}) {
     if (!trace) continue;
     for (auto op : linesOf(*side.document, *trace).ops)
-      if (side.document->boundSymbol(op).origin.role == Role::none && !met[at(op.index)]) met[at(op.index)] = true, ops.push_back(op);
+      if (side.document->boundSymbol(op).origin.role == Role::none && !met[op]) met[op] = true, ops.push_back(op);
   }
   return ops;
 }
 
-std::vector<bool> marksOf(const Document& document, const Ops& ops) {
-  std::vector<bool> marks(document.boundSymbolCount(), false);
-  for (auto op : ops) marks[at(op.index)] = true;
+IdVector<BoundSymbolId, bool> marksOf(const Document& document, const Ops& ops) {
+  IdVector<BoundSymbolId, bool> marks(document.boundSymbolCount(), false);
+  for (auto op : ops) marks[op] = true;
   return marks;
 }
 
@@ -110,8 +109,8 @@ TraceLines linesOf(const Document& document, const Trace& trace) {
 OpPairs::OpPairs(const DiffSide& left, const DiffSide& right, const Progress& progress)
     : left_(left), right_(right), oneDocument_(left.document == right.document), signatures_(*left.document, *right.document) {
   for (auto which : bothSides) {
-    ops_[at(static_cast<int>(which))].assign(document(which).boundSymbolCount(), -1);
-    values_[at(static_cast<int>(which))].assign(document(which).valueCount(), -1);
+    ops_[which].resize(document(which).boundSymbolCount());
+    values_[which].resize(document(which).valueCount());
   }
   const auto ownLeft = ownOps(left), ownRight = ownOps(right);
   const auto leftDerived = derivedOps(left), rightDerived = derivedOps(right);
@@ -129,14 +128,12 @@ OpPairs::OpPairs(const DiffSide& left, const DiffSide& right, const Progress& pr
   pairRecomputed(leftDerived, rightDerived);
 }
 
-BoundSymbolId OpPairs::partner(Side which, BoundSymbolId op) const {
-  return op ? BoundSymbolId(ops_[at(static_cast<int>(which))][at(op.index)]) : BoundSymbolId();
-}
+BoundSymbolId OpPairs::partner(Side which, BoundSymbolId op) const { return op ? ops_[which][op] : BoundSymbolId(); }
 
 ValueId OpPairs::partner(Side which, ValueId value) const {
   if (!value) return {};
-  const auto stored = values_[at(static_cast<int>(which))][at(value.index)];
-  return stored < 0 && oneDocument_ ? value : ValueId(stored);
+  const auto stored = values_[which][value];
+  return !stored && oneDocument_ ? value : stored;
 }
 
 bool OpPairs::same(ValueId left, ValueId right) const {
@@ -146,23 +143,24 @@ bool OpPairs::same(ValueId left, ValueId right) const {
 
 void OpPairs::pairValues(ValueId left, ValueId right) {
   if (!left || !right) return;
-  values_[0][at(left.index)] = right.index;
-  values_[1][at(right.index)] = left.index;
+  values_[Side::left][left] = right;
+  values_[Side::right][right] = left;
 }
 
 void OpPairs::pair(BoundSymbolId left, BoundSymbolId right) {
-  ops_[0][at(left.index)] = right.index;
-  ops_[1][at(right.index)] = left.index;
+  ops_[Side::left][left] = right;
+  ops_[Side::right][right] = left;
   const auto here = left_.document->outputs(left), there = right_.document->outputs(right);
   for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) pairValues(here[i], there[i]);
   if (oneDocument_) return;
   // What bodies are given.
-  std::vector<const Subgraph*> bodies[2];
+  EnumArray<Side, std::vector<const Subgraph*>, 2> bodies;
   for (auto which : bothSides)
     for (const auto& argument : document(which).pattern(document(which).boundSymbol(which == Side::left ? left : right).pattern).arguments)
-      forEachBody(document(which), argument, [&](const Subgraph& body) { bodies[at(static_cast<int>(which))].push_back(&body); });
-  for (std::size_t k = 0; k < std::min(bodies[0].size(), bodies[1].size()); ++k)
-    for (std::size_t i = 0; i < std::min(bodies[0][k]->inputs.size(), bodies[1][k]->inputs.size()); ++i) pairValues(bodies[0][k]->inputs[i], bodies[1][k]->inputs[i]);
+      forEachBody(document(which), argument, [&](const Subgraph& body) { bodies[which].push_back(&body); });
+  for (std::size_t k = 0; k < std::min(bodies[Side::left].size(), bodies[Side::right].size()); ++k)
+    for (std::size_t i = 0; i < std::min(bodies[Side::left][k]->inputs.size(), bodies[Side::right][k]->inputs.size()); ++i)
+      pairValues(bodies[Side::left][k]->inputs[i], bodies[Side::right][k]->inputs[i]);
 }
 
 void OpPairs::pairInputs(std::span<const ValueId> left, std::span<const ValueId> right) {
@@ -189,7 +187,7 @@ void OpPairs::pairInputs(std::span<const ValueId> left, std::span<const ValueId>
 void OpPairs::pairOneDocument(const Ops& left, const Ops& right) {
   const auto onLeft = marksOf(*left_.document, left), onRight = marksOf(*right_.document, right);
   for (auto op : left)
-    if (onRight[at(op.index)]) pair(op, op);
+    if (onRight[op]) pair(op, op);
   // What a pass on the way from one to the other put in an op's place; where it made one of several, the one that is the same op.
   for (const bool sameSymbol : {true, false})
     for (const auto* trace : {left_.trace, right_.trace})
@@ -197,7 +195,7 @@ void OpPairs::pairOneDocument(const Ops& left, const Ops& right) {
         for (const auto& [before, after] : record.replaced) {
           const auto answer = [&](BoundSymbolId a, BoundSymbolId b) {
             if (sameSymbol && left_.document->boundSymbol(a).symbol != left_.document->boundSymbol(b).symbol) return;
-            if (onLeft[at(a.index)] && onRight[at(b.index)] && isFree(Side::left, a) && isFree(Side::right, b)) pair(a, b);
+            if (onLeft[a] && onRight[b] && isFree(Side::left, a) && isFree(Side::right, b)) pair(a, b);
           };
           answer(before, after);
           answer(after, before);
@@ -234,8 +232,8 @@ void OpPairs::alignBySignatures(const Ops& left, const Ops& right) {
     Match from{0, 0};
     const auto gap = [&](const Match& to) {
       std::vector<std::int32_t> tokens[2];
-      for (auto i = from.first; i < to.first; ++i) tokens[0].push_back(signature(Side::left, left[at(i)]));
-      for (auto i = from.second; i < to.second; ++i) tokens[1].push_back(signature(Side::right, right[at(i)]));
+      for (auto i = from.first; i < to.first; ++i) tokens[0].push_back(signature(Side::left, left[i]));
+      for (auto i = from.second; i < to.second; ++i) tokens[1].push_back(signature(Side::right, right[i]));
       for (const auto& [a, b] : alignTokens(tokens[0], tokens[1])) finer.emplace_back(from.first + a, from.second + b);
     };
     for (const auto& match : matches) {
@@ -246,28 +244,28 @@ void OpPairs::alignBySignatures(const Ops& left, const Ops& right) {
     gap({static_cast<std::int32_t>(left.size()), static_cast<std::int32_t>(right.size())});
     matches = std::move(finer);
   }
-  for (const auto& [a, b] : matches) pair(left[at(a)], right[at(b)]);
+  for (const auto& [a, b] : matches) pair(left[a], right[b]);
 }
 
 void OpPairs::pairUnique(const Ops& left, const Ops& right) {
   auto& s = signatures_;
   struct Found {
-    std::array<std::int32_t, 2> count{};
-    std::array<BoundSymbolId, 2> op;
+    EnumArray<Side, std::int32_t, 2> count{};
+    EnumArray<Side, BoundSymbolId, 2> op;
   };
   std::map<std::int32_t, Found> found;
   const auto look = [&](Side which, const Ops& ops) {
     for (auto op : ops) {
       if (!isFree(which, op)) continue;
       auto& one = found[s.together({s.symbol(which, op), s.module(which, op), s.call(which, op), s.results(which, op)})];
-      ++one.count[at(static_cast<int>(which))];
-      one.op[at(static_cast<int>(which))] = op;
+      ++one.count[which];
+      one.op[which] = op;
     }
   };
   look(Side::left, left);
   look(Side::right, right);
   for (const auto& [signature, one] : found)
-    if (one.count == std::array{1, 1}) pair(one.op[0], one.op[1]);
+    if (one.count[Side::left] == 1 && one.count[Side::right] == 1) pair(one.op[Side::left], one.op[Side::right]);
 }
 
 void OpPairs::pairDerived(const Ops& left, const Ops& right) {
@@ -283,7 +281,7 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
   };
   // Several of a key in order; without the symbol only where there is just one: another op in its place.
   for (const bool withSymbol : {true, false}) {
-    std::unordered_map<std::int32_t, std::array<Ops, 2>> byKey;
+    std::unordered_map<std::int32_t, EnumArray<Side, Ops, 2>> byKey;
     std::vector<std::int32_t> order;
     const auto look = [&](Side which, const Ops& ops) {
       for (auto op : ops) {
@@ -292,13 +290,14 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
         if (!key) continue;
         const auto [entry, isNew] = byKey.try_emplace(*key);
         if (isNew) order.push_back(*key);
-        entry->second[at(static_cast<int>(which))].push_back(op);
+        entry->second[which].push_back(op);
       }
     };
     look(Side::left, left);
     look(Side::right, right);
     for (auto key : order) {
-      const auto& [here, there] = byKey.at(key);
+      const auto& both = byKey.at(key);
+      const auto &here = both[Side::left], &there = both[Side::right];
       if (!withSymbol && (here.size() != 1 || there.size() != 1)) continue;
       for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) pair(here[i], there[i]);
     }
@@ -307,7 +306,7 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
 
 void OpPairs::pairRecomputed(const Ops& left, const Ops& right) {
   struct Runs {
-    std::vector<bool> inTrace;                    ///< by op: it stands in the traces itself, not as the original of another
+    IdVector<BoundSymbolId, bool> inTrace;                    ///< by op: it stands in the traces itself, not as the original of another
     std::unordered_map<BoundSymbolId, BoundSymbolId> copies;  ///< by original
     Ops originals;                                ///< in order of their copies
   };
@@ -329,13 +328,13 @@ void OpPairs::pairRecomputed(const Ops& left, const Ops& right) {
     const auto copy = there.copies.at(original);
     if (const auto other = here.copies.find(forward); other != here.copies.end())
       pair(other->second, copy);
-    else if (!there.inTrace[at(original.index)] && here.inTrace[at(forward.index)])
+    else if (!there.inTrace[original] && here.inTrace[forward])
       pair(forward, copy);
   }
   for (auto original : here.originals) {
     const auto forward = partner(Side::left, original);
     const auto copy = here.copies.at(original);
-    if (forward && isFree(Side::left, copy) && !here.inTrace[at(original.index)] && there.inTrace[at(forward.index)]) pair(copy, forward);
+    if (forward && isFree(Side::left, copy) && !here.inTrace[original] && there.inTrace[forward]) pair(copy, forward);
   }
 }
 

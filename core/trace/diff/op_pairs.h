@@ -2,6 +2,8 @@
 #include <optional>
 #include <span>
 
+#include "core/base/enum_array.h"
+#include "core/base/id_vector.h"
 #include "core/base/progress.h"
 #include "core/trace/diff/signatures.h"
 
@@ -60,7 +62,9 @@ class OpPairs {
   DiffSide left_, right_;
   bool oneDocument_;
   Signatures signatures_;
-  std::array<std::vector<std::int32_t>, 2> ops_, values_;  ///< by id of the side: id on the other side, or -1
+  // By id of the side: the id on the other side, or none.
+  EnumArray<Side, IdVector<BoundSymbolId, BoundSymbolId>, 2> ops_;
+  EnumArray<Side, IdVector<ValueId, ValueId>, 2> values_;
 };
 
 }  // namespace retrograd

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/trace/call.h"
-#include "core/trace/printer_comments.h"
+#include "core/trace/print/printer_comments.h"
 
 namespace retrograd {
 namespace {
@@ -51,14 +51,14 @@ Signatures::Signatures(const Document& left, const Document& right) {
 
 std::int32_t Signatures::symbol(Side side, BoundSymbolId op) {
   const auto id = document(side).boundSymbol(op).symbol;
-  auto& found = known(side).symbols[static_cast<std::size_t>(id.index)];
+  auto& found = known(side).symbols[id];
   if (found < 0) found = number("op " + document(side).symbol(id).name);
   return found;
 }
 
 std::int32_t Signatures::module(Side side, BoundSymbolId op) {
   const auto id = document(side).boundSymbol(op).module;
-  auto& found = known(side).modules[static_cast<std::size_t>(id.index + 1)];
+  auto& found = known(side).modules[id.index + 1];
   if (found < 0) found = number("module " + std::string(document(side).text(id)));
   return found;
 }
@@ -83,7 +83,7 @@ std::int32_t Signatures::type(Side side, ValueId value) {
   if (!value) return -1;
   const auto& v = document(side).value(value);
   if (!v.meta) return number(fmt::format("no tensor {}", document(side).sizeExpression(value)));
-  auto& found = known(side).types[static_cast<std::size_t>(v.meta.index)];
+  auto& found = known(side).types[v.meta];
   if (found < 0) found = number("type " + typeText(document(side).meta(v.meta)));
   return found;
 }

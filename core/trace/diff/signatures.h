@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/enum_array.h"
+#include "core/base/id_vector.h"
 #include "core/trace/trace.h"
 
 namespace retrograd {
@@ -29,18 +31,21 @@ class Signatures {
   /// One number for several.
   std::int32_t together(const std::vector<std::int32_t>& numbers);
 
-  const Document& document(Side side) const { return *known_[static_cast<std::size_t>(side)].document; }
+  const Document& document(Side side) const { return *known_[side].document; }
 
  private:
   struct Known {
     const Document* document;
-    std::vector<std::int32_t> symbols, modules, types;   ///< by SymbolId, StringId, MetaId; -1: not looked at
+    // Numbers, -1: not looked at.
+    IdVector<SymbolId, std::int32_t> symbols;
+    std::vector<std::int32_t> modules;  // by StringId, from 1; at 0 that of none
+    IdVector<MetaId, std::int32_t> types;
     std::map<std::pair<SymbolId, PatternId>, std::int32_t> calls;
   };
-  Known& known(Side side) { return known_[static_cast<std::size_t>(side)]; }
+  Known& known(Side side) { return known_[side]; }
   std::int32_t number(const std::string& text) { return texts_.try_emplace(text, static_cast<std::int32_t>(texts_.size())).first->second; }
 
-  std::array<Known, 2> known_;
+  EnumArray<Side, Known, 2> known_;
   std::unordered_map<std::string, std::int32_t> texts_;
   std::map<std::vector<std::int32_t>, std::int32_t> tuples_;
 };

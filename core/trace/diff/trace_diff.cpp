@@ -7,27 +7,25 @@
 namespace retrograd {
 namespace {
 
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-
 /// Values that a trace keeps for its backward, by value; empty where the trace does not tell.
-std::vector<bool> keptBy(const Document& document, const Trace& trace) {
-  std::vector<bool> kept;
+IdVector<ValueId, bool> keptBy(const Document& document, const Trace& trace) {
+  IdVector<ValueId, bool> kept;
   const auto keep = [&](ValueId value) {
-    if (value) kept[at(value.index)] = true;
+    if (value) kept[value] = true;
   };
   if (trace.kind == TraceKind::forward) {
     kept.assign(document.valueCount(), false);
     for (auto i = trace.resultCount; i < trace.outputs.size(); ++i) keep(trace.outputs[i]);
   } else if (trace.kind == TraceKind::joint) {
     kept.assign(document.valueCount(), false);
-    std::vector<bool> made(document.valueCount(), false);
+    IdVector<ValueId, bool> made(document.valueCount(), false);
     for (std::size_t i = 0; i < trace.ops.size(); ++i) {
       if (i < trace.forwardCount) {
         for (auto output : document.outputs(trace.ops[i]))
-          if (output) made[at(output.index)] = true;
+          if (output) made[output] = true;
       } else {
         for (auto operand : document.operands(trace.ops[i]))
-          if (operand && made[at(operand.index)]) keep(operand);
+          if (operand && made[operand]) keep(operand);
       }
     }
   }
@@ -35,10 +33,10 @@ std::vector<bool> keptBy(const Document& document, const Trace& trace) {
 }
 
 /// Of a computation op the derived op that makes its result: the last of its forward ops. By computation op.
-std::vector<std::int32_t> makersIn(const Document& document, const Trace& trace) {
-  std::vector<std::int32_t> makers(document.boundSymbolCount(), -1);
+IdVector<BoundSymbolId, BoundSymbolId> makersIn(const Document& document, const Trace& trace) {
+  IdVector<BoundSymbolId, BoundSymbolId> makers(document.boundSymbolCount());
   for (auto op : trace.ops)
-    if (const auto& origin = document.boundSymbol(op).origin; origin.role == Role::forward && origin.op) makers[at(origin.op.index)] = op.index;
+    if (const auto& origin = document.boundSymbol(op).origin; origin.role == Role::forward && origin.op) makers[origin.op] = op;
   return makers;
 }
 
@@ -76,22 +74,23 @@ class Differ {
   /// Places on the right of what stands on the left; -1 where nothing answers to it.
   std::vector<std::int32_t> partners() {
     const auto &left = diff_.leftLines.ops, &right = diff_.rightLines.ops;
-    std::vector<std::int32_t> place(rightDocument().boundSymbolCount(), -1), found(left.size(), -1);
-    for (std::size_t j = 0; j < right.size(); ++j) place[at(right[j].index)] = static_cast<std::int32_t>(j);
+    IdVector<BoundSymbolId, std::int32_t> place(rightDocument().boundSymbolCount(), -1);
+    std::vector<std::int32_t> found(left.size(), -1);
+    for (std::size_t j = 0; j < right.size(); ++j) place[right[j]] = static_cast<std::int32_t>(j);
     const bool leftIsOwn = diff_.left.trace->kind == TraceKind::computation, rightIsOwn = diff_.right.trace->kind == TraceKind::computation;
     // Beside a derived trace, a computation's op stands for the derived op that makes its result.
-    const auto makers = leftIsOwn == rightIsOwn ? std::vector<std::int32_t>()
+    const auto makers = leftIsOwn == rightIsOwn ? IdVector<BoundSymbolId, BoundSymbolId>()
                         : leftIsOwn             ? makersIn(rightDocument(), *diff_.right.trace)
                                                 : makersIn(leftDocument(), *diff_.left.trace);
     for (std::size_t i = 0; i < left.size(); ++i) {
       auto other = pairs_->partner(Side::left, left[i]);
       if (leftIsOwn && !rightIsOwn) {
-        other = other ? BoundSymbolId(makers[at(other.index)]) : other;
+        other = other ? makers[other] : other;
       } else if (rightIsOwn && !leftIsOwn) {
         const auto origin = leftDocument().boundSymbol(left[i]).origin.op;
-        other = origin && makers[at(origin.index)] == left[i].index ? pairs_->partner(Side::left, origin) : BoundSymbolId();
+        other = origin && makers[origin] == left[i] ? pairs_->partner(Side::left, origin) : BoundSymbolId();
       }
-      if (other) found[i] = place[at(other.index)];
+      if (other) found[i] = place[other];
     }
     return found;
   }
@@ -102,28 +101,28 @@ class Differ {
     for (std::size_t i = 0; i < partner.size(); ++i)
       if (partner[i] >= 0) lefts.push_back(static_cast<std::int32_t>(i)), rights.push_back(partner[i]);
     std::vector<std::int32_t> answers(diff_.rightLines.ops.size(), -1);
-    for (std::size_t k = 0; k < lefts.size(); ++k) answers[at(rights[k])] = lefts[k];
+    for (std::size_t k = 0; k < lefts.size(); ++k) answers[rights[k]] = lefts[k];
     std::int32_t i = 0, j = 0;
     std::vector<std::int32_t> rowOfMoved(partner.size(), -1);
     const auto upTo = [&](std::int32_t endLeft, std::int32_t endRight) {
       for (; i < endLeft; ++i) {
-        const auto other = partner[at(i)];
+        const auto other = partner[i];
         if (other < 0)
           add(Part::op, Kind::onlyLeft, i, -1);
         else
           moved(Kind::movedAway, i, other, rowOfMoved);
       }
       for (; j < endRight; ++j) {
-        if (answers[at(j)] < 0)
+        if (answers[j] < 0)
           add(Part::op, Kind::onlyRight, -1, j);
         else
-          moved(Kind::movedHere, answers[at(j)], j, rowOfMoved);
+          moved(Kind::movedHere, answers[j], j, rowOfMoved);
       }
     };
     for (auto k : longestRising(rights)) {
-      upTo(lefts[at(k)], rights[at(k)]);
+      upTo(lefts[k], rights[k]);
       progress_.check();
-      const auto changes = changesOf(diff_.leftLines.ops[at(i)], diff_.rightLines.ops[at(j)]);
+      const auto changes = changesOf(diff_.leftLines.ops[i], diff_.rightLines.ops[j]);
       add(Part::op, changes ? Kind::changed : Kind::same, i++, j++, changes);
     }
     upTo(static_cast<std::int32_t>(partner.size()), static_cast<std::int32_t>(answers.size()));
@@ -131,14 +130,14 @@ class Differ {
 
   void moved(Kind kind, std::int32_t left, std::int32_t right, std::vector<std::int32_t>& rowOfMoved) {
     const auto row = static_cast<std::int32_t>(diff_.rows.size());
-    add(Part::op, kind, left, right, changesOf(diff_.leftLines.ops[at(left)], diff_.rightLines.ops[at(right)]));
-    auto& first = rowOfMoved[at(left)];
+    add(Part::op, kind, left, right, changesOf(diff_.leftLines.ops[left], diff_.rightLines.ops[right]));
+    auto& first = rowOfMoved[left];
     if (first < 0) {
       first = row;
       return;
     }
-    diff_.rows[at(row)].partner = first;
-    diff_.rows[at(first)].partner = row;
+    diff_.rows[row].partner = first;
+    diff_.rows[first].partner = row;
   }
 
   std::uint16_t changesOf(BoundSymbolId left, BoundSymbolId right) {
@@ -159,7 +158,8 @@ class Differ {
       note(a.recomputed != b.recomputed, change::recomputed);
       if (a.origin.role != Role::none && b.origin.role != Role::none) note(originDiffers(a.origin, b.origin), change::origin);
     }
-    if (!diff_.kept[0].empty() && !diff_.kept[1].empty()) note(diff_.keeps(Side::left, left) != diff_.keeps(Side::right, right), change::saved);
+    if (!diff_.kept[Side::left].empty() && !diff_.kept[Side::right].empty())
+      note(diff_.keeps(Side::left, left) != diff_.keeps(Side::right, right), change::saved);
     return changes;
   }
 
@@ -221,19 +221,19 @@ class Differ {
 
   /// Values from these places on as sets: those without a partner on the other side, and inputs of another type.
   void matchValues(Part part, const std::vector<ValueId>& left, std::size_t beginLeft, const std::vector<ValueId>& right, std::size_t beginRight) {
-    std::vector<std::int32_t> place(rightDocument().valueCount(), -1);
+    IdVector<ValueId, std::int32_t> place(rightDocument().valueCount(), -1);
     for (auto j = beginRight; j < right.size(); ++j)
-      if (right[j]) place[at(right[j].index)] = static_cast<std::int32_t>(j);
+      if (right[j]) place[right[j]] = static_cast<std::int32_t>(j);
     std::vector<bool> met(right.size(), false);
     for (auto i = beginLeft; i < left.size(); ++i) {
       if (!left[i]) continue;
       const auto other = pairs_->partner(Side::left, left[i]);
-      const auto j = other ? place[at(other.index)] : -1;
+      const auto j = other ? place[other] : -1;
       if (j < 0) {
         add(part, Kind::onlyLeft, static_cast<std::int32_t>(i), -1);
         continue;
       }
-      met[at(j)] = true;
+      met[j] = true;
       // Of what ops make, the op's row tells.
       const auto changes = part == Part::input ? typeChanges(left[i], other) : std::uint16_t{0};
       if (changes) add(part, Kind::changed, static_cast<std::int32_t>(i), j, changes);
@@ -273,9 +273,9 @@ class Differ {
 }  // namespace
 
 bool TraceDiff::keeps(Side which, BoundSymbolId op) const {
-  const auto& marks = kept[static_cast<std::size_t>(which)];
+  const auto& marks = kept[which];
   const auto outputs = side(which).document->outputs(op);
-  return std::any_of(outputs.begin(), outputs.end(), [&](ValueId value) { return value && !marks.empty() && marks[at(value.index)]; });
+  return std::any_of(outputs.begin(), outputs.end(), [&](ValueId value) { return value && !marks.empty() && marks[value]; });
 }
 
 TraceDiff diffTraces(const DiffSide& left, const DiffSide& right, const Progress& progress) { return Differ(left, right, progress).run(); }

@@ -1,8 +1,9 @@
 #pragma once
-#include <array>
 #include <memory>
 #include <vector>
 
+#include "core/base/enum_array.h"
+#include "core/base/id_vector.h"
 #include "core/trace/diff/op_pairs.h"
 
 namespace retrograd {
@@ -49,7 +50,8 @@ struct TraceDiff {
   DiffSide left, right;
   TraceLines leftLines, rightLines;
   std::shared_ptr<const OpPairs> pairs;
-  std::array<std::vector<bool>, 2> kept;  ///< by side and value: what the trace keeps for its backward; empty where the trace does not tell
+  EnumArray<Side, IdVector<ValueId, bool>, 2>
+      kept;                   ///< by side and value: what the trace keeps for its backward; empty where the trace does not tell
   std::vector<DiffRow> rows;  ///< inputs that differ, all ops, results that differ
 
   struct Counts {
@@ -62,7 +64,7 @@ struct TraceDiff {
   /// The op of a row on one side; invalid for a row of inputs or results, and where the side has none.
   BoundSymbolId op(const DiffRow& row, Side which) const {
     const auto line = which == Side::left ? row.left : row.right;
-    return row.part == DiffRow::Part::op && line >= 0 ? lines(which).ops[static_cast<std::size_t>(line)] : BoundSymbolId();
+    return row.part == DiffRow::Part::op && line >= 0 ? lines(which).ops[line] : BoundSymbolId();
   }
   /// Whether the trace of this side keeps what the op makes for its backward.
   bool keeps(Side side, BoundSymbolId op) const;

@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/open.h"
 #include "tests/benchmarks/process_figures.h"
 #include "tests/benchmarks/synthetic_model.h"
 #include "tests/support/source_path.h"
-#include "views/main_window.h"
+#include "views/window/main_window.h"
 
 namespace retrograd::benchmarks {
 namespace {
@@ -86,7 +88,7 @@ class Bench {
     window_.show();
     window_.openFile(QString::fromStdString(analysis_->file.path));
     auto& controller = *window_.context().controller;
-    waitFor([&] { return controller.document() && !controller.opening() && !controller.asking() && !window_.context().execution->now().running; });
+    waitFor([&] { return controller.document() && !controller.opening() && !controller.questions().asking() && !window_.context().execution->now().running; });
   }
 
   GraphView& graph() { return window_.listings().graph(); }

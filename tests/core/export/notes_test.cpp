@@ -1,4 +1,4 @@
-#include "core/debug/note_file.h"
+#include "core/notes/note_file.h"
 
 #include <gtest/gtest.h>
 

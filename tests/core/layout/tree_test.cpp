@@ -15,7 +15,8 @@ using test::Ladder;
 std::string labelsOf(const GraphTree& tree, std::int32_t group) {
   std::string text;
   for (auto child = group + 1; child < tree.node(group).end; child = tree.next(child))
-    text += (text.empty() ? "" : " ") + boxText(tree, child, tree.node(child).ops[0] > 0 ? Lane::forward : Lane::backward).title;
+    text +=
+        (text.empty() ? "" : " ") + boxText(tree, child, tree.node(child).ops[Lane::forward] > 0 ? Lane::forward : Lane::backward).title;
   return text;
 }
 
@@ -29,7 +30,7 @@ TEST(GraphTree, foldsByModulePath) {
   const auto tree = m.tree();
   EXPECT_EQ(labelsOf(tree, 0), "net other \xc2\xb7 tanh");
   EXPECT_EQ(labelsOf(tree, 1), "a b.c \xc2\xb7 exp");
-  EXPECT_EQ(tree.node(0).ops[0], 4);
+  EXPECT_EQ(tree.node(0).ops[Lane::forward], 4);
 }
 
 TEST(GraphTree, aModuleThatIsCalledTwiceStandsTwice) {
@@ -169,7 +170,7 @@ TEST(GraphTree, parametersAreBadgesAndNoNodes) {
   const auto w = m.b.input("net.weight", {4}, ValueKind::parameter);
   m.forward("aten.mul.Tensor", {x, w}, "net");
   const auto tree = m.tree();
-  EXPECT_EQ(tree.node(0).ops[0], 1);
+  EXPECT_EQ(tree.node(0).ops[Lane::forward], 1);
   const auto text = boxText(tree, tree.operationOf(tree.nodeOf(m.b.trace.ops[0])), Lane::forward);
   ASSERT_EQ(text.badges.size(), 2u);
   EXPECT_EQ(text.badges[0].kind, Badge::Kind::input);
@@ -197,7 +198,7 @@ TEST(GraphTree, pathsOfAnyDepthAreTakenApart) {
   for (int i = 0; i < 100'000; ++i) path += ".a";
   m.forward("aten.sin.default", {m.forward("aten.cos.default", {x}, path)}, path + ".b");
   const auto tree = m.tree();
-  EXPECT_EQ(tree.node(0).ops[0], 2);
+  EXPECT_EQ(tree.node(0).ops[Lane::forward], 2);
 }
 
 TEST(GraphTree, buildingIsCancelled) {

@@ -62,9 +62,9 @@ struct JointBuilder : Builder {
     return make(op, std::move(operands), name, sizes, {}, {from("gradient"), Role::gradient}, 0, {});
   }
 
-  std::vector<char> marks(std::initializer_list<ValueId> of) const {
-    std::vector<char> marks(document.boundSymbolCount(), 0);
-    for (auto value : of) marks[static_cast<std::size_t>(document.value(value).producer.index)] = 1;
+  OpMarks marks(std::initializer_list<ValueId> of) const {
+    OpMarks marks(document.boundSymbolCount(), 0);
+    for (auto value : of) marks[document.value(value).producer] = 1;
     return marks;
   }
 

@@ -1,4 +1,4 @@
-#include "core/trace/filter.h"
+#include "core/trace/filter/filter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/trace/json.h"
+#include "core/trace/print/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/trace/printer.h"
+#include "core/trace/print/printer.h"
 
 #include <gtest/gtest.h>
 

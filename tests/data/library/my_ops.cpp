@@ -1,11 +1,11 @@
 // A library for `retrograd --library libmyops.so`: ops that LibTorch does not have, each with its gradient from another source.
-// It links LibTorch, and takes core/grad/registry.h of Retrograd, which is header only. docs/extending.md explains it; the tests build
+// It links LibTorch, and takes core/derivation/registry.h of Retrograd, which is header only. docs/extending.md explains it; the tests build
 // and load it.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
-#include "core/grad/registry.h"
+#include "core/derivation/registry.h"
 
 namespace {
 

@@ -254,8 +254,8 @@ struct Deep : JointBuilder {
     trace.outputs.push_back(g);
   }
   Trace recomputing(std::initializer_list<ValueId> values) {
-    std::vector<char> marks(document.boundSymbolCount(), 0);
-    for (auto value : values) marks[static_cast<std::size_t>(document.value(value).producer.index)] = 1;
+    OpMarks marks(document.boundSymbolCount(), 0);
+    for (auto value : values) marks[document.value(value).producer] = 1;
     return recompute(document, trace, marks);
   }
 };
@@ -284,8 +284,8 @@ TEST(TraceDiff, AForwardOpThatOnlyRunsAgainHasMovedToTheBackward) {
   j.backward({y});
   const auto g = j.cotangent({4});
   j.trace.outputs.push_back(j.gradient("aten.mul.Tensor", {g, late}));
-  std::vector<char> marks(j.document.boundSymbolCount(), 0);
-  marks[static_cast<std::size_t>(j.document.value(late).producer.index)] = 1;
+  OpMarks marks(j.document.boundSymbolCount(), 0);
+  marks[j.document.value(late).producer] = 1;
   const auto after = eliminateDeadCode(j.document, recompute(j.document, j.trace, marks));
   const auto diff = diffTraces({&j.document, &j.trace}, {&j.document, &after});
   expectWhole(diff);

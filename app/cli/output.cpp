@@ -1,0 +1,86 @@
+#include "app/cli/output.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/formats/files/atomic_file.h"
+#include "core/formats/kinds/file_kind.h"
+
+namespace fs = std::filesystem;
+
+namespace retrograd::cli {
+namespace {
+
+/// Options that name files to write, and whether each may be the session that is read.
+std::map<const CLI::Option*, bool>& outputs() {
+  static std::map<const CLI::Option*, bool> all;
+  return all;
+}
+
+bool isSameFile(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return !b.empty() && fs::equivalent(a, b, ignored);
+}
+
+void requireOther(const CLI::App& app, const CLI::Option* output, bool ownSession) {
+  for (const auto& path : output->results()) {
+    if (isStandardOutput(path)) continue;
+    for (const auto* option : app.get_options()) {
+      if (option == output) continue;
+      const bool isOutput = outputs().contains(option);  // two that are not there yet have the same name only
+      for (const auto& other : option->results())
+        if ((isSameFile(path, other) || (isOutput && path == other)) && !(ownSession && isSessionFile(other)))
+          throw Error(ErrorCode::badUse, "is both read and written, or written twice (" + output->get_name() + "): name another file to write", path);
+    }
+  }
+}
+
+}  // namespace
+
+CLI::Option* addOutput(CLI::App& app, const std::string& names, std::string& path, const std::string& help, bool ownSession) {
+  auto* option = app.add_option(names, path, help);
+  outputs()[option] = ownSession;
+  return option;
+}
+
+void requireOtherFiles(const CLI::App& app) {
+  for (const auto* option : app.get_options())
+    if (const auto output = outputs().find(option); output != outputs().end()) requireOther(app, option, output->second);
+  for (const auto* sub : app.get_subcommands()) requireOtherFiles(*sub);
+}
+
+void writeText(const std::string& path, std::string_view text) {
+  if (!isStandardOutput(path)) return writeWholeFile(path, text);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  flushOutput();
+}
+
+void prepareStandardStreams() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest free one; using it fails
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
+void flushOutput() {
+  std::cout.flush();
+  errno = 0;
+  const bool failed = std::fflush(stdout) != 0;
+  if (!failed && !std::ferror(stdout)) return;
+  int why = failed ? errno : 0;
+  if (!why && ::write(STDOUT_FILENO, "\n", 1) < 0) why = errno;  // an earlier write failed, whose reason is lost: another one tells
+  const auto reason = why ? std::string(": ") + std::strerror(why) : std::string();
+  std::clearerr(stdout);
+  throw Error(ErrorCode::io, "cannot be written" + reason, "standard output");
+}
+
+}  // namespace retrograd::cli

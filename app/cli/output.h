@@ -1,0 +1,23 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+
+namespace retrograd::cli {
+
+/// Adds an option that names a file to write. `ownSession`: it may be the session that is read, which is then saved in its own place.
+CLI::Option* addOutput(CLI::App& app, const std::string& names, std::string& path, const std::string& help, bool ownSession = false);
+
+/// Throws Error(badUse) where an output of the command that was called is also one of its other files, under the same or another name.
+void requireOtherFiles(const CLI::App& app);
+
+/// Writes a text to a file that appears whole, or to standard output where that is `-` or /dev/stdout. Throws Error(io), Error(badUse).
+void writeText(const std::string& path, std::string_view text);
+
+/// Makes standard input, output and error exist and their failures visible: a descriptor that is closed fails instead of going to the next file
+/// that is opened, a closed pipe and a file that is too large are errors of the write and no signals.
+void prepareStandardStreams();
+/// Hands on what was printed. Throws Error(io) naming standard output where it could not be written.
+void flushOutput();
+
+}  // namespace retrograd::cli

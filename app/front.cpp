@@ -1,0 +1,40 @@
+// `retrograd` as it is called: reads the command line and, once there is something to do, becomes the program (main.cpp). LibTorch and Qt take a third of a second
+// to load, which nobody should wait for who asks for help or mistypes a name.
+//
+// It is linked from the same objects as the program, without LibTorch, Qt and what lies above them. So functions that only run what was asked for are left
+// unresolved here; nothing calls them, because all that runs is the two subcommands below. tests/app/app_test.py asks every subcommand for help through it.
+#include <unistd.h>
+
+#include <string>
+
+#include "app/cli/program.h"
+#include "app/command_line.h"
+#include "core/base/error.h"
+#include "core/base/installation.h"
+
+namespace retrograd {
+namespace {
+
+int becomeProgram(char** argv) {
+  const auto program = privateFile("retrograd-program");
+  if (program.empty()) throw Error(ErrorCode::io, "it should lie where scripts/build or the installation put it", "retrograd-program");
+  execv(program.c_str(), argv);
+  throw Error(ErrorCode::io, "cannot be started", program.string());
+}
+
+int go(char** argv, const CommandLine& line) {
+  if (line.subcommand && (line.subcommand->get_name() == "help" || line.subcommand->get_name() == "version")) return (*line.run)(Progress());
+  return becomeProgram(argv);
+}
+
+}  // namespace
+}  // namespace retrograd
+
+int main(int argc, char** argv) {
+  using namespace retrograd;
+  try {
+    return runCommandLine(argc, argv, [&](const CommandLine& line) { return go(argv, line); });
+  } catch (const cli::NeedsProgram&) {
+    return reported([&] { return becomeProgram(argv); });
+  }
+}

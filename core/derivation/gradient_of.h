@@ -1,0 +1,17 @@
+#pragma once
+#include <vector>
+
+#include "core/derivation/analysis.h"
+
+namespace retrograd {
+
+/// The gradient of a parameter, an input or a value of the forward: the sum where several were added up. None where there is none.
+ValueId gradientOf(const Analysis& analysis, ValueId value);
+
+/// The gradients that were added up to it, in that order; the gradient itself where there is just one, nothing where there is none.
+std::vector<ValueId> gradientTermsOf(const Analysis& analysis, ValueId value);
+
+/// The value of the forward whose gradient this is, as the backward op that makes it says; none for other values.
+ValueId valueOfGradient(const Analysis& analysis, ValueId gradient);
+
+}  // namespace retrograd

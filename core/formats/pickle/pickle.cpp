@@ -1,0 +1,370 @@
+#include "core/formats/pickle/pickle.h"
+
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+
+#include "core/base/error.h"
+#include "core/formats/pickle/pickle_tensors.h"
+
+namespace retrograd {
+namespace {
+
+constexpr std::size_t maxValues = 500'000, maxStack = 500'000;
+
+[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
+
+/// Opcodes of Python's pickle protocols 0 to 4 that plain data needs.
+enum Opcode : std::uint8_t {
+  proto = 0x80,
+  frame = 0x95,
+  stop = '.',
+  mark = '(',
+  popMark = '1',
+  pop = '0',
+  none = 'N',
+  newTrue = 0x88,
+  newFalse = 0x89,
+  binInt = 'J',
+  binInt1 = 'K',
+  binInt2 = 'M',
+  long1 = 0x8a,
+  binFloat = 'G',
+  binUnicode = 'X',
+  shortBinUnicode = 0x8c,
+  shortBinString = 'U',
+  emptyTuple = ')',
+  tuple = 't',
+  tuple1 = 0x85,
+  tuple2 = 0x86,
+  tuple3 = 0x87,
+  emptyList = ']',
+  append = 'a',
+  appends = 'e',
+  emptyDict = '}',
+  setItem = 's',
+  setItems = 'u',
+  global = 'c',
+  stackGlobal = 0x93,
+  reduce = 'R',
+  newObject = 0x81,
+  build = 'b',
+  persistent = 'Q',
+  binPut = 'q',
+  longBinPut = 'r',
+  binGet = 'h',
+  longBinGet = 'j',
+  memoize = 0x94
+};
+
+/// The stack machine; values live in the Pickle, the stack and memo hold their indices.
+class Machine {
+ public:
+  Machine(std::string_view code, PickleTensors tensors) : code_(code), tensors_(std::move(tensors)) {}
+
+  Pickle run() {
+    for (;;) {
+      const auto opcode = byte();
+      if (opcode == stop) break;
+      step(opcode);
+      if (stack_.size() > maxStack || memo_.size() > maxValues) fail("pickle: too many values");
+    }
+    pickle_.root = take();
+    return std::move(pickle_);
+  }
+
+ private:
+  using Kind = PickleValue::Kind;
+
+  std::string_view bytes(std::size_t n) {
+    if (n > code_.size() - at_) fail("pickle: cut off");
+    at_ += n;
+    return code_.substr(at_ - n, n);
+  }
+  std::uint8_t byte() { return static_cast<std::uint8_t>(bytes(1)[0]); }
+  std::uint64_t number(std::size_t width) {
+    std::uint64_t n = 0;
+    const auto raw = bytes(width);
+    for (std::size_t i = 0; i < width; ++i) n |= std::uint64_t{static_cast<std::uint8_t>(raw[i])} << (8 * i);
+    return n;
+  }
+  std::string_view line() {
+    const auto end = code_.find('\n', at_);
+    if (end == std::string_view::npos) fail("pickle: cut off");
+    const auto text = code_.substr(at_, end - at_);
+    at_ = end + 1;
+    return text;
+  }
+
+  PickleValue& fresh(Kind kind) {
+    if (pickle_.values.size() >= maxValues) fail("pickle: too many values");
+    auto& value = pickle_.values.emplace_back();
+    value.kind = kind;
+    stack_.push_back(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
+    return value;
+  }
+  std::uint32_t take() {
+    if (stack_.empty() || (!marks_.empty() && stack_.size() <= marks_.back())) fail("pickle: its stack runs empty");
+    const auto top = stack_.back();
+    stack_.pop_back();
+    return top;
+  }
+  std::vector<std::uint32_t> takeToMark() {
+    if (marks_.empty()) fail("pickle: a mark is missing");
+    const auto begin = static_cast<std::ptrdiff_t>(marks_.back());
+    marks_.pop_back();
+    std::vector<std::uint32_t> items(stack_.begin() + begin, stack_.end());
+    stack_.resize(begin);
+    return items;
+  }
+  PickleValue& top(Kind kind) {
+    if (stack_.empty()) fail("pickle: its stack runs empty");
+    auto& value = pickle_.values[stack_.back()];
+    if (value.kind != kind) fail("pickle: an opcode meets a value of another kind");
+    return value;
+  }
+  void extend(Kind kind, const std::vector<std::uint32_t>& items) {
+    if (kind == Kind::dict && items.size() % 2 != 0) fail("pickle: a key without a value");
+    auto& target = top(kind).items;
+    grown_ += items.size();
+    if (grown_ > maxValues) fail("pickle: too many values");
+    target.insert(target.end(), items.begin(), items.end());
+  }
+
+  void step(std::uint8_t opcode);
+  void pushInteger(std::int64_t n) { fresh(Kind::integer).integer = n; }
+  void pushText(std::size_t length) {
+    const auto text = bytes(length);
+    fresh(Kind::string).text = text;
+  }
+  void pushTuple(std::size_t count) {
+    std::vector<std::uint32_t> items(count);
+    for (std::size_t i = count; i-- > 0;) items[i] = take();
+    fresh(Kind::tuple).items = std::move(items);
+  }
+  void pushLong();
+  void remember(std::uint64_t slot) {
+    if (stack_.empty()) fail("pickle: its stack runs empty");
+    memo_[slot] = stack_.back();
+  }
+  void recall(std::uint64_t slot) {
+    const auto it = memo_.find(slot);
+    if (it == memo_.end()) fail("pickle: refers to a value that was never stored");
+    stack_.push_back(it->second);
+  }
+  void pushGlobal(std::string_view module, std::string_view name) {
+    auto text = std::string(module) + " " + std::string(name);
+    if (!tensors_.isKnownGlobal(text)) fail("pickle: refuses to create a " + std::string(module) + "." + std::string(name));
+    fresh(Kind::global).text = std::move(text);
+  }
+  /// An instance without its state; BUILD gives it that.
+  void pushObject() {
+    const auto arguments = take(), callee = take();
+    if (!tensors_.isClass(pickle_.at(callee)) || !pickle_.at(arguments).items.empty()) fail("pickle: refuses to create an object");
+    const auto name = pickle_.at(callee).text;
+    fresh(Kind::object).text = PickleTensors::className(name);
+  }
+  void giveState() {
+    const auto state = take();
+    auto& object = top(Kind::object);
+    if (!object.items.empty()) fail("pickle: an object is given its state twice");
+    object.items = {state};
+  }
+  void applyReduce() {
+    const auto arguments = take(), callee = take();
+    push(tensors_.call(pickle_, callee, arguments));
+  }
+  void push(PickleValue value) {
+    grown_ += value.items.size();
+    if (pickle_.values.size() >= maxValues || grown_ > maxValues) fail("pickle: too many values");
+    pickle_.values.push_back(std::move(value));
+    stack_.push_back(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
+  }
+
+  std::string_view code_;
+  std::size_t at_ = 0, grown_ = 0;
+  PickleTensors tensors_;
+  Pickle pickle_;
+  std::vector<std::uint32_t> stack_;
+  std::vector<std::size_t> marks_;
+  std::unordered_map<std::uint64_t, std::uint32_t> memo_;
+};
+
+void Machine::pushLong() {
+  const auto width = byte();
+  if (width > 8) fail("pickle: an integer of more than 64 bits");
+  std::uint64_t n = number(width);
+  if (width > 0 && width < 8 && (n >> (8 * width - 1) & 1)) n |= ~std::uint64_t{0} << (8 * width);
+  pushInteger(static_cast<std::int64_t>(n));
+}
+
+void Machine::step(std::uint8_t opcode) {
+  switch (opcode) {
+    case proto:
+      if (byte() > 5) fail("pickle: unknown protocol");
+      return;
+    case frame:
+      number(8);
+      return;
+    case mark:
+      marks_.push_back(stack_.size());
+      if (marks_.size() > maxStack) fail("pickle: too many values");
+      return;
+    case popMark:
+      takeToMark();
+      return;
+    case pop:
+      take();
+      return;
+    case none:
+      fresh(Kind::none);
+      return;
+    case newTrue:
+      fresh(Kind::boolean).integer = 1;
+      return;
+    case newFalse:
+      fresh(Kind::boolean);
+      return;
+    case binInt:
+      pushInteger(static_cast<std::int32_t>(number(4)));
+      return;
+    case binInt1:
+      pushInteger(byte());
+      return;
+    case binInt2:
+      pushInteger(static_cast<std::int64_t>(number(2)));
+      return;
+    case long1:
+      pushLong();
+      return;
+    case binFloat: {
+      std::uint64_t raw = 0;
+      for (int i = 0; i < 8; ++i) raw = raw << 8 | byte();  // the one big-endian number in the format
+      fresh(Kind::real).real = std::bit_cast<double>(raw);
+      return;
+    }
+    case binUnicode:
+      pushText(number(4));
+      return;
+    case shortBinUnicode:
+    case shortBinString:
+      pushText(byte());
+      return;
+    case emptyTuple:
+      fresh(Kind::tuple);
+      return;
+    case tuple: {
+      auto items = takeToMark();
+      fresh(Kind::tuple).items = std::move(items);
+      return;
+    }
+    case tuple1:
+      pushTuple(1);
+      return;
+    case tuple2:
+      pushTuple(2);
+      return;
+    case tuple3:
+      pushTuple(3);
+      return;
+    case emptyList:
+      fresh(Kind::list);
+      return;
+    case append:
+      extend(Kind::list, {take()});
+      return;
+    case appends:
+      extend(Kind::list, takeToMark());
+      return;
+    case emptyDict:
+      fresh(Kind::dict);
+      return;
+    case setItem: {
+      const auto value = take(), key = take();
+      extend(Kind::dict, {key, value});
+      return;
+    }
+    case setItems:
+      extend(Kind::dict, takeToMark());
+      return;
+    case global: {
+      const auto module = line();
+      pushGlobal(module, line());
+      return;
+    }
+    case stackGlobal: {
+      const auto name = take(), module = take();
+      pushGlobal(pickle_.at(module).text, pickle_.at(name).text);
+      return;
+    }
+    case reduce:
+      applyReduce();
+      return;
+    case newObject:
+      pushObject();
+      return;
+    case build:
+      giveState();
+      return;
+    case persistent:
+      push(tensors_.storage(pickle_, take()));
+      return;
+    case binPut:
+      remember(byte());
+      return;
+    case longBinPut:
+      remember(number(4));
+      return;
+    case memoize:
+      remember(memo_.size());
+      return;
+    case binGet:
+      recall(byte());
+      return;
+    case longBinGet:
+      recall(number(4));
+      return;
+    default:
+      fail("pickle: opcode " + std::to_string(opcode) + " is not one that tensors and plain values need");
+  }
+}
+
+void collectLeaves(const Pickle& pickle, std::uint32_t index, int depth, std::vector<std::uint32_t>& leaves, std::size_t& visited) {
+  constexpr int maxDepth = 100;
+  constexpr std::size_t maxVisits = 1'000'000;
+  if (depth > maxDepth) fail("values nested deeper than 100 levels");
+  if (++visited > maxVisits) fail("more than a million values");
+  const auto& value = pickle.at(index);
+  switch (value.kind) {
+    case PickleValue::Kind::tuple:
+    case PickleValue::Kind::list:
+      for (const auto item : value.items) collectLeaves(pickle, item, depth + 1, leaves, visited);
+      return;
+    case PickleValue::Kind::dict:
+      for (std::size_t i = 1; i < value.items.size(); i += 2) collectLeaves(pickle, value.items[i], depth + 1, leaves, visited);
+      return;
+    default:
+      leaves.push_back(index);
+  }
+}
+
+}  // namespace
+
+Pickle readPickle(const std::shared_ptr<const Archive>& archive, const PickleRecord& record) {
+  const auto code = archive->read(record.name);
+  try {
+    return Machine(code.text(), PickleTensors(archive, record)).run();
+  } catch (const Error& e) {
+    throw e.at(record.name);
+  }
+}
+
+std::vector<std::uint32_t> leavesOf(const Pickle& pickle, std::uint32_t from) {
+  std::vector<std::uint32_t> leaves;
+  std::size_t visited = 0;
+  collectLeaves(pickle, from, 0, leaves, visited);
+  return leaves;
+}
+
+}  // namespace retrograd

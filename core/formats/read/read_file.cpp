@@ -1,0 +1,67 @@
+#include "core/formats/read/read_file.h"
+
+#include <chrono>
+#include <new>
+
+#include "core/base/error.h"
+#include "core/base/memory_account.h"
+#include "core/formats/kinds/file_kind.h"
+#include "core/formats/files/mapping_watch.h"
+#include "core/formats/pt2/pt2.h"
+#include "core/formats/text/text_trace.h"
+
+namespace retrograd {
+namespace {
+
+std::shared_ptr<const Archive> verifiedArchive(const ByteRegion& bytes, const std::string& path, const Progress& progress) {
+  if (!looksLikeZip(bytes.span())) throw Error(ErrorCode::badInput, describeForeignFile(bytes), path);
+  return Archive::open(bytes, path, progress);
+}
+
+ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const SymbolLookup& lookup, const ArchiveReader& otherwise, const Progress& progress) {
+  if (looksLikeTraces(bytes)) return readTextModel(bytes.text(), path, lookup, progress);
+  const auto archive = verifiedArchive(bytes, path, progress);
+  if (otherwise)
+    if (auto file = otherwise(archive)) return std::move(*file);
+  if (findModelRecord(*archive).empty()) throw Error(ErrorCode::badInput, describeForeignArchive(*archive), path);
+  try {
+    return readPt2(archive, lookup, progress);
+  } catch (const Error& e) {
+    throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);
+  }
+}
+
+template <class Read>
+auto withinMemory(const std::string& path, Read&& read) {
+  try {
+    return read();
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::badInput, "does not fit into memory", path);
+  } catch (const Error& e) {
+    throw e.place().starts_with(path) || e.code() == ErrorCode::cancelled ? e : e.at(path);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Archive> openModelArchive(const std::string& path, const Progress& progress) {
+  return withinMemory(path, [&] {
+    const auto bytes = mapFile(path);
+    const ReadingScope scope(bytes.size);
+    return readUnchanged(bytes.data, [&] { return verifiedArchive(bytes, path, progress); });
+  });
+}
+
+ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress, const ArchiveReader& otherwise) {
+  return withinMemory(path, [&] {
+    const auto start = std::chrono::steady_clock::now();
+    const auto bytes = mapFile(path);
+    const ReadingScope scope(bytes.size);
+    auto file = readUnchanged(bytes.data, [&] { return readVerified(bytes, path, lookup, otherwise, progress); });
+    file.identity = identityOf(bytes);
+    file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return file;
+  });
+}
+
+}  // namespace retrograd

@@ -1,0 +1,325 @@
+// Calls: the op, its arguments, arithmetic of sizes.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/formats/model/graph_ops.h"
+#include "core/formats/model/schema_arguments.h"
+#include "core/formats/text/text_reader.h"
+#include "core/trace/number.h"
+#include "core/trace/python_text.h"
+#include "core/trace/size_expression.h"
+
+namespace retrograd::text {
+namespace {
+
+using Kind = Expression::Kind;
+
+constexpr std::string_view opsPrefix = "torch.ops.";
+
+std::string shown(const Expression& expression) {
+  constexpr std::size_t longest = 60;
+  const auto text = oneLine(expression.source);
+  return "'" + (text.size() <= longest ? text : text.substr(0, longest) + "...") + "'";
+}
+
+/// dtypes, layouts and memory formats: "torch.float32", "torch.strided", "torch.channels_last".
+std::optional<Argument> torchConstant(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
+                                                           "sparse_bsr", "sparse_bsc", "_mkldnn"};
+  static constexpr std::array<std::string_view, 4> formats{"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
+  if (name == "inf") return Argument::ofReal(std::numeric_limits<double>::infinity());
+  if (name == "nan") return Argument::ofReal(std::numeric_limits<double>::quiet_NaN());
+  if (const auto dtype = dtypeFromTorchName(name)) return Argument::ofDType(*dtype);
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    if (layouts[i] == name) return Argument::ofLayout(static_cast<Layout>(i));
+  for (std::size_t i = 0; i < formats.size(); ++i)
+    if (formats[i] == name) return Argument::ofMemoryFormat(static_cast<std::int64_t>(i));
+  return std::nullopt;
+}
+
+/// Max(1, s0): a function on sizes, as torch.export and the printer write them.
+bool isSizeFunction(const Expression& call) {
+  const auto& name = call.items.front().text;
+  return name != "float" && name != "complex" && name.find('.') == std::string::npos && SizeExpression::parse(call.source).has_value();
+}
+
+/// Python's operator of this sign on integers; nullopt where the result exceeds 64 bits.
+std::optional<std::int64_t> evaluateOperator(std::string_view sign, std::int64_t left, std::int64_t right) {
+  static const std::map<std::string_view, const NumberFunction*> operators{
+      {"+", findNumberFunction("_operator.add")}, {"-", findNumberFunction("_operator.sub")}, {"*", findNumberFunction("_operator.mul")},
+      {"//", findNumberFunction("_operator.floordiv")}, {"%", findNumberFunction("_operator.mod")}};
+  try {
+    return operators.at(sign)->evaluate(std::array{Number::ofInt(left), Number::ofInt(right)}).integer;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+/// The op a call names. "aten.relu.default" and "torch.ops.aten.relu" are taken too, where there is such an op.
+Symbol TextReader::resolve(const Expression& callee) {
+  auto path = callee.text;
+  for (std::string_view space : {"aten.", "prims.", "higher_order."})
+    if (path.starts_with(space)) path.insert(0, opsPrefix);
+  if (path.find('.') == std::string::npos)
+    fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default, found " + shown(callee));
+  auto symbol = resolveSymbol(path, lookup_);
+  const bool lacksOverload = path.starts_with(opsPrefix) && std::count(path.begin(), path.end(), '.') == 3;
+  if (!symbol.known && lacksOverload)
+    if (auto usual = resolveSymbol(path + ".default", lookup_); usual.known) return usual;
+  if (!symbol.known && lacksOverload && resolveSymbol(path + ".Tensor", lookup_).known)
+    fail(source_, callee.place, "expected the op with its overload, such as " + path + ".Tensor, found " + shown(callee));
+  if (!symbol.known && path.starts_with("torch.") && !path.starts_with(opsPrefix)) {
+    const auto meant = "torch.ops.aten" + path.substr(path.rfind('.')) + ".default";
+    if (resolveSymbol(meant, lookup_).known)
+      fail(source_, callee.place, "expected an op by its full name, such as " + meant + ", found " + shown(callee));
+  }
+  return symbol;
+}
+
+TextReader::Call TextReader::readCall(const Expression& expression, const Scope& scope) {
+  const auto& callee = expression.items.front();
+  Call call;
+  auto [known, isNew] = symbols_.try_emplace(callee.text);
+  if (isNew) known->second = document_.internSymbol(resolve(callee));
+  call.symbol = known->second;
+  if (document_.symbol(call.symbol).schema.empty())
+    readFreeArguments(expression, scope, call);
+  else
+    readSchemaArguments(expression, scope, call);
+  constexpr std::size_t limit = 65535;
+  if (call.operands.size() > limit) fail(source_, expression.place, "expected at most 65535 operands");
+  call.pattern.operandCount = static_cast<std::int32_t>(call.operands.size());
+  return call;
+}
+
+void TextReader::readSchemaArguments(const Expression& expression, const Scope& scope, Call& call) {
+  const auto& symbol = document_.symbol(call.symbol);
+  std::vector<const Expression*> given(symbol.arguments.size(), nullptr);
+  const auto positional = expression.items.size() - 1 - expression.keywords.size();
+  for (std::size_t i = 1; i < expression.items.size(); ++i) {
+    const auto& item = expression.items[i];
+    const bool isNamed = i > positional;
+    const auto position = isNamed ? symbol.argumentIndex(expression.keywords[i - positional - 1]) : static_cast<int>(i - 1);
+    if (isNamed && position < 0)
+      fail(source_, item.place, "expected an argument of " + symbol.schema + ", found '" + expression.keywords[i - positional - 1] + "'");
+    const std::size_t slot = position;
+    if (slot >= given.size() || (!isNamed && symbol.arguments[slot].keywordOnly))
+      fail(source_, item.place, "expected fewer unnamed arguments for " + symbol.schema);
+    if (given[slot]) fail(source_, item.place, "expected argument '" + symbol.arguments[slot].name + "' to be given once");
+    given[slot] = &item;
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const auto& entry = symbol.arguments[i];
+    if (!given[i]) {
+      if (!entry.defaultValue) fail(source_, expression.place, "expected argument '" + entry.name + "' of " + symbol.schema);
+      call.pattern.arguments.push_back(Argument::ofMissing());
+      continue;
+    }
+    const auto type = parseSchemaType(entry.type);
+    const auto firstHole = call.operands.size();
+    auto value = argument(*given[i], scope, call);
+    for (auto hole = firstHole; hole < call.operands.size(); ++hole)
+      if (standsForTensor(call.operands[hole]) && !takesTensor(type))
+        fail(source_, given[i]->place, "expected " + typeText(type) + " for argument '" + entry.name + "', found a tensor");
+    const bool isNumber = value.isNumber() || (value.kind == Argument::Kind::operand && !standsForTensor(call.operands[firstHole]));
+    try {
+      conform(value, type, isNumber, shown(*given[i]));
+    } catch (const Error&) {
+      fail(source_, given[i]->place, "expected " + typeText(type) + " for argument '" + entry.name + "', found " + shown(*given[i]));
+    }
+    call.pattern.arguments.push_back(std::move(value));
+  }
+}
+
+void TextReader::readFreeArguments(const Expression& expression, const Scope& scope, Call& call) {
+  const auto unnamed = expression.items.size() - expression.keywords.size();
+  for (std::size_t i = 1; i < expression.items.size(); ++i) {
+    call.pattern.arguments.push_back(argument(expression.items[i], scope, call));
+    call.pattern.names.push_back(i < unnamed ? std::string() : expression.keywords[i - unnamed]);
+  }
+  if (expression.keywords.empty()) call.pattern.names.clear();
+}
+
+Argument TextReader::hole(ValueId value, Call& call) {
+  call.operands.push_back(value);
+  return Argument::ofOperand(static_cast<std::int64_t>(call.operands.size()) - 1);
+}
+
+Argument TextReader::argument(const Expression& expression, const Scope& scope, Call& call) {
+  switch (expression.kind) {
+    case Kind::integer:
+      return Argument::ofInt(expression.integer);
+    case Kind::real:
+      return Argument::ofReal(expression.real);
+    case Kind::string:
+      return Argument::ofString(expression.text);
+    case Kind::name:
+      return nameArgument(expression, scope, call);
+    case Kind::call:
+      return isSizeFunction(expression) ? sizeArgument(expression, scope) : callArgument(expression);
+    case Kind::negative:
+      if (expression.items[0].kind == Kind::real || expression.items[0].kind == Kind::call) {
+        auto number = argument(expression.items[0], scope, call);
+        if (number.kind != Argument::Kind::real) fail(source_, expression.place, "expected a number behind '-'");
+        return Argument::ofReal(-number.real);
+      }
+      return sizeArgument(expression, scope);
+    case Kind::binary:
+      return expression.text == "/" ? quotientArgument(expression, scope) : sizeArgument(expression, scope);
+    case Kind::list:
+    case Kind::tuple: {
+      std::vector<Argument> items;
+      items.reserve(expression.items.size());
+      for (const auto& item : expression.items) items.push_back(argument(item, scope, call));
+      return Argument::ofList(std::move(items));
+    }
+  }
+  return {};
+}
+
+Argument TextReader::nameArgument(const Expression& expression, const Scope& scope, Call& call) {
+  const auto& name = expression.text;
+  if (name == "None") return Argument::ofNone();
+  if (name == "True" || name == "False") return Argument::ofBool(name == "True");
+  if (name.starts_with(opsPrefix)) return Argument::ofOp(name.substr(opsPrefix.size()));
+  if (name.find('.') != std::string::npos) {
+    std::optional<Argument> constant;
+    if (name.starts_with("torch.")) constant = torchConstant(std::string_view(name).substr(6));
+    if (name == "math.inf" || name == "math.nan") constant = torchConstant(std::string_view(name).substr(5));
+    if (!constant)
+      fail(source_, expression.place, "expected a dtype, layout or memory format such as torch.float32, found " + shown(expression));
+    return *constant;
+  }
+  if (scopeSize(name, scope)) return sizeArgument(expression, scope);
+  if (const auto value = find(name, scope)) return hole(value, call);
+  for (const auto* s = &scope; s; s = s->outer)
+    if (const auto body = s->bodies.find(name); body != s->bodies.end()) return bodyArgument(*body->second, call);
+  if (sizeNamed(name, scope)) return sizeArgument(expression, scope);
+  fail(source_, expression.place, "expected a value that is defined above, found " + shown(expression));
+}
+
+/// float('inf'), complex(1.0, 2.0), torch.device("cuda:0")
+Argument TextReader::callArgument(const Expression& expression) const {
+  const auto& items = expression.items;
+  const auto& callee = items[0];
+  const auto number = [&](const Expression& item) {
+    const bool isNegative = item.kind == Kind::negative;
+    const auto& inner = isNegative ? item.items[0] : item;
+    double value = inner.kind == Kind::integer ? static_cast<double>(inner.integer) : inner.real;
+    if (inner.kind == Kind::call)
+      value = callArgument(inner).real;
+    else if (inner.kind != Kind::integer && inner.kind != Kind::real)
+      fail(source_, item.place, "expected a number, found " + shown(item));
+    return isNegative ? -value : value;
+  };
+  if (callee.isName("float") && items.size() == 2 && items[1].kind == Kind::string) {
+    const auto& text = items[1].text;
+    if (text == "nan") return Argument::ofReal(std::numeric_limits<double>::quiet_NaN());
+    if (text == "inf" || text == "-inf") return Argument::ofReal((text[0] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity());
+  }
+  if (callee.isName("complex") && items.size() == 3) return Argument::ofComplex(number(items[1]), number(items[2]));
+  if (callee.isName("torch.device") && items.size() == 2 && items[1].kind == Kind::string) return Argument::ofDevice(items[1].text);
+  fail(source_, expression.place,
+       "expected a value, found " + shown(expression) +
+           "; an op stands on a line of its own, and calls inside are float('inf'), float('nan'), complex(a, b) and torch.device(\"cpu\")");
+}
+
+/// A function that was defined above becomes a body of this op; its statements are read when the op itself stands in the document.
+Argument TextReader::bodyArgument(const Function& function, Call& call) {
+  if (!document_.symbol(call.symbol).isHigherOrder)
+    fail(source_, function.place, "expected a higher-order op to take the function '" + function.name + "'");
+  const auto isTaken = [&](const std::string& name) {
+    return std::any_of(call.bodies.begin(), call.bodies.end(),
+                       [&](const PendingBody& body) { return document_.subgraph(body.id).name == name; });
+  };
+  Subgraph body;
+  body.name = function.name;
+  for (int suffix = 1; isTaken(body.name); ++suffix) body.name = function.name + "_" + std::to_string(suffix);
+  const auto id = document_.addSubgraph(std::move(body));
+  call.bodies.push_back({id, &function});
+  return Argument::ofSubgraph(id);
+}
+
+const std::int64_t* TextReader::scopeSize(const std::string& name, const Scope& scope) const {
+  for (const auto* s = &scope; s; s = s->outer)
+    if (const auto size = s->sizes.find(name); size != s->sizes.end()) return &size->second;
+  return nullptr;
+}
+
+/// The hint of a symbolic size: declared in the head, or met in a type ("f32[s0=4]").
+const std::int64_t* TextReader::sizeNamed(const std::string& name, const Scope& scope) const {
+  if (const auto* declared = scopeSize(name, scope)) return declared;
+  const auto met = metSizes_.find(name);
+  return met == metSizes_.end() ? nullptr : &met->second;
+}
+
+std::int64_t TextReader::evaluate(const Expression& expression, const Scope& scope, bool& isSymbolic) const {
+  const auto checked = [&](std::optional<std::int64_t> result) {
+    if (!result) fail(source_, expression.place, "expected a size of 64 bits");
+    return *result;
+  };
+  switch (expression.kind) {
+    case Kind::integer:
+      return expression.integer;
+    case Kind::name:
+      if (const auto* size = sizeNamed(expression.text, scope)) return isSymbolic = true, *size;
+      fail(source_, expression.place,
+           "expected a number or a symbolic size, such as one that '# s0: 4, symbolic size' declares, found " + shown(expression));
+    case Kind::negative:
+      return checked(evaluateOperator("-", 0, evaluate(expression.items[0], scope, isSymbolic)));
+    case Kind::call:
+      if (isSizeFunction(expression)) return evaluateFunction(expression, scope, isSymbolic);
+      fail(source_, expression.place, "expected an integer, found " + shown(expression));
+    case Kind::binary:
+      if (expression.text != "/") break;
+      [[fallthrough]];
+    default:
+      fail(source_, expression.place, "expected an integer, found " + shown(expression));
+  }
+  const auto left = evaluate(expression.items[0], scope, isSymbolic), right = evaluate(expression.items[1], scope, isSymbolic);
+  const auto& sign = expression.text;
+  if ((sign == "//" || sign == "%") && right == 0) fail(source_, expression.items[1].place, "expected a divisor other than 0");
+  return checked(evaluateOperator(sign, left, right));
+}
+
+std::int64_t TextReader::evaluateFunction(const Expression& call, const Scope& scope, bool& isSymbolic) const {
+  const auto function = SizeExpression::parse(call.source);
+  SizeBindings sizes;
+  for (const auto& symbol : function->symbols())
+    if (const auto* size = sizeNamed(symbol, scope))
+      sizes[symbol] = *size;
+    else
+      fail(source_, call.place, "expected a symbolic size in place of '" + symbol + "'");
+  const auto result = function->evaluate(sizes);
+  if (!result) fail(source_, call.place, "expected an integer, found " + shown(call));
+  isSymbolic |= !sizes.empty();
+  return *result;
+}
+
+/// 2/(s0 - 1): a real number, such as the factor of a mean's gradient.
+Argument TextReader::quotientArgument(const Expression& expression, const Scope& scope) const {
+  bool isSymbolic = false;
+  const auto side = [&](const Expression& operand) {
+    return operand.kind == Kind::real ? operand.real : static_cast<double>(evaluate(operand, scope, isSymbolic));
+  };
+  const double left = side(expression.items[0]), right = side(expression.items[1]);
+  if (right == 0) fail(source_, expression.items[1].place, "expected a divisor other than 0");
+  auto result = Argument::ofReal(left / right);
+  if (isSymbolic) result.text = oneLine(expression.source);
+  return result;
+}
+
+/// An integer; with its text where symbolic sizes are part of it.
+Argument TextReader::sizeArgument(const Expression& expression, const Scope& scope) const {
+  bool isSymbolic = false;
+  auto result = Argument::ofInt(evaluate(expression, scope, isSymbolic));
+  if (isSymbolic) result.text = oneLine(expression.source);
+  return result;
+}
+
+}  // namespace retrograd::text

@@ -1,0 +1,44 @@
+#pragma once
+#include <optional>
+
+#include "core/base/tensor_meta.h"
+#include "core/formats/text/text_tokens.h"
+
+namespace retrograd::text {
+
+/// Reads a comment or a type from left to right.
+class Cursor {
+ public:
+  Cursor(const Source& source, std::string_view text, Place place) : source_(source), text_(text), place_(place) {}
+
+  bool atEnd() const { return at_ >= text_.size(); }
+  std::string_view rest() const { return text_.substr(at_); }
+  Place place() const;
+  [[noreturn]] void expected(const std::string& what) const;
+
+  /// Takes `literal` where it stands next; a word only as a whole.
+  bool take(std::string_view literal);
+  void expect(std::string_view literal);
+  /// Letters, digits, '_' and '.', or a quoted string; empty where neither stands here.
+  std::string word();
+  std::string expectWord(const std::string& what);
+  /// Letters, digits, '_' and '.' alone.
+  std::string_view plainWord() const;
+  /// What stands between two quotes, without them; escapes are left alone. Its own cursor tells where it stands.
+  std::optional<Cursor> quoted();
+  std::optional<std::int64_t> integer();
+  std::int64_t expectInteger(const std::string& what);
+  void skip(std::size_t bytes) { at_ += bytes; }
+
+ private:
+  const Source& source_;
+  std::string_view text_;
+  Place place_;
+  std::size_t at_ = 0;
+};
+
+/// A tensor's type as behind a line: "[cpu] f32[2, s0=4] strides [4, 1] offset 2 sparse_csr conj neg number". The device may be left out.
+/// Throws Error(badInput): no such type, negative sizes, more than 2^63 bytes.
+TensorMeta readType(const Source& source, Cursor& cursor);
+
+}  // namespace retrograd::text

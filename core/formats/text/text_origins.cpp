@@ -1,0 +1,113 @@
+// Where the ops of derived traces come from.
+#include "core/base/error.h"
+#include "core/formats/model/graph_ops.h"
+#include "core/formats/text/text_reader.h"
+#include "core/trace/implied.h"
+
+namespace retrograd::text {
+namespace {
+
+std::optional<ValueKind> kindNamed(std::string_view text) {
+  for (auto kind : {ValueKind::input, ValueKind::parameter, ValueKind::buffer, ValueKind::constant, ValueKind::activation,
+                    ValueKind::cotangent, ValueKind::gradient})
+    if (name(kind) == text) return kind;
+  return std::nullopt;
+}
+
+Role roleOf(const OpNote& note, bool inBackward) {
+  if (note.isAccumulation) return Role::accumulation;
+  if (note.isRecompute) return Role::recompute;
+  if (note.isZeros) return Role::zero;
+  if (note.isCotangent) return Role::cotangent;
+  if (note.forward) return Role::gradient;
+  return note.computation || !inBackward ? Role::forward : Role::none;
+}
+
+}  // namespace
+
+Origin TextReader::readOrigin(const OpNote& note, BoundSymbolId op, const Scope& scope) {
+  Origin origin;
+  origin.role = roleOf(note, scope.inBackward);
+  if (!note.of.empty()) origin.value = namedAnywhere(note.of);
+  if (note.isAccumulation) {
+    std::vector<ValueId> terms;
+    for (const auto& term : note.terms) terms.push_back(namedAnywhere(term));
+    if (terms.size() > 65535) fail(source_, note.place, "expected at most 65535 terms");
+    document_.setTerms(origin, terms);
+  }
+  const auto& reference = note.computation ? note.computation : note.forward;
+  ValueId named;
+  if (!reference) {
+    if (origin.role == Role::forward) origin.op = ownOrigin(op, scope);
+  } else if (const auto kind = kindNamed(reference->op)) {
+    if (!origin.value) origin.value = namedAnywhere(reference->name);
+    if (auto& value = document_.value(origin.value); !isDescribed(origin.value)) value.kind = *kind;  // of a trace that is not in the text
+  } else {
+    if (!reference->name.empty() && values_.contains(reference->name)) named = values_.at(reference->name);
+    origin.op = resolve(*reference, scope);
+    if (!named) named = implied::firstOutput(document_, origin.op);
+  }
+  const auto usual = origin.role == Role::gradient ? implied::operand(document_, origin) : std::int16_t{-1};
+  origin.operand = note.operand.value_or(usual);
+  origin.output = note.output.value_or(implied::output(document_, origin, named));
+  return origin;
+}
+
+/// A line of a forward that names no op stands for the computation's op that makes the same.
+BoundSymbolId TextReader::ownOrigin(BoundSymbolId op, const Scope& scope) {
+  const auto output = implied::firstOutput(document_, op);
+  const auto symbol = document_.boundSymbol(op).symbol;
+  const auto place = places_[op];
+  if (!output)
+    fail(source_, place, "expected the op of the computation it comes from, such as '# computation: x: \"torch.ops.aten.linear.default\"'");
+  if (const auto producer = producers_.find(output);
+      producer != producers_.end() && document_.boundSymbol(producer->second).symbol == symbol)
+    return producer->second;
+  if (result_.computation)
+    fail(source_, place,
+         "expected '" + document_.displayName(output) +
+             "' to be made by this op in the computation, or a comment that names the op it comes from");
+  return standIn(document_.displayName(output), document_.symbol(symbol).qualifiedName(), scope);
+}
+
+BoundSymbolId TextReader::resolve(const Reference& reference, const Scope& scope) {
+  const auto fits = [&](BoundSymbolId op) { return reference.op.empty() || document_.opName(op) == reference.op; };
+  if (const auto value = values_.find(reference.name); value != values_.end())
+    if (const auto producer = producers_.find(value->second); producer != producers_.end() && fits(producer->second))
+      return producer->second;
+  if (const auto node = nodes_.find(reference.name); node != nodes_.end() && fits(node->second)) return node->second;
+  if (result_.computation)
+    fail(source_, reference.place,
+         "expected an op of the computation, found '" + reference.name + "'" + (reference.op.empty() ? "" : ": \"" + reference.op + "\""));
+  if (reference.op.empty())
+    fail(source_, reference.place, "expected the op's name in quotes behind '" + reference.name + ":', as the text has no computation");
+  return standIn(reference.name, reference.op, scope);
+}
+
+/// In place of an op of a computation that is not in the text: an op of that name, which makes a value of that name.
+BoundSymbolId TextReader::standIn(const std::string& name, const std::string& op, const Scope& scope) {
+  auto [known, isNew] = standIns_.try_emplace(name + "/" + op);
+  if (!isNew) return known->second;
+  BoundSymbol bound;
+  bound.symbol = document_.internSymbol(resolveSymbol(op, lookup_));
+  bound.pattern = document_.internPattern({});
+  if (!scope.module.empty()) bound.module = document_.intern(scope.module);
+  bound.source = scope.source;
+  if (!name.empty()) bound.name = document_.intern(name);
+  std::vector<ValueId> outputs;
+  if (!name.empty()) outputs.push_back(namedAnywhere(name));
+  return known->second = document_.addBoundSymbol(bound, {}, outputs);
+}
+
+/// The draw that a recomputed one replays.
+BoundSymbolId TextReader::original(ValueId value, SymbolId symbol) {
+  if (const auto producer = derivedProducers_.find(value); producer != derivedProducers_.end()) return producer->second;
+  BoundSymbol bound;  // of a forward that is not in the text
+  bound.symbol = symbol;
+  bound.pattern = document_.internPattern({});
+  const auto op = document_.addBoundSymbol(bound, {}, std::array{value});
+  derivedProducers_.emplace(value, op);
+  return op;
+}
+
+}  // namespace retrograd::text

@@ -1,0 +1,142 @@
+#pragma once
+// Working state of the reader of printed traces; only the text_*.cpp files include this.
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/base/id_vector.h"
+#include "core/formats/text/text_comments.h"
+#include "core/formats/text/text_trace.h"
+
+namespace retrograd::text {
+
+/// From functions to traces. The computation comes first, whatever the text's order, because the others refer to it.
+class TextReader {
+ public:
+  TextReader(const Source& source, const SymbolLookup& lookup, const Progress& progress);
+  TextTraces read(const std::vector<Function>& functions, TextParts parts);
+
+ private:
+  struct Name {
+    ValueId value;
+    int line = 0;
+  };
+  /// What names mean in a function. A body sees the names of the functions around it.
+  struct Scope {
+    const Scope* outer = nullptr;
+    TraceKind kind = TraceKind::computation;
+    BoundSymbolId parent;  ///< the higher-order op whose body it is
+    std::unordered_map<std::string, Name> names;
+    std::unordered_map<std::string, const Function*> bodies;  ///< functions defined so far
+    std::unordered_map<std::string, std::int64_t> sizes;      ///< symbolic sizes with their hints
+    std::string module;                                       ///< of the ops to come
+    SourceStackId source;
+    bool inBackward = false;
+    std::size_t border = std::string::npos;  ///< joint: ops before its backward
+    int depth = 0;
+  };
+  struct PendingBody {
+    SubgraphId id;
+    const Function* function;
+  };
+  struct Call {
+    SymbolId symbol;
+    CallPattern pattern;
+    std::vector<ValueId> operands;
+    std::vector<PendingBody> bodies;
+  };
+  /// Left of the "=": names in order ("" is None), and how they group.
+  struct Targets {
+    std::vector<std::string> names;
+    std::vector<Place> places;
+    std::vector<std::int32_t> returns;
+  };
+
+  // text_trace.cpp: functions
+  void collectNames(const Function& computation);
+  void readFunction(const Function& function);
+  std::vector<std::optional<ValueNote>> readHead(const Function& function, Scope& scope, std::vector<ValueNote>& literals);
+  void readSignature(const Function& function, Scope& scope, Trace& trace);
+  ValueId readParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, Scope& scope);
+  void describeInput(ValueId id, const ValueNote& note, const Scope& scope);
+  void addInputSpec(ValueId id, const Parameter& parameter, const ValueNote* note);
+  std::vector<BoundSymbolId> readStatements(const Function& function, Scope& scope);
+  void readHeading(const Comment& comment, Scope& scope);
+  void declare(const SizeSymbol& size);
+  void readResults(const Statement& statement, Scope& scope, Trace& trace);
+  void addOutputSpecs(const Statement& statement, const std::vector<Argument>& literals, const Trace& trace);
+  void checkTrace(const Trace& trace, Place place);
+
+  // text_values.cpp: names and values
+  ValueId newValue(const std::string& name);
+  ValueId define(const std::string& name, Place place, Scope& scope);
+  ValueId find(const std::string& name, const Scope& scope) const;
+  ValueId use(const std::string& name, Place place, const Scope& scope) const;
+  ValueId namedAnywhere(const std::string& name);
+  bool isDescribed(ValueId id) const;
+  void setType(ValueId id, const ValueNote& note);
+  std::string freshName(const std::string& name);
+  void setStorage(ValueId id, const ValueNote* note, ValueId base, const Scope& scope);
+  void joinStorages(StorageId from, StorageId to);
+  bool standsForTensor(ValueId id) const;
+
+  // text_calls.cpp: calls and their arguments
+  Call readCall(const Expression& call, const Scope& scope);
+  Symbol resolve(const Expression& callee);
+  void readSchemaArguments(const Expression& expression, const Scope& scope, Call& call);
+  void readFreeArguments(const Expression& expression, const Scope& scope, Call& call);
+  static Argument hole(ValueId value, Call& call);
+  Argument argument(const Expression& expression, const Scope& scope, Call& call);
+  Argument nameArgument(const Expression& expression, const Scope& scope, Call& call);
+  Argument callArgument(const Expression& expression) const;
+  Argument bodyArgument(const Function& function, Call& call);
+  const std::int64_t* scopeSize(const std::string& name, const Scope& scope) const;
+  const std::int64_t* sizeNamed(const std::string& name, const Scope& scope) const;
+  std::int64_t evaluate(const Expression& expression, const Scope& scope, bool& isSymbolic) const;
+  std::int64_t evaluateFunction(const Expression& call, const Scope& scope, bool& isSymbolic) const;
+  Argument quotientArgument(const Expression& expression, const Scope& scope) const;
+  Argument sizeArgument(const Expression& expression, const Scope& scope) const;
+
+  // text_ops.cpp: ops, their outputs and bodies
+  BoundSymbolId readOp(const Statement& statement, Scope& scope);
+  Targets readTargets(const Statement& statement, const Symbol& symbol) const;
+  std::vector<ValueId> defineOutputs(const Targets& targets, const Call& call, const OpNote& note, Scope& scope);
+  BoundSymbolId known(const Call& call, std::span<const ValueId> outputs);
+  void describeOutputs(BoundSymbolId op, const Targets& targets, const OpNote& note, const std::vector<char>& isNew, const Scope& scope);
+  void describeState(BoundSymbolId op, const OpNote& note, const Scope& scope);
+  void describePlace(BoundSymbolId op, const OpNote& note, const Scope& scope);
+  void describeState(BoundSymbolId op, const OpNote& note);
+  void readBody(BoundSymbolId op, const PendingBody& body, const Scope& around);
+  ValueId readBodyParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, ValueId passed, Scope& scope);
+
+  // text_origins.cpp: where derived ops come from
+  Origin readOrigin(const OpNote& note, BoundSymbolId op, const Scope& scope);
+  BoundSymbolId ownOrigin(BoundSymbolId op, const Scope& scope);
+  BoundSymbolId resolve(const Reference& reference, const Scope& scope);
+  BoundSymbolId standIn(const std::string& name, const std::string& op, const Scope& scope);
+  BoundSymbolId original(ValueId value, SymbolId symbol);
+
+  const Source& source_;
+  const SymbolLookup& lookup_;
+  const Progress& progress_;
+  TextTraces result_;
+  Document& document_;
+  std::unordered_map<std::string, ValueId> values_;  ///< every value by its name
+  std::unordered_map<std::string, int> suffixes_;
+  std::unordered_set<std::string> reserved_;                ///< names of the computation's own values, which no body takes
+  IdVector<StorageId, std::vector<ValueId>> members_;       ///< the values in it
+  IdVector<ValueId, char> described_, tensors_;             ///< its line was read; it is a tensor, whatever its type
+  std::unordered_map<std::string, std::int64_t> metSizes_;  ///< symbolic sizes that types name, with their values
+  std::unordered_map<std::string, SymbolId> symbols_;       ///< by path as written
+  std::unordered_map<ValueId, BoundSymbolId> producers_;    ///< ops of the computation by output
+  std::unordered_map<std::string, BoundSymbolId> nodes_;    ///< those that make nothing, by node name
+  std::unordered_map<ValueId, BoundSymbolId> derivedProducers_;
+  std::unordered_map<std::string, std::vector<BoundSymbolId>> derivedOps_;  ///< by call, for ops that stand in several traces
+  std::unordered_map<std::string, std::size_t> met_;                        ///< how many ops of this call the trace has had
+  std::unordered_map<std::string, BoundSymbolId> standIns_;
+  std::map<std::string, std::vector<std::pair<BoundSymbolId, int>>> unknown_;  ///< ops LibTorch does not have, with their lines
+  IdVector<BoundSymbolId, Place> places_;
+  std::size_t statements_ = 0;
+};
+
+}  // namespace retrograd::text

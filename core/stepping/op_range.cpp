@@ -1,0 +1,58 @@
+#include "core/stepping/op_range.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/stepping/breakpoint.h"
+
+namespace retrograd {
+namespace {
+
+/// The place among the computation's top-level ops of what the word names.
+std::size_t placeOf(const Analysis& analysis, const std::string& word) {
+  const auto& document = *analysis.document;
+  const auto& all = analysis.computation().trace.ops;
+  const auto named = parseBreakpoint(analysis, word);
+  auto op = named.where == Breakpoint::Where::op ? OriginLinks::origin(document, named.op) : BoundSymbolId();
+  while (op && document.boundSymbol(op).parent) op = document.boundSymbol(op).parent;
+  const auto at = std::find(all.begin(), all.end(), op);
+  if (!op || at == all.end()) throw Error(ErrorCode::badUse, "the computation holds no such op", word);
+  return at - all.begin();
+}
+
+std::vector<BoundSymbolId> slice(const std::vector<BoundSymbolId>& all, std::size_t first, std::size_t last) {
+  return {all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(last) + 1};
+}
+
+std::vector<BoundSymbolId> opsOfModule(const Analysis& analysis, const std::string& path) {
+  const auto& all = analysis.computation().trace.ops;
+  Breakpoint module;
+  module.where = Breakpoint::Where::module;
+  module.text = path;
+  const auto in = [&](BoundSymbolId op) { return concerns(analysis, module, op); };
+  const auto first = std::find_if(all.begin(), all.end(), in);
+  if (first == all.end()) throw Error(ErrorCode::badUse, "the computation holds no op of this module", path);
+  return {first, std::find_if(all.rbegin(), all.rend(), in).base()};
+}
+
+}  // namespace
+
+std::vector<BoundSymbolId> opRange(const Analysis& analysis, const std::string& words) {
+  std::istringstream stream(words);
+  std::vector<std::string> all;
+  for (std::string word; stream >> word;) all.push_back(word);
+  const auto& ops = analysis.computation().trace.ops;
+  if (all.size() == 1 && all[0] == "all" && !ops.empty()) return ops;
+  if (all.size() == 2 && all[0] == "module") return opsOfModule(analysis, all[1]);
+  if (all.size() == 1) {
+    const auto at = placeOf(analysis, all[0]);
+    return slice(ops, at, at);
+  }
+  if (all.size() == 3 && all[1] == "to") {
+    const auto [first, last] = std::minmax(placeOf(analysis, all[0]), placeOf(analysis, all[2]));
+    return slice(ops, first, last);
+  }
+  throw Error(ErrorCode::badUse, "expected #OP, a value's name, #OP to #OP, module PATH or all", words.empty() ? "an op or a range" : words);
+}
+
+}  // namespace retrograd

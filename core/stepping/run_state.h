@@ -1,0 +1,33 @@
+#pragma once
+// What a run tells of itself: values, why it stopped, what ops took.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/tensor_meta.h"
+#include "core/trace/argument.h"
+
+namespace retrograd {
+
+/// What a session knows of a value at its present position.
+struct ValueState {
+  bool present = false;        ///< computed and not yet released
+  std::string reason;          ///< why not: "not computed yet", "released after its last use"
+  TensorMeta meta;
+  std::optional<Argument> number;  ///< value that is no tensor
+};
+
+enum class StopReason { step, breakpoint, badNumber, cursor, end, start, cancelled, error };
+std::string_view name(StopReason);
+
+/// What running one op took. Position i is the i-th op of forward followed by backward.
+struct OpMeasure {
+  double seconds = 0;             ///< on a GPU by its own clock, launches not counted
+  std::int64_t outputBytes = 0;   ///< of storages the op allocated
+  std::int64_t liveBytes = 0;     ///< of distinct live storages after the op, loaded weights and inputs not counted
+  std::int64_t allocated = 0;     ///< on a GPU: bytes that LibTorch's allocator has given out after the op, weights included; 0 on the CPU
+  std::int64_t reserved = 0;      ///< on a GPU: bytes that the allocator holds of the driver
+};
+
+}  // namespace retrograd

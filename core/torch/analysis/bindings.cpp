@@ -1,0 +1,54 @@
+#include "core/torch/analysis/bindings.h"
+
+#include "core/torch/execution/placement.h"
+#include "core/torch/tracing/convert.h"
+
+namespace retrograd {
+namespace {
+
+Device placeOf(const Analysis& analysis, ValueId id) {
+  const auto& document = *analysis.file.document;
+  return id && document.isTensor(id) ? document.meta(document.value(id).meta).device : Device();
+}
+
+/// Null for tokens, objects, and user inputs that are no tensors.
+const TensorData* requiredData(const Analysis& analysis, std::size_t i) {
+  const auto* data = inputData(analysis, i);
+  const auto& input = analysis.computation().inputs[i];
+  const bool needsData = input.kind == InputKind::parameter || input.kind == InputKind::buffer || input.kind == InputKind::constant;
+  if (!data && needsData) throw Error(ErrorCode::badInput, "the file holds no data for '" + input.target + "'", analysis.file.path);
+  return data;
+}
+
+}  // namespace
+
+at::Tensor inputTensor(const Analysis& analysis, std::size_t i) {
+  const auto* data = requiredData(analysis, i);
+  return data ? Placement().place(*data, placeOf(analysis, analysis.computation().trace.inputs[i])) : at::Tensor();
+}
+
+std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analysis, std::optional<Device> on) {
+  std::vector<std::pair<ValueId, c10::IValue>> bindings;
+  Placement placement;
+  const auto bind = [&](ValueId id, const TensorData& data) { bindings.emplace_back(id, placement.place(data, on.value_or(placeOf(analysis, id)))); };
+  const auto& inputs = analysis.computation().trace.inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (const auto* data = inputs[i] ? requiredData(analysis, i) : nullptr) bind(inputs[i], *data);
+  for (const auto& [id, data] : analysis.constants) bind(id, data);
+  return bindings;
+}
+
+std::vector<std::pair<ValueId, c10::IValue>> cotangentBindings(const Analysis& analysis) {
+  std::vector<std::pair<ValueId, c10::IValue>> bindings;
+  const auto& computation = analysis.computation();
+  const auto inputs = computation.trace.inputs.size();
+  for (std::size_t i = 0; i < computation.outputs.size() && inputs + i < analysis.joint.inputs.size(); ++i) {
+    const auto id = analysis.joint.inputs[inputs + i];
+    if (!id) continue;
+    const auto it = analysis.request.cotangents.find(userOutputPosition(computation, i));
+    if (it != analysis.request.cotangents.end()) bindings.emplace_back(id, Placement().place(it->second, placeOf(analysis, id)));
+  }
+  return bindings;
+}
+
+}  // namespace retrograd

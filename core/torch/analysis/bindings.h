@@ -1,0 +1,22 @@
+#pragma once
+#include <ATen/core/ivalue.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/derivation/analysis.h"
+#include "core/derivation/result_names.h"
+
+namespace retrograd {
+
+/// What an evaluator starts from: parameters, buffers, constants, user inputs, and literals of formulas, as tensors over borrowed
+/// memory, or on the GPU that the document says. `on`: all of them on this device. Throws Error(badInput) naming a weight that the
+/// file lacks, Error(badUse) where there is no such GPU.
+std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analysis, std::optional<Device> on = {});
+/// The tensor behind input i of the computation, where the document says; undefined for tokens, objects and numbers. Throws as inputBindings().
+at::Tensor inputTensor(const Analysis& analysis, std::size_t i);
+/// Cotangents by value of the joint. Throws as inputBindings().
+std::vector<std::pair<ValueId, c10::IValue>> cotangentBindings(const Analysis& analysis);
+
+}  // namespace retrograd

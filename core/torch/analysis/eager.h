@@ -1,0 +1,39 @@
+#pragma once
+#include <ATen/core/ivalue.h>
+
+#include <unordered_map>
+#include <vector>
+
+#include "core/derivation/analysis.h"
+#include "core/formats/files/mapping_watch.h"
+#include "core/torch/tracing/convert.h"
+
+namespace retrograd {
+
+/// Interprets a computation with LibTorch's autograd on, higher-order ops included. In-place ops write in place.
+class EagerInterpreter {
+ public:
+  explicit EagerInterpreter(const Analysis& analysis);
+
+  void bind(ValueId id, c10::IValue value);
+  const c10::IValue& value(ValueId id) const;
+  void run(const std::vector<BoundSymbolId>& ops);
+
+ private:
+  void runOp(BoundSymbolId op);
+  void runHigherOrder(BoundSymbolId op);
+  void runNumber(BoundSymbolId op);
+  void runWithEffects(BoundSymbolId op, const CallPattern& pattern);
+  std::vector<c10::IValue> runSubgraph(const Subgraph& graph, const std::vector<c10::IValue>& arguments);
+  std::vector<c10::IValue> loop(const std::string& kind, const Subgraph& graph, const std::vector<std::vector<c10::IValue>>& lists);
+  c10::IValue argument(BoundSymbolId op, const Argument& argument) const;
+  std::vector<c10::IValue> arguments(BoundSymbolId op, const Argument& list) const;
+  void bindOutputs(BoundSymbolId op, const std::vector<c10::IValue>& results);
+
+  const Analysis& analysis_;
+  const Document& document_;
+  std::unordered_map<std::int32_t, c10::IValue> values_;
+  FilesInUse files_;  // that tensors lie in
+};
+
+}  // namespace retrograd

@@ -1,0 +1,235 @@
+#include "core/torch/analysis/inputs.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/view_as_complex.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "core/derivation/sizes.h"
+#include "core/torch/tracing/convert.h"
+#include "core/torch/tracing/generator.h"
+#include "core/torch/tracing/lay_out.h"
+
+namespace retrograd {
+namespace {
+
+std::string shapeText(const std::vector<std::int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
+
+/// Its elements are equal where they are to share a place in memory, so that a copy can be laid out like that.
+bool fits(const at::Tensor& tensor, const TensorMeta& meta) {
+  auto first = tensor;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i)
+    if (meta.sizes[i] > 1 && meta.strides[i] == 0) first = first.narrow(static_cast<std::int64_t>(i), 0, 1);
+  return first.sizes() == tensor.sizes() || first.expand_as(tensor).equal(tensor);
+}
+
+/// Exported graphs hold on to their sample's strides (a view may only be valid under them).
+at::Tensor laidOutAs(const at::Tensor& tensor, const TensorMeta& meta) {
+  if (tensor.sizes() != at::IntArrayRef(meta.sizes) || tensor.strides() == at::IntArrayRef(meta.strides)) return tensor;
+  return meta.elements() == 0 || !fits(tensor, meta) ? tensor : laidOut(tensor, meta.strides, meta.offset);
+}
+
+/// safetensors has no complex numbers: they come as pairs of reals. `cast`: to a model that was moved to another precision.
+at::Tensor fitDType(at::Tensor tensor, const TensorMeta& meta, bool cast, const std::string& what) {
+  const auto wanted = toScalarType(meta.dtype);
+  if (isComplex(meta.dtype) && !tensor.is_complex() && tensor.dim() > 0 && tensor.size(-1) == 2) tensor = at::view_as_complex(tensor.contiguous());
+  if (tensor.scalar_type() == wanted) return tensor;
+  const bool sameKind = tensor.is_complex() ? isComplex(meta.dtype) : tensor.is_floating_point() && isFloating(meta.dtype);
+  if (!cast || !sameKind)
+    throw Error(ErrorCode::badUse, fmt::format("it has dtype {}, the file wants {}", torchName(toDType(tensor.scalar_type())), torchName(meta.dtype)), what);
+  return tensor.to(wanted);
+}
+
+/// A size whose expression over `symbols` is beyond us may be anything.
+void checkShape(const at::Tensor& tensor, const TensorMeta& meta, const SizeBindings& symbols, const std::string& what) {
+  const auto sizes = tensor.sizes().vec();
+  bool fits = sizes.size() == meta.sizes.size();
+  for (std::size_t i = 0; fits && i < sizes.size(); ++i) {
+    const bool unknown = i < meta.symbols.size() && !meta.symbols[i].empty() && !evaluateSize(meta.symbols[i], symbols);
+    fits = unknown || sizes[i] == meta.sizes[i];
+  }
+  if (fits) return;
+  auto wanted = symbolicShape(meta);
+  if (const auto now = shapeText(meta.sizes); now != wanted) wanted += ", which is " + now + " with the other inputs";
+  throw Error(ErrorCode::badUse, fmt::format("it has shape {}, the file was exported for {}", shapeText(sizes), wanted), what);
+}
+
+/// Equal once dimensions of size 1 are left out: PyTorch 2.9's decomposed LSTM returns its states with one more than eager does.
+bool sameButForUnits(std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
+  std::erase(a, 1);
+  std::erase(b, 1);
+  return a == b;
+}
+
+/// Sets the symbolic sizes to what the given inputs have; a sample of other sizes does not stand against them.
+void fitSizes(Analysis& analysis, const DerivationRequest& options, const std::map<std::string, at::Tensor>& tensors) {
+  const auto& file = analysis.file;
+  auto& document = *file.document;
+  GivenSizes given;
+  for (const auto& [name, shape] : options.shapes) given.shapes[name] = shape.sizes;
+  for (const auto& [name, tensor] : tensors) given.shapes[name] = tensor.sizes().vec();
+  for (const auto& [name, number] : options.numbers)
+    if (number.kind == Argument::Kind::integer) given.numbers[name] = number.integer;
+  const auto sizes = bindSizes(file, given);
+  if (sizes != document.sizeHints()) setSizes(document, sizes);
+}
+
+/// A number that is not given: what the sizes say it is, else the file's sample.
+std::optional<Argument> numberFor(const ModelFile& file, const InputSpec& input, ValueId value) {
+  const auto& document = *file.document;
+  if (const auto size = evaluateSize(document.sizeExpression(value), document.sizeHints())) return Argument::ofInt(*size);
+  const auto sample = file.sampleNumbers.find(input.name);
+  return sample == file.sampleNumbers.end() ? std::nullopt : std::optional(sample->second);
+}
+
+}  // namespace
+
+TensorData fittedInput(const TensorData& data, const TensorMeta& wanted, const std::string& what) {
+  auto tensor = fitDType(borrowTensor(data), wanted, false, what);
+  if (sameButForUnits(tensor.sizes().vec(), wanted.sizes)) tensor = tensor.reshape(wanted.sizes);
+  checkShape(tensor, wanted, {}, what);
+  return keepTensor(laidOutAs(tensor, wanted));
+}
+
+void chooseInputs(Analysis& analysis, const DerivationRequest& options) {
+  const auto& file = analysis.file;
+  const auto& document = *file.document;
+  auto generator = at::detail::createCPUGenerator(options.seed);
+  std::map<std::string, at::Tensor> given;
+  const auto requireInput = [&](const std::string& name) {
+    const auto known = std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
+                                   [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
+    if (!known) throw Error(ErrorCode::badUse, "the file has no such input", "input " + name);
+  };
+  for (const auto& [name, data] : options.inputs) requireInput(name);
+  for (const auto& [name, shape] : options.shapes) requireInput(name);
+  for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
+    const auto& input = file.computation.inputs[i];
+    const auto value = file.computation.trace.inputs[i];
+    const auto it = options.inputs.find(input.name);
+    if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == options.inputs.end()) continue;
+    const auto& meta = document.meta(document.value(value).meta);
+    auto tensor = fitDType(borrowTensor(it->second), meta, options.precision.has_value(), "input " + input.name);
+    if (tensor.dim() != static_cast<std::int64_t>(meta.sizes.size())) checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
+    given.emplace(input.name, std::move(tensor));
+  }
+  if (!document.sizeSymbols().empty()) fitSizes(analysis, options, given);
+  for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
+    const auto& input = file.computation.inputs[i];
+    const auto value = file.computation.trace.inputs[i];
+    if (input.kind != InputKind::user || !value) continue;
+    const auto what = "input " + input.name;
+    if (!document.isTensor(value)) {
+      if (auto it = options.numbers.find(input.name); it != options.numbers.end()) analysis.request.numbers[input.name] = it->second;
+      else if (auto number = numberFor(file, input, value)) analysis.request.numbers[input.name] = *number;
+      continue;
+    }
+    const auto& meta = document.meta(document.value(value).meta);
+    at::Tensor tensor;
+    std::string source;
+    if (file.traced) {
+      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, options.precision.has_value(), what);
+      source = file.inputSource.at(input.name);
+    } else if (auto it = given.find(input.name); it != given.end()) {
+      tensor = it->second;
+      source = "given";
+    } else if (auto shape = options.shapes.find(input.name); shape != options.shapes.end()) {
+      auto asked = meta;
+      asked.sizes = shape->second.sizes;
+      asked.dtype = shape->second.dtype.value_or(meta.dtype);
+      tensor = fitDType(drawTensor(asked, generator), meta, options.precision.has_value(), what);
+      source = fmt::format("drawn from seed {}", options.seed);
+    } else if (auto sample = file.sampleInputs.find(input.name); sample != file.sampleInputs.end()) {
+      tensor = fitDType(borrowTensor(sample->second), meta, options.precision.has_value(), what);
+      source = "sample input of the file";
+    } else {
+      tensor = drawTensor(meta, generator);
+      source = fmt::format("drawn from seed {}", options.seed);
+    }
+    const bool isSample = !given.contains(input.name) && file.sampleInputs.contains(input.name);
+    checkShape(tensor, meta, document.sizeHints(), isSample ? what + " (the file's sample: give this input too)" : what);
+    analysis.request.inputs[input.name] = keepTensor(laidOutAs(tensor, meta));
+    analysis.inputSource.push_back(input.name + ": " + source);
+  }
+}
+
+namespace {
+
+struct DrawnStorage {
+  at::Tensor flat;
+  std::int64_t bytes = 0;
+};
+
+/// The elements of a storage whose first tensor is described by `meta`.
+at::Tensor drawElements(const TensorMeta& meta, InputKind kind, std::int64_t count, at::Generator& generator) {
+  const auto type = toScalarType(meta.dtype);
+  if (!isDifferentiable(meta.dtype)) return at::randint(0, 2, {count}, generator, at::TensorOptions().dtype(at::kLong)).to(type);
+  const auto wide = at::TensorOptions().dtype(isComplex(meta.dtype) ? at::kComplexDouble : at::kDouble);
+  if (kind != InputKind::parameter) return at::rand({count}, generator, wide).add_(0.5).to(type);
+  const auto fanIn = meta.sizes.size() < 2 ? 1 : meta.elements() / std::max<std::int64_t>(meta.sizes[0], 1);
+  return at::randn({count}, generator, wide).div_(std::sqrt(static_cast<double>(std::max<std::int64_t>(fanIn, 1)))).to(type);
+}
+
+}  // namespace
+
+void drawWeights(Analysis& analysis, std::uint64_t seed) {
+  constexpr std::int64_t most = std::int64_t{8} << 30;
+  auto& file = analysis.file;
+  const auto& document = *file.document;
+  std::map<std::string, DrawnStorage> storages;  // by key: tied ones come once
+  std::int64_t total = 0;
+  std::size_t count = 0;
+  const auto isWeight = [&](const InputSpec& spec) { return !spec.storageKey.empty() && spec.value && document.isTensor(spec.value); };
+  for (const auto& spec : file.computation.inputs) {
+    if (!isWeight(spec)) continue;
+    ++count;
+    auto& bytes = storages[spec.storageKey].bytes;
+    const auto& value = document.value(spec.value);
+    const auto needed = std::max(document.storage(value.storage).bytes, document.meta(value.meta).storageBytes());
+    if (__builtin_add_overflow(total, std::max<std::int64_t>(needed - bytes, 0), &total)) total = most + 1;
+    bytes = std::max(bytes, needed);
+    if (total > most) break;
+  }
+  if (count == 0) return;
+  if (total > most) {
+    analysis.inputSource.push_back("parameters and buffers: not drawn, as the text describes more than 8 GiB of them; the traces cannot be run");
+    return;
+  }
+  auto generator = at::detail::createCPUGenerator(seed + 2);
+  for (const auto& spec : file.computation.inputs) {
+    if (!isWeight(spec)) continue;
+    const auto& meta = document.meta(document.value(spec.value).meta);
+    auto& storage = storages[spec.storageKey];
+    if (!storage.flat.defined()) storage.flat = drawElements(meta, spec.kind, (storage.bytes + itemSize(meta.dtype) - 1) / itemSize(meta.dtype), generator);
+    auto data = keepTensor(storage.flat);
+    data.meta = meta;
+    (spec.kind == InputKind::constant ? file.constants : file.weights)[spec.target] = std::move(data);
+  }
+  analysis.inputSource.push_back(fmt::format("{} parameters and buffers: drawn from seed {}, as the text only describes them", count, seed));
+}
+
+void chooseCotangents(Analysis& analysis, const DerivationRequest& options, const std::map<std::string, TensorMeta>& metas) {
+  auto generator = at::detail::createCPUGenerator(options.seed + 1);
+  for (const auto& [position, symbolic] : metas) {
+    auto meta = symbolic;
+    meta.symbols.clear();  // a cotangent is as large as its output, no more and no less
+    const auto what = "cotangent of output " + position;
+    at::Tensor tensor;
+    if (auto it = options.cotangents.find(position); it != options.cotangents.end()) {
+      tensor = fitDType(borrowTensor(it->second), meta, options.precision.has_value(), what);
+      if (sameButForUnits(tensor.sizes().vec(), meta.sizes)) tensor = tensor.reshape(meta.sizes);
+      checkShape(tensor, meta, {}, what);
+    } else if (metas.size() == 1 && meta.elements() == 1) {
+      tensor = at::ones(meta.sizes, at::TensorOptions().dtype(toScalarType(meta.dtype)));
+    } else {
+      tensor = drawTensor(meta, generator);
+    }
+    analysis.request.cotangents[position] = keepTensor(tensor.contiguous());
+  }
+}
+
+}  // namespace retrograd

@@ -1,0 +1,249 @@
+#include "core/torch/analysis/joint_run.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/equal.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <chrono>
+#include <map>
+
+#include "core/base/out_of_memory.h"
+#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/eager.h"
+#include "core/torch/analysis/higher_order.h"
+#include "core/torch/analysis/results.h"
+#include "core/torch/execution/device.h"
+#include "core/torch/execution/evaluator.h"
+#include "core/torch/execution/placement.h"
+#include "core/torch/tracing/generator.h"
+
+namespace retrograd {
+namespace {
+
+/// A leaf of its own memory: the eager run writes in place, and the file's weights must not change.
+at::Tensor ownCopy(const at::Tensor& tensor) {
+  if (!tensor.is_non_overlapping_and_dense()) return tensor.clone();
+  auto copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+  copy.copy_(tensor);
+  return copy;
+}
+
+/// The default generators that a run draws from, seeded; as they were when the scope ends.
+class Seeded {
+ public:
+  Seeded(std::uint64_t seed, Device device) {
+    setGeneratorState(seededState(seed));
+    if (device.type != Device::Type::cuda) return;
+    requireDevice(device);
+    const auto gpu = toTorchDevice(device);
+    gpu_.emplace(gpu);
+    setGeneratorState(seededState(seed, gpu), gpu);
+  }
+
+ private:
+  KeepGenerator cpu_;
+  std::optional<KeepGenerator> gpu_;
+};
+
+/// One eager forward with its leaves.
+struct EagerRun {
+  explicit EagerRun(const Analysis& a) : analysis(a), interpreter(a) {
+    std::map<std::string, at::Tensor> tied;
+    const auto& computation = analysis.computation();
+    for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
+      const auto& input = computation.inputs[i];
+      const auto id = computation.trace.inputs[i];
+      leaves.emplace_back();
+      given.emplace_back();
+      bound.emplace_back();
+      if (!id) continue;
+      if (auto number = analysis.request.numbers.find(input.name); input.kind == InputKind::user && number != analysis.request.numbers.end()) {
+        interpreter.bind(id, toIValue(number->second, c10::AnyType::get(), {}));
+        continue;
+      }
+      auto tensor = inputTensor(analysis, i);
+      if (!tensor.defined()) {
+        interpreter.bind(id, {});
+        continue;
+      }
+      auto& shared = tied[input.storageKey.empty() ? "#" + std::to_string(i) : input.storageKey];
+      if (!shared.defined() || shared.sizes() != tensor.sizes()) {
+        shared = ownCopy(tensor);
+        if (analysis.document->value(id).requiresGrad) shared.requires_grad_(true);
+        if (shared.requires_grad()) leaves.back() = shared;  // asked now: an in-place write can make a buffer require a gradient
+      }
+      interpreter.bind(id, shared);
+      given.back() = tensor;
+      bound.back() = shared;
+    }
+  }
+
+  void forward() {
+    at::AutoGradMode gradMode(true);
+    const auto& computation = analysis.computation();
+    interpreter.run(computation.trace.ops);
+    for (const auto& output : computation.outputs) outputs.push_back(output.value ? interpreter.value(output.value) : c10::IValue());
+  }
+
+  /// What the forward left in buffers and inputs that it wrote. Some kernels (batch norm's) write without a word, so that only the content tells.
+  TensorMap written() const {
+    TensorMap written;
+    const auto& computation = analysis.computation();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto kind = computation.outputs[i].kind;
+      if ((kind != OutputKind::bufferMutation && kind != OutputKind::inputMutation) || !outputs[i].isTensor()) continue;
+      written[(kind == OutputKind::bufferMutation ? "b." : "in.") + computation.outputs[i].target] = copyOut(outputs[i].toTensor());
+    }
+    for (std::size_t i = 0; i < bound.size(); ++i) {
+      const auto kind = computation.inputs[i].kind;
+      if ((kind != InputKind::buffer && kind != InputKind::user) || !bound[i].defined() || given[i].layout() != at::kStrided) continue;
+      if (bound[i].sizes() == given[i].sizes() && at::equal(bound[i].detach(), given[i])) continue;
+      written.try_emplace(resultKey(computation.inputs[i], "b."), copyOut(bound[i].detach()));
+    }
+    return written;
+  }
+
+  /// Gradients by leaf, undefined where there is none. With `createGraph` they can be differentiated, and the cotangents too.
+  std::vector<at::Tensor> backward(bool createGraph = false) {
+    std::vector<at::Tensor> roots, cotangents, wanted;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto it = analysis.request.cotangents.find(userOutputPosition(analysis.computation(), i));
+      if (it == analysis.request.cotangents.end() || !outputs[i].isTensor() || !outputs[i].toTensor().requires_grad()) continue;
+      roots.push_back(outputs[i].toTensor());
+      cotangents.push_back(Placement().place(it->second, toDevice(outputs[i].toTensor().device())));
+      if (createGraph) cotangents.back().requires_grad_(true);
+      cotangentLeaves[i] = cotangents.back();
+    }
+    for (const auto& leaf : leaves)
+      if (leaf.defined()) wanted.push_back(leaf);
+    std::vector<at::Tensor> gradients(leaves.size());
+    if (roots.empty() || wanted.empty()) return gradients;
+    const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/createGraph, createGraph, /*allow_unused=*/true);
+    for (std::size_t i = 0, k = 0; i < leaves.size(); ++i)
+      if (leaves[i].defined()) gradients[i] = found[k++];
+    return gradients;
+  }
+
+  const Analysis& analysis;
+  EagerInterpreter interpreter;
+  std::vector<at::Tensor> leaves;
+  std::vector<at::Tensor> given, bound;  // inputs as they are in the file, and as the run has them; undefined for what is no tensor
+  std::vector<c10::IValue> outputs;
+  std::map<std::size_t, at::Tensor> cotangentLeaves;  // by output, those that were used
+};
+
+/// Gradients of the first derivative's outputs and gradients, by input of `second`.
+RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
+  const auto& first = run.analysis;
+  const auto gradients = run.backward(true);
+  std::vector<at::Tensor> results;  // as second's user outputs
+  for (std::size_t i = 0; i < run.outputs.size(); ++i)
+    if (!userOutputPosition(first.computation(), i).empty()) results.push_back(run.outputs[i].isTensor() ? run.outputs[i].toTensor() : at::Tensor());
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (first.joint.outputs.at(first.joint.resultCount + i)) results.push_back(gradients[i]);
+
+  std::vector<at::Tensor> roots, cotangents, wanted;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto it = second.request.cotangents.find(std::to_string(i));
+    if (it == second.request.cotangents.end() || !results[i].defined() || !results[i].requires_grad()) continue;
+    roots.push_back(results[i]);
+    cotangents.push_back(Placement().place(it->second, toDevice(results[i].device())));
+  }
+  std::vector<std::string> names;
+  std::vector<at::Tensor> leaves = run.leaves;
+  for (std::size_t i = 0; i < first.computation().inputs.size(); ++i) names.push_back(resultKey(first.computation().inputs[i], "p."));
+  for (const auto& [output, leaf] : run.cotangentLeaves) {
+    leaves.push_back(leaf);
+    names.push_back("in." + first.document->displayName(first.joint.inputs.at(first.computation().inputs.size() + output)));
+  }
+  for (const auto& leaf : leaves)
+    if (leaf.defined()) wanted.push_back(leaf);
+
+  RunResult result;
+  for (const auto& tensor : results) result.outputs.push_back(tensor.defined() ? std::optional(copyOut(tensor)) : std::nullopt);
+  if (roots.empty() || wanted.empty()) return result;
+  const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+  for (std::size_t i = 0, k = 0; i < leaves.size(); ++i) {
+    if (!leaves[i].defined()) continue;
+    if (found[k].defined()) result.gradients[names[i]] = copyOut(found[k]);
+    ++k;
+  }
+  return result;
+}
+
+/// A GPU without memory says nothing about the model.
+[[noreturn]] void throwOwnFailure(const c10::Error& error, const std::string& path) {
+  const std::string message = std::string("LibTorch's own run fails: ") + error.what_without_backtrace();
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error)) throw OutOfMemory(message, path);
+  throw Error(ErrorCode::execution, message, path);
+}
+
+}  // namespace
+
+RunResult runJoint(const Analysis& analysis) {
+  // No release, no history: the whole joint in one evaluator.
+  Evaluator evaluator(*analysis.document, analysis.request.seed);
+  for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
+  for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
+  for (auto op : analysis.joint.ops) evaluator.run(op);
+  return {resultsOf(analysis, evaluator), gradientsOf(analysis, evaluator), mutatedOf(analysis, evaluator)};
+}
+
+RunResult runEager(const Analysis& analysis) {
+  const Seeded seeded(analysis.request.seed, analysis.device);
+  EagerRun run(analysis);
+  try {
+    run.forward();
+    RunResult result;
+    result.mutated = run.written();
+    const auto gradients = run.backward();
+    const auto& computation = analysis.computation();
+    for (std::size_t i = 0; i < computation.outputs.size(); ++i)
+      if (!userOutputPosition(computation, i).empty())
+        result.outputs.push_back(run.outputs[i].isTensor() && run.outputs[i].toTensor().defined() ? std::optional(copyOut(run.outputs[i].toTensor())) : std::nullopt);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const auto& input = computation.inputs[i];
+      if (gradients[i].defined()) result.gradients[resultKey(input, "p.")] = copyOut(gradients[i]);
+    }
+    return result;
+  } catch (const c10::Error& e) {
+    throwOwnFailure(e, analysis.file.path);
+  }
+}
+
+RunResult runEagerTwice(const Analysis& second) {
+  if (!second.differentiated) throw Error(ErrorCode::badUse, "it is no second derivative", second.file.path);
+  const auto& first = *second.differentiated;
+  const Seeded seeded(first.request.seed, first.device);
+  try {
+    EagerRun run(first);
+    run.forward();
+    auto written = run.written();
+    auto result = differentiateTwice(run, second);
+    result.mutated = std::move(written);
+    return result;
+  } catch (const c10::Error& e) {
+    throwOwnFailure(e, first.file.path);
+  }
+}
+
+EagerTimes timeEager(const Analysis& analysis) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const Seeded seeded(analysis.request.seed, analysis.device);
+  EagerRun run(analysis);
+  EagerTimes times;
+  synchronise(analysis.device);
+  auto start = Clock::now();
+  run.forward();
+  synchronise(analysis.device);
+  times.forwardSeconds = since(start);
+  start = Clock::now();
+  run.backward();
+  synchronise(analysis.device);
+  times.backwardSeconds = since(start);
+  return times;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,23 @@
+#pragma once
+#include "core/derivation/analysis.h"
+#include "core/torch/analysis/run_result.h"
+
+namespace retrograd {
+
+/// Runs the joint trace in one go, without a session: the yardstick for forward and backward run apart.
+RunResult runJoint(const Analysis& analysis);
+
+/// Runs the forward trace, then the backward trace on what it saved, the cotangents and nothing else.
+RunResult runSplit(const Analysis& analysis);
+
+/// Runs the computation op by op as eager PyTorch does and differentiates it with LibTorch's own autograd engine: the oracle that
+/// shares nothing with the grad transform. `mutated` has what it really wrote, not what a trace says that it writes.
+RunResult runEager(const Analysis& analysis);
+
+/// LibTorch's eager forward and backward on the same inputs, in seconds.
+struct EagerTimes {
+  double forwardSeconds = 0, backwardSeconds = 0;
+};
+EagerTimes timeEager(const Analysis& analysis);
+
+}  // namespace retrograd

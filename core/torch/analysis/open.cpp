@@ -1,0 +1,16 @@
+#include "core/torch/analysis/open.h"
+
+#include "core/formats/kinds/file_kind.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/read_model.h"
+#include "core/torch/analysis/session_file.h"
+
+namespace retrograd {
+
+std::shared_ptr<const Analysis> openModel(const std::string& path, const DerivationRequest& options, const Progress& progress) {
+  if (!isSessionFile(path)) return analyse(readModel(path, options, progress), options, progress);
+  auto stored = loadSession(path, progress, options.rules);
+  return asksForNothing(options) ? stored : deriveAnew(*stored, overlaid(*stored, options), progress);
+}
+
+}  // namespace retrograd

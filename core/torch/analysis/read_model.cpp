@@ -1,0 +1,66 @@
+#include "core/torch/analysis/read_model.h"
+
+#include <filesystem>
+
+#include "core/torch/analysis/probe.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/execution/memory_budget.h"
+#include "core/formats/kinds/file_kind.h"
+#include "core/formats/read/read_file.h"
+#include "core/formats/safetensors/safetensors.h"
+#include "core/formats/torchscript/torchscript.h"
+#include "core/torch/tracing/op_table.h"
+#include "core/torch/tracing/torchscript.h"
+
+namespace retrograd {
+namespace {
+
+/// Names may have the prefix of a reference: "in.x".
+TensorMap readInputs(const std::string& path) {
+  TensorMap inputs;
+  for (auto& [name, tensor] : readSafetensors(path).tensors) inputs.emplace(name.starts_with("in.") ? name.substr(3) : name, tensor);
+  return inputs;
+}
+
+TraceInputs inputsFor(const std::string& path, const DerivationRequest& options) {
+  TraceInputs inputs{options.inputs, options.numbers, options.shapes, options.seed, "given"};
+  const bool nothingGiven = inputs.tensors.empty() && inputs.numbers.empty() && inputs.shapes.empty();
+  const auto beside = inputsBeside(path);
+  if (std::error_code ignored; nothingGiven && std::filesystem::exists(beside, ignored)) {
+    inputs.tensors = readInputs(beside);
+    inputs.source = "from " + std::filesystem::path(beside).filename().string();
+  }
+  return inputs;
+}
+
+std::uintmax_t fileSize(const std::string& path) {
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(path, ignored);
+  return ignored ? 0 : size;
+}
+
+ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const DerivationRequest& options, const Progress& progress) {
+  const auto& path = archive->place();
+  try {
+    probe(path, progress);
+    const MemoryBudget budget(openingMemory(fileSize(path)));
+    return traceTorchScript(archive, inputsFor(path, options), progress);
+  } catch (const Error& e) {
+    throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::badInput, "does not fit into memory", path);
+  }
+}
+
+}  // namespace
+
+std::string inputsBeside(const std::string& path) { return std::filesystem::path(path).replace_extension(".inputs.safetensors").string(); }
+
+ModelFile readModel(const std::string& path, const DerivationRequest& options, const Progress& progress) {
+  if (isSessionFile(path)) return modelOfSession(path, progress);
+  return readModelFile(path, lookupSymbol, progress, [&](const std::shared_ptr<const Archive>& archive) {
+    return isTorchScript(*archive) ? std::optional(readTorchScript(archive, options, progress)) : std::nullopt;
+  });
+}
+
+}  // namespace retrograd

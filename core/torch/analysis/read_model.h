@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+#include "core/derivation/analysis.h"
+
+namespace retrograd {
+
+/// Reads a model of any kind that can be opened: a .pt2 or printed traces as readModelFile() does; that of a session file, with the inputs it
+/// was saved with as sample inputs; a TorchScript archive, after a process of its own has
+/// tried LibTorch's compiler on it (probe.h), by tracing it on the inputs, numbers and shapes of `options`, drawn from its seed. Where
+/// `options` has none of these, they come from "model.inputs.safetensors" beside "model.pt", if there is one.
+/// Throws Error naming the file; badUse where a TorchScript file needs inputs that nobody has given, listing them.
+ModelFile readModel(const std::string& path, const DerivationRequest& options = {}, const Progress& progress = {});
+
+/// The file beside a TorchScript file that inputs are looked for in.
+std::string inputsBeside(const std::string& path);
+
+}  // namespace retrograd

@@ -1,0 +1,433 @@
+#include "core/torch/checking/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/number_text.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/named_results.h"
+#include "core/torch/checking/pinned.h"
+#include "core/torch/checking/verdicts.h"
+#include "core/torch/analysis/higher_order.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/questions/nan_walk.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/derivation/precision.h"
+#include "core/torch/analysis/read_model.h"
+#include "core/torch/session/record_run.h"
+#include "core/torch/session/session.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/execution/device.h"
+#include "core/formats/kinds/file_kind.h"
+
+namespace retrograd {
+namespace {
+
+RunResult runSession(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
+  SessionOptions options;
+  options.keepHistory = false;
+  Session session(analysis, options);
+  session.runTo(session.size(), progress);
+  return {session.results(), session.gradients(), session.mutated()};
+}
+
+const TensorData* find(const TensorMap& map, const std::string& name) {
+  const auto it = map.find(name);
+  return it == map.end() ? nullptr : &it->second;
+}
+
+/// Calls `visit` with each name of either map and its tensors, null where a map has none.
+template <class Visit>
+void forEachName(const TensorMap& a, const TensorMap& b, Visit&& visit) {
+  for (const auto& [name, tensor] : a) visit(name, &tensor, find(b, name));
+  for (const auto& [name, tensor] : b)
+    if (!a.contains(name)) visit(name, nullptr, &tensor);
+}
+
+/// The same ops on the same values give the same bits, whether run as one trace, as two, or step by step.
+void compareBits(Verdicts& verdicts, const std::string& prefix, const TensorMap& run, const TensorMap& joint) {
+  forEachName(run, joint, [&](const std::string& name, const TensorData* x, const TensorData* y) {
+    if (!x || !y) verdicts.fail(prefix + name, x ? "missing in the joint trace's run" : "missing");
+    else if (!identical(*x, *y)) verdicts.fail(prefix + name, "is not bit for bit what the joint trace gives");
+  });
+}
+
+TensorMap namedExpectations(const Computation& computation, const Expected& expected) {
+  TensorMap named;
+  const ParameterNames names(computation);
+  for (const auto& [position, tensor] : expected.outputs) named.emplace("out." + position, tensor);
+  for (const auto& [name, tensor] : expected.inputGradients) named.emplace("grad.in." + name, tensor);
+  for (const auto& [name, tensor] : expected.parameterGradients) named.emplace("grad.p." + names.first(name), tensor);
+  for (const auto& [name, tensor] : expected.bufferMutations) named.emplace("mut.b." + name, tensor);
+  for (const auto& [name, tensor] : expected.inputMutations) named.emplace("mut.in." + name, tensor);
+  return named;
+}
+
+/// The op where finite numbers first gave something that is not, in words.
+std::string originOfNonFinite(const Analysis& analysis, const Progress& progress) {
+  const auto record = recordRun(analysis, {}, progress);
+  const auto value = badValueToExplain(analysis, record);
+  if (!value) return {};
+  const auto walk = walkToRoot(analysis, record, value);
+  if (walk.root) return fmt::format("first made by {} ({})", analysis.document->opName(walk.root), analysis.document->displayName(walk.path.back().value));
+  return walk.path.empty() ? std::string() : fmt::format("{} has some itself", analysis.document->displayName(walk.path.back().value));
+}
+
+/// A run of an analysis, and what judges it.
+struct JudgedRun {
+  JudgedRun(std::shared_ptr<const Analysis> a, const CheckOptions& options, const Progress& p)
+      : analysis(std::move(a)), run(namedResults(*analysis, runSession(analysis, p))), judge(analysis, options.tolerance), progress(p) {}
+
+  /// Whose numbers are not finite, and where they come from; empty where all are.
+  std::string nonFinite(const TensorData& tensor) {
+    const auto count = countNonFinite(tensor);
+    if (count.nan + count.infinite == 0) return {};
+    if (!origin) origin = originOfNonFinite(*analysis, progress);
+    auto text = fmt::format("has {} NaN and {} infinities among {} elements", count.nan, count.infinite, tensor.meta.elements());
+    return origin->empty() ? text : text + ", " + *origin;
+  }
+
+  TensorVerdict compare(const std::string& prefix, const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType = false) {
+    auto verdict = judge.compare(name, actual, expected, anyFloatType);
+    if (!verdict.failure.empty())
+      if (const auto text = nonFinite(actual); !text.empty()) verdict.failure += "; " + text;
+    verdict.name = prefix + name;
+    return verdict;
+  }
+
+  std::shared_ptr<const Analysis> analysis;
+  TensorMap run;
+  Judge judge;
+  const Progress& progress;
+  std::optional<std::string> origin;
+};
+
+std::size_t countMissingOrigins(const Analysis& analysis) {
+  std::size_t missing = 0;
+  for (const auto* trace : {&analysis.joint, &analysis.backward})
+    for (auto op : trace->ops) {
+      const auto& origin = analysis.document->boundSymbol(op).origin;
+      if (origin.role == Role::none || (!origin.op && !origin.value)) ++missing;
+    }
+  return missing;
+}
+
+std::string errorsOf(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const auto& p : problems)
+    if (p.severity == Problem::Severity::error) text += (text.empty() ? "" : "; ") + (p.place.empty() ? "" : p.place + ": ") + p.message;
+  return text;
+}
+
+}  // namespace
+
+struct ModelCheck::Impl {
+  Impl(const std::string& path, const CheckOptions& options, const Progress& progress) : path_(path), options_(options), progress_(progress) {
+    if (!options.reference.empty()) reference_ = readReference(options.reference);
+    prepare();
+  }
+
+  CheckReport against(const Reference* reference) {
+    auto report = basis_;
+    if (report.status != CheckStatus::pass) return report;
+    auto verdicts = verdicts_;
+    TensorMap expected;
+    if (reference && written_->analysis->differentiated) {  // it holds no gradients of gradients: LibTorch's take its place
+      expected = eagerTwice_;
+      reference = nullptr;
+    }
+    if (reference) expected = namedExpectations(written_->analysis->computation(), reference->expected);
+    if (reference && options_.deterministic) compareWithReference(verdicts, report, expected);
+    else if (reference) compareShapes(verdicts, report, expected);
+    requireFinite(verdicts, options_.deterministic ? expected : TensorMap());
+    if (reference && reference->inDouble && double_) compareInDouble(verdicts, report, *reference->inDouble);
+    verdicts.writeTo(report, written_->run);
+    if (!options_.gradInputs && (!reference || !reference->requiresGrad)) listUndifferentiated(report);
+    for (const auto& difference : written_->analysis->printedDifferences) fail(report, difference);
+    if (report.originsMissing > 0) fail(report, fmt::format("{} ops have no origin", report.originsMissing));
+    return report;
+  }
+
+  const std::optional<Reference>& reference() const { return reference_; }
+
+ private:
+  static void fail(CheckReport& report, const std::string& reason) {
+    report.status = CheckStatus::fail;
+    if (report.reason.empty()) report.reason = reason;
+  }
+
+  void skip(std::string reason) {
+    basis_.status = CheckStatus::skip;
+    basis_.reason = std::move(reason);
+  }
+
+  void prepare() {
+    if (options_.device) requireDevice(*options_.device);
+    if (options_.device && options_.device->type == Device::Type::cuda) computeInFullPrecision();
+    if (isSessionFile(path_)) stored_ = loadSession(path_, progress_, options_.rules);
+    auto file = stored_ ? stored_->file : read();
+    if (const auto unknown = errorsOf(file.problems); !unknown.empty()) {
+      basis_.unknownOps = true;
+      return skip(unknown);
+    }
+    if (file.computation.outputs.empty()) return skip("the file holds nothing to check: it has no outputs");
+    const auto analysis = stored_ ? analyseStored(false) : analyseFile(std::move(file), false);
+    if (!analysis->derived()) throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
+    count(*analysis);
+    written_.emplace(analysis, options_, progress_);
+    compareRuns();
+    if (reference_ && reference_->inDouble && options_.deterministic && !analysis->differentiated) runInDouble();
+  }
+
+  /// A file that is traced is so on the reference's inputs.
+  ModelFile read() const {
+    DerivationRequest options;
+    if (reference_) options.inputs = reference_->inputs;
+    options.numbers = options_.numbers;
+    options.shapes = options_.shapes;
+    options.seed = options_.seed.value_or(reference_ ? reference_->seed.value_or(0) : 0);
+    return readModel(path_, options, progress_);
+  }
+
+  DerivationRequest optionsFor(const ModelFile& file, bool inDouble) const {
+    DerivationRequest options = reference_ ? retrograd::optionsFor(*reference_, file) : DerivationRequest();
+    if (options_.seed) options.seed = *options_.seed;
+    if (options_.gradInputs) options.gradInputs = options_.gradInputs;
+    for (const auto& [name, number] : options_.numbers) options.numbers.insert_or_assign(name, number);
+    options.shapes = options_.shapes;
+    if (inDouble) options.precision = DType::f64;
+    options.partition = options_.partition.value_or(PartitionOptions());
+    options.rules = options_.rules;
+    options.order = options_.order.value_or(1);
+    options.again = options_.again;
+    options.device = options_.device;
+    return options;
+  }
+
+  std::shared_ptr<const Analysis> analyseFile(ModelFile file, bool inDouble) {
+    const auto options = optionsFor(file, inDouble);
+    return analyse(std::move(file), options, progress_);
+  }
+
+  /// The session as it was saved, unless something else is asked for.
+  std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
+    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device && options_.numbers.empty() && options_.shapes.empty()) return stored_;
+    auto options = overlaid(*stored_, optionsFor(stored_->file, inDouble));
+    if (options_.seed) options.seed = *options_.seed;
+    if (options_.partition) options.partition = *options_.partition;
+    if (options_.order) options.order = *options_.order;
+    return deriveAnew(*stored_, options, progress_);
+  }
+
+  void count(const Analysis& analysis) {
+    basis_.ops = {analysis.computation().trace.ops.size(), analysis.joint.ops.size(), analysis.forward.ops.size(), analysis.backward.ops.size()};
+    basis_.originsMissing = countMissingOrigins(analysis);
+    for (const auto& reason : analysis.dataDependent) basis_.notes.push_back("holds for these inputs only: " + reason);
+  }
+
+  /// With everything but the reference.
+  void compareRuns() {
+    const auto& analysis = *written_->analysis;
+    const auto joint = namedResults(analysis, runJoint(analysis));
+    progress_.check();
+    const bool onGpu = analysis.device.type == Device::Type::cuda;
+    const auto same = [&](const std::string& prefix, const TensorMap& run) {
+      if (onGpu) compareValues(verdicts_, prefix, run, joint);
+      else compareBits(verdicts_, prefix, run, joint);
+    };
+    same("split/", namedResults(analysis, runSplit(analysis)));
+    same("session/", written_->run);
+    progress_.check();
+    if (onGpu) compareWithCpu(analysis);
+    progress_.check();
+    // The joint as a program of its own does not say what a backward reads late.
+    const bool readsLate = analysis.differentiated && !analysis.differentiated->readLate.empty();
+    if (const auto* eager = readsLate ? nullptr : written_->judge.noise().eager()) compareWithEager("eager/", *eager);
+    else if (!readsLate) basis_.notes.push_back("not compared with LibTorch's autograd: " + written_->judge.noise().refusal());
+    progress_.check();
+    if (orderOf(analysis) == 2 && differentiatedKind(analysis) == TraceKind::joint) compareWithEagerTwice(analysis);
+  }
+
+  void compareValues(Verdicts& verdicts, const std::string& prefix, const TensorMap& run, const TensorMap& other) {
+    forEachName(run, other, [&](const std::string& name, const TensorData* x, const TensorData* y) {
+      if (x && y) verdicts.add(written_->compare(prefix, name, *x, *y));
+      else verdicts.fail(prefix + name, x ? "missing in the other run" : "missing");
+    });
+  }
+
+  /// Against the same file on the CPU, with the same inputs.
+  void compareWithCpu(const Analysis& analysis) {
+    auto options = optionsFromModel(analysis);
+    options.device = Device();
+    auto file = firstOf(analysis).file;
+    file.document = std::make_shared<Document>(*file.document);
+    const auto cpu = analyse(std::move(file), options, progress_);
+    if (!cpu->derived()) throw Error(ErrorCode::execution, "on the CPU: " + errorsOf(cpu->problems), path_);
+    const auto run = namedResults(*cpu, runSession(cpu, progress_));
+    if (!drawsRandomNumbers(analysis)) return compareValues(verdicts_, "cpu/", written_->run, run);
+    basis_.notes.push_back("compared with the CPU by shape only: a GPU draws other random numbers");
+    forEachName(written_->run, run, [&](const std::string& name, const TensorData* x, const TensorData* y) {
+      if (!x || !y) return verdicts_.fail("cpu/" + name, x ? "missing in the other run" : "missing");
+      if (auto reason = shapeDifference(*x, *y); !reason.empty()) verdicts_.fail("cpu/" + name, std::move(reason));
+    });
+  }
+
+  /// Against LibTorch's own autograd. Of memory it says only what it wrote; what either side did not write is as it was.
+  void compareWithEager(const std::string& prefix, const TensorMap& eager) {
+    const auto& analysis = *written_->analysis;
+    forEachName(written_->run, eager, [&](const std::string& name, const TensorData* x, const TensorData* y) {
+      if (isWrittenName(name)) {
+        if (!x) x = beforeTheRun(analysis, name);
+        if (!y) y = beforeTheRun(analysis, name);
+      }
+      if (x && y) verdicts_.add(written_->compare(prefix, name, *x, *y));
+      else if (x) verdicts_.fail(prefix + name, isGradientName(name) ? "should be None: LibTorch gives none" : "LibTorch gives none");
+      else verdicts_.fail(prefix + name, "missing");
+    });
+  }
+
+  /// LibTorch's autograd refuses some models that have a well-defined gradient, as those that write to what it has saved.
+  void compareWithEagerTwice(const Analysis& analysis) {
+    RunResult eager;
+    try {
+      eager = runEagerTwice(analysis);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::execution) throw;
+      basis_.notes.push_back("not compared with LibTorch's autograd: " + e.message());
+      return;
+    }
+    eagerTwice_ = namedResults(analysis, eager);
+    compareWithEager("eager2/", eagerTwice_);
+  }
+
+  /// PyTorch 2.9's decomposed LSTM returns its states with one dimension of size 1 more than eager does. Where the file itself says
+  /// so, the elements are compared and the report tells.
+  TensorData fitUnits(CheckReport& report, const Analysis& analysis, const std::string& name, TensorData actual, const TensorMeta& expected) const {
+    const auto units = [](std::vector<std::int64_t> sizes) { return std::erase(sizes, 1), sizes; };
+    if (isComplex(actual.meta.dtype) || actual.meta.sizes == expected.sizes || units(actual.meta.sizes) != units(expected.sizes)) return actual;
+    const auto values = namedValues(analysis);
+    const auto declared = values.find(name);
+    const auto& document = *analysis.document;
+    if (declared == values.end() || !declared->second || !document.isTensor(declared->second) ||
+        document.meta(document.value(declared->second).meta).sizes != actual.meta.sizes)
+      return actual;
+    auto note = name + " has the file's shape, which differs from the reference's by dimensions of size 1";
+    if (std::find(report.notes.begin(), report.notes.end(), note) == report.notes.end()) report.notes.push_back(std::move(note));
+    actual.meta.sizes = expected.sizes;
+    actual.meta.strides = contiguousStrides(expected.sizes);
+    return actual;
+  }
+
+  /// What a run has for a name of a reference; what was not written is as it was given.
+  std::optional<TensorData> actualFor(CheckReport& report, const JudgedRun& judged, const std::string& name, const TensorData& expected) const {
+    const auto* found = find(judged.run, name);
+    if (!found && isWrittenName(name)) found = beforeTheRun(*judged.analysis, name);
+    if (!found) return std::nullopt;
+    return name.starts_with("out.") ? fitUnits(report, *judged.analysis, name, *found, expected.meta) : *found;
+  }
+
+  /// Each tensor that the reference has, and that there is no gradient beside those.
+  template <class Compare>
+  void compareEach(Verdicts& verdicts, CheckReport& report, JudgedRun& judged, const std::string& prefix, const TensorMap& expected, Compare&& compare) {
+    for (const auto& [name, tensor] : expected) {
+      if (const auto actual = actualFor(report, judged, name, tensor)) compare(name, *actual, tensor);
+      else if (isGradientName(name) && isZero(tensor)) report.notes.push_back(prefix + name + " is None, the reference has zeros");
+      else verdicts.fail(prefix + name, "missing");
+    }
+    for (const auto& [name, tensor] : judged.run)
+      if (isGradientName(name) && !expected.contains(name)) verdicts.fail(prefix + name, "should be None: the reference has none");
+  }
+
+  void compareWithReference(Verdicts& verdicts, CheckReport& report, const TensorMap& expected) {
+    compareEach(verdicts, report, *written_, "", expected,
+                [&](const std::string& name, const TensorData& actual, const TensorData& tensor) { verdicts.add(written_->compare("", name, actual, tensor)); });
+  }
+
+  void compareShapes(Verdicts& verdicts, CheckReport& report, const TensorMap& expected) {
+    report.notes.push_back("compared with the reference by shape only: the results depend on draws");
+    compareEach(verdicts, report, *written_, "", expected, [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
+      if (auto reason = shapeDifference(actual, tensor); !reason.empty()) verdicts.fail(name, std::move(reason));
+    });
+  }
+
+  /// NaN and infinities in outputs and gradients that no reference has.
+  void requireFinite(Verdicts& verdicts, const TensorMap& expected) {
+    for (const auto& [name, tensor] : written_->run) {
+      if (isWrittenName(name) || expected.contains(name)) continue;
+      if (auto reason = written_->nonFinite(tensor); !reason.empty()) verdicts.fail(name, std::move(reason));
+    }
+  }
+
+  /// Inputs that were not differentiated though nobody asked for that, as those without a gradient in a reference that does not say which it
+  /// differentiated: that it has none is no proof that there is none.
+  void listUndifferentiated(CheckReport& report) const {
+    if (written_->analysis->differentiated) return;
+    const auto& document = *written_->analysis->document;
+    for (const auto& input : written_->analysis->computation().inputs) {
+      const auto name = "grad.in." + input.name;
+      if (input.kind != InputKind::user || !input.value || !document.isTensor(input.value) || document.value(input.value).requiresGrad) continue;
+      if (isDifferentiable(document.meta(document.value(input.value).meta).dtype)) report.notCompared.push_back(name);
+    }
+  }
+
+  void runInDouble() {
+    const auto analysis = stored_ ? analyseStored(true) : analyseFile(read(), true);
+    if (!analysis->derived()) throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
+    double_.emplace(analysis, options_, progress_);
+    pinned_ = pinnedPrecision(*written_->analysis, *analysis);
+  }
+
+  void compareInDouble(Verdicts& verdicts, CheckReport& report, const Expected& inDouble) {
+    bool notMet = false;
+    compareEach(verdicts, report, *double_, "f64/", namedExpectations(double_->analysis->computation(), inDouble),
+                [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
+                  auto verdict = double_->compare("f64/", name, actual, tensor, pinned_.has_value());
+                  if (!verdict.good() && (pinned_ || eagerMisses(name, tensor))) {
+                    notMet = true;
+                    verdict = written_->compare("f64/", name, actual, tensor, true);
+                  }
+                  verdicts.add(std::move(verdict));
+                });
+    if (!notMet) return;
+    const auto why = pinned_ ? "the graph pins float32 (" + *pinned_ + ")" : "numbers of the graph are rounded (LibTorch's own run in double misses the reference too)";
+    report.notes.push_back(why + ": its run in double is held to the tolerance of " + std::string(torchName(ownPrecision(written_->analysis->file))));
+  }
+
+  /// PyTorch's run in double was of the model, not of this graph, whose literals may be rounded already.
+  bool eagerMisses(const std::string& name, const TensorData& expected) {
+    const auto* eager = double_->judge.noise().eager();
+    const auto* tensor = eager ? find(*eager, name) : nullptr;
+    return tensor && !double_->judge.compare(name, *tensor, expected, true).good();
+  }
+
+  const std::string path_;
+  const CheckOptions options_;
+  const Progress progress_;
+  std::optional<Reference> reference_;
+  std::shared_ptr<const Analysis> stored_;  // where the file is a session
+  std::optional<JudgedRun> written_;        // in the file's own precision
+  std::optional<JudgedRun> double_;
+  std::optional<std::string> pinned_;
+  TensorMap eagerTwice_;                    // order 2: LibTorch's own gradients of gradients
+  Verdicts verdicts_;                       // of all but the reference
+  CheckReport basis_;                       // what every report starts from
+};
+
+ModelCheck::ModelCheck(const std::string& path, const CheckOptions& options, const Progress& progress) : impl_(std::make_unique<Impl>(path, options, progress)) {}
+ModelCheck::~ModelCheck() = default;
+
+const Reference* ModelCheck::reference() const { return impl_->reference() ? &*impl_->reference() : nullptr; }
+CheckReport ModelCheck::report() { return impl_->against(reference()); }
+CheckReport ModelCheck::against(const Reference& other) { return impl_->against(&other); }
+
+CheckReport checkModel(const std::string& path, const CheckOptions& options, const Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  auto report = ModelCheck(path, options, progress).report();
+  report.name = path;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace retrograd

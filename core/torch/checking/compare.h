@@ -1,0 +1,60 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/trace/tensor_data.h"
+
+namespace retrograd {
+
+/// How far one tensor is from another.
+struct Difference {
+  double deviation = 0;  ///< largest difference of an element; infinite where the tensors cannot be compared
+  double scale = 0;      ///< largest finite magnitude among the expected elements
+  std::string failure;   ///< what no tolerance covers: another shape or dtype, "3 elements are NaN where ..."; empty where there is none
+};
+
+/// Compares element by element, in double precision. NaN equals NaN, infinity equals the same infinity. Floats of eight bits differ or do not, by
+/// their bits. Complex tensors may be given as `view_as_real`. `anyFloatType`: a floating tensor may have another precision than expected.
+Difference difference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
+/// Shape and dtype only: the failure, empty where they agree.
+std::string shapeDifference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
+
+/// NaN and infinities among the elements.
+struct NonFinite {
+  std::size_t nan = 0, infinite = 0;
+};
+NonFinite countNonFinite(const TensorData& tensor);
+
+/// Several tensors compared, each by itself: a difference counts relative to the largest expected element of its own tensor.
+class Comparison {
+ public:
+  void add(const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
+  /// A difference no tolerance covers: a missing tensor, another shape.
+  void fail(const std::string& name, std::string reason);
+
+  /// The largest of the relative differences; infinite after a failure, and where something differs from a tensor of zeros.
+  double error() const { return error_; }
+  /// The tensor of the largest relative difference, or of the first failure; empty where nothing differs.
+  const std::string& worst() const { return worst_; }
+  /// "grad.in.x: missing"; empty where nothing failed.
+  const std::string& failure() const { return failure_; }
+  std::size_t count() const { return count_; }
+
+ private:
+  double error_ = 0;
+  std::string worst_, failure_;
+  std::size_t count_ = 0;
+};
+
+/// The elements in order, as doubles; complex ones as real part, imaginary part. Eight-bit floats are given by their bits: they
+/// are compared for equality only.
+std::vector<double> asDoubles(const TensorData& tensor);
+
+/// Same dtype, sizes and elements, bit for bit (strides may differ).
+bool identical(const TensorData& a, const TensorData& b);
+
+/// All elements are zero.
+bool isZero(const TensorData& tensor);
+
+}  // namespace retrograd

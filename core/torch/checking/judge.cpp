@@ -1,0 +1,82 @@
+#include "core/torch/checking/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/named_results.h"
+
+namespace retrograd {
+namespace {
+
+constexpr double noiseFactor = 4, noisyShare = 0.01;
+
+bool isHalf(DType d) { return d == DType::f16 || d == DType::bf16 || d == DType::c32; }
+bool isSingle(DType d) { return d == DType::f32 || d == DType::c64; }
+
+double unitRoundoff(DType dtype) {
+  if (dtype == DType::bf16) return 0x1p-8;
+  if (isHalf(dtype)) return 0x1p-11;
+  return isSingle(dtype) ? 0x1p-24 : 0x1p-53;
+}
+
+/// For each named value: elements of the largest tensor that the op which makes it reads.
+std::map<std::string, double> countTerms(const Analysis& analysis) {
+  const auto& document = *analysis.document;
+  std::unordered_map<std::int32_t, BoundSymbolId> makers;
+  for (auto op : analysis.joint.ops)
+    for (auto output : document.outputs(op))
+      if (output) makers.try_emplace(output.index, op);
+  std::map<std::string, double> terms;
+  for (const auto& [name, value] : namedValues(analysis)) {
+    const auto maker = value ? makers.find(value.index) : makers.end();
+    if (maker == makers.end()) continue;
+    auto& most = terms[name];
+    for (auto operand : document.operands(maker->second))
+      if (operand && document.isTensor(operand)) most = std::max(most, static_cast<double>(document.meta(document.value(operand).meta).elements()));
+  }
+  return terms;
+}
+
+}  // namespace
+
+double TensorVerdict::ratio() const {
+  if (!failure.empty()) return std::numeric_limits<double>::infinity();
+  if (deviation == 0) return 0;
+  return tolerance > 0 ? deviation / tolerance : std::numeric_limits<double>::infinity();
+}
+
+bool TensorVerdict::tooNoisy() const { return tolerance > noisyShare * scale; }
+
+Judge::Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative)
+    : analysis_(std::move(analysis)), relative_(relative), noise_(analysis_) {}
+
+double Judge::termsOf(const std::string& name) {
+  if (!terms_) terms_ = countTerms(*analysis_);
+  const auto it = terms_->find(name);
+  return it == terms_->end() ? 1 : std::max(1.0, it->second);
+}
+
+double Judge::floorOf(const std::string& name, const TensorData& expected, double scale) {
+  const auto dtype = expected.meta.dtype;
+  if (!isDifferentiable(dtype) || scale == 0) return 0;
+  const auto accumulation = isHalf(dtype) ? DType::f32 : dtype;
+  return scale * ((isHalf(dtype) ? 2 : 8) * unitRoundoff(dtype) + unitRoundoff(accumulation) * std::sqrt(termsOf(name)));
+}
+
+TensorVerdict Judge::compare(const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType, double times) {
+  auto found = difference(actual, expected, anyFloatType);
+  TensorVerdict verdict{name, found.deviation, 0, found.scale, std::move(found.failure)};
+  if (relative_) {
+    verdict.tolerance = *relative_ * verdict.scale;
+    return verdict;
+  }
+  const auto floor = floorOf(name, expected, verdict.scale);
+  verdict.tolerance = noiseFactor * times * noise_.of(name) + floor;
+  if (verdict.failure.empty() && verdict.deviation > verdict.tolerance) verdict.tolerance = noiseFactor * times * noise_.refined(name) + floor;
+  return verdict;
+}
+
+}  // namespace retrograd

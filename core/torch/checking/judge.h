@@ -1,0 +1,55 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/torch/checking/noise.h"
+
+namespace retrograd {
+
+/// How one tensor compares with what is expected of it, in the tensor's own unit.
+struct TensorVerdict {
+  std::string name;      ///< "grad.p.w"; under f64/ in double, under eager/ against LibTorch's autograd
+  double deviation = 0;  ///< largest difference of an element; infinite where the tensors cannot be compared
+  double tolerance = 0;  ///< what that may be
+  double scale = 0;      ///< largest magnitude expected
+  std::string failure;   ///< what no tolerance covers: "missing", "is f32[2], expected f32[3]"
+
+  bool good() const { return failure.empty() && deviation <= tolerance; }
+  /// deviation / tolerance; 0 where nothing differs, infinite where no tolerance helps.
+  double ratio() const;
+  /// The tolerance is beyond 1 % of the tensor's largest element: an error of a few percent would not be seen.
+  bool tooNoisy() const;
+};
+
+/// Judges tensors that a model gives, each by its own tolerance:
+///
+///     tolerance = 4 * noise + scale * (8 * u(dtype) + u(accumulation) * sqrt(n))
+///
+/// with the tensor's noise (Noise), its largest expected magnitude `scale`, and the unit roundoff u, half the distance from 1 to the next number. The
+/// second term is the floor: a few roundings of each element in the tensor's own dtype (2 rather than 8 for float16 and bfloat16), and a sum of n terms, whose roundings add up like a
+/// random walk; n is the number of elements of the largest tensor that the op which made this one reads, and half floats accumulate in float32. Integers
+/// and booleans have no floor. A tensor that is zero but for rounding has no floor to speak of; its noise is what eager's roundings leave there.
+/// Where the first estimate of the noise does not cover a deviation, the refined one decides.
+class Judge {
+ public:
+  /// `relative`: the tolerance of each tensor relative to its largest element, in place of all that.
+  explicit Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative = {});
+
+  /// `name`: as namedResults(). `times`: of results that add up so many runs of the analysis.
+  TensorVerdict compare(const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType = false, double times = 1);
+
+  Noise& noise() { return noise_; }
+
+ private:
+  double floorOf(const std::string& name, const TensorData& expected, double scale);
+  double termsOf(const std::string& name);
+
+  std::shared_ptr<const Analysis> analysis_;
+  std::optional<double> relative_;
+  Noise noise_;
+  std::optional<std::map<std::string, double>> terms_;
+};
+
+}  // namespace retrograd

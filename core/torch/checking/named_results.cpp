@@ -1,0 +1,84 @@
+#include "core/torch/checking/named_results.h"
+
+#include "core/torch/checking/reference.h"
+#include "core/derivation/result_names.h"
+
+namespace retrograd {
+namespace {
+
+std::optional<TensorData> literalOutput(const Argument& literal) {
+  if (literal.kind != Argument::Kind::integer && literal.kind != Argument::Kind::real) return std::nullopt;
+  const bool real = literal.kind == Argument::Kind::real;
+  auto memory = std::make_shared<std::pair<std::int64_t, double>>(literal.integer, literal.real);
+  TensorData tensor;
+  tensor.meta.dtype = real ? DType::f64 : DType::i64;
+  tensor.data = real ? reinterpret_cast<const std::byte*>(&memory->second) : reinterpret_cast<const std::byte*>(&memory->first);
+  tensor.bytes = 8;
+  tensor.owner = memory;
+  return tensor;
+}
+
+/// "grad.p.w", "grad.in.x" for "p.w", "in.x".
+std::string gradientName(const std::string& key, const ParameterNames& names) {
+  return "grad." + (key.starts_with("p.") ? "p." + names.first(key.substr(2)) : key);
+}
+
+}  // namespace
+
+ParameterNames::ParameterNames(const Computation& computation) {
+  std::map<std::string, std::string> byStorage;
+  for (const auto& input : computation.inputs) {
+    if (input.kind != InputKind::parameter) continue;
+    const auto first = input.storageKey.empty() ? input.target : byStorage.try_emplace(input.storageKey, input.target).first->second;
+    first_.try_emplace(input.target, first);
+    for (const auto& alias : input.aliases) first_.try_emplace(alias, first);
+  }
+}
+
+const std::string& ParameterNames::first(const std::string& name) const {
+  const auto it = first_.find(name);
+  return it == first_.end() ? name : it->second;
+}
+
+TensorMap namedResults(const Analysis& analysis, const RunResult& run) {
+  TensorMap named;
+  const auto& computation = analysis.computation();
+  const auto users = userOutputs(computation);
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    auto output = i < run.outputs.size() && run.outputs[i] ? run.outputs[i] : literalOutput(computation.outputs[users[i]].literal);
+    if (output) named.emplace("out." + std::to_string(i), std::move(*output));
+  }
+  const ParameterNames names(computation);
+  for (const auto& [key, tensor] : run.gradients) named.emplace(gradientName(key, names), tensor);
+  for (const auto& [key, tensor] : run.mutated) named.emplace("mut." + key, tensor);
+  return named;
+}
+
+std::map<std::string, ValueId> namedValues(const Analysis& analysis) {
+  std::map<std::string, ValueId> values;
+  const auto& computation = analysis.computation();
+  const auto& outputs = analysis.joint.outputs;
+  const auto users = userOutputs(computation);
+  for (std::size_t i = 0; i < users.size() && users[i] < outputs.size(); ++i) values.emplace("out." + std::to_string(i), outputs[users[i]]);
+  const ParameterNames names(computation);
+  for (std::size_t i = 0; i < computation.inputs.size(); ++i)
+    if (const auto at = analysis.joint.resultCount + i; at < outputs.size() && outputs[at])
+      values.emplace(gradientName(resultKey(computation.inputs[i], "p."), names), outputs[at]);
+  for (const auto& [key, value] : mutatedValues(analysis)) values.emplace("mut." + key, value);
+  return values;
+}
+
+bool isGradientName(const std::string& name) { return name.starts_with("grad."); }
+bool isWrittenName(const std::string& name) { return name.starts_with("mut."); }
+
+const TensorData* beforeTheRun(const Analysis& analysis, const std::string& name) {
+  const auto find = [](const TensorMap& map, const std::string& key) {
+    const auto it = map.find(key);
+    return it == map.end() ? nullptr : &it->second;
+  };
+  if (name.starts_with("mut.b.")) return find(analysis.file.weights, name.substr(6));
+  if (name.starts_with("mut.in.")) return find(analysis.request.inputs, name.substr(7));
+  return nullptr;
+}
+
+}  // namespace retrograd

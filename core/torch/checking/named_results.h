@@ -1,0 +1,32 @@
+#pragma once
+#include <map>
+#include <string>
+
+#include "core/torch/analysis/joint_run.h"
+
+namespace retrograd {
+
+/// Tied parameters have several names; all of them lead to the first.
+class ParameterNames {
+ public:
+  explicit ParameterNames(const Computation& computation);
+  const std::string& first(const std::string& name) const;
+
+ private:
+  std::map<std::string, std::string> first_;
+};
+
+/// All that a run gives by the names that a reference has for it: "out.0", "grad.in.x", "grad.p.w", "mut.b.running_mean", "mut.in.x". A user
+/// output that is a number of the graph counts as a tensor of one element; what is None is absent.
+TensorMap namedResults(const Analysis& analysis, const RunResult& run);
+
+/// The values of the joint behind these names.
+std::map<std::string, ValueId> namedValues(const Analysis& analysis);
+
+bool isGradientName(const std::string& name);  ///< "grad.*"
+bool isWrittenName(const std::string& name);   ///< "mut.*"
+
+/// What written memory held before the run: "mut.b.x", "mut.in.x" of the file and the inputs. Null for what is neither.
+const TensorData* beforeTheRun(const Analysis& analysis, const std::string& name);
+
+}  // namespace retrograd

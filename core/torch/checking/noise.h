@@ -1,0 +1,49 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/torch/analysis/joint_run.h"
+
+namespace retrograd {
+
+/// How far rounding moves each tensor that a model gives, measured on LibTorch's eager run and so independent of the traces that are judged with it.
+/// First estimate: the eager run in the file's precision against the same run in float64. A single run can be lucky, and in float64 there is
+/// nothing more exact to compare with; refined() adds eager runs whose parameters, inputs and cotangents differ by one rounding step. The runs are made when they
+/// are first needed and kept. Where LibTorch cannot differentiate the model, runs of the joint trace take the place of eager runs.
+class Noise {
+ public:
+  explicit Noise(std::shared_ptr<const Analysis> analysis);
+
+  /// LibTorch's own run, by namedResults(); null where LibTorch refuses the model.
+  const TensorMap* eager();
+  /// Why it does; empty where it does not.
+  const std::string& refusal();
+
+  /// Largest movement of an element of this tensor; 0 where no run says anything of it.
+  double of(const std::string& name);
+  /// The same with the runs that differ by one rounding step.
+  double refined(const std::string& name);
+
+ private:
+  using Run = std::optional<TensorMap>;
+
+  void runBase();
+  Run inDouble() const;
+  Run moved(std::uint64_t seed) const;
+  TensorMap run(const Analysis& analysis) const;
+  double movement(const std::string& name, const Run& sample);
+
+  std::shared_ptr<const Analysis> analysis_;
+  bool ran_ = false, byJoint_ = false;
+  TensorMap base_;
+  std::string refusal_;
+  std::optional<Run> double_;
+  std::vector<Run> moved_;
+};
+
+/// Whether some op draws random numbers.
+bool drawsRandomNumbers(const Analysis& analysis);
+
+}  // namespace retrograd

@@ -1,0 +1,83 @@
+#include "core/torch/checking/pipeline_check.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/named_results.h"
+#include "core/torch/checking/reference.h"
+#include "core/torch/checking/verdicts.h"
+#include "core/torch/execution/device.h"
+#include "core/torch/stages/pipeline.h"
+
+namespace retrograd {
+namespace {
+
+/// The stages' results beside those of the whole model. A gradient that one side leaves out has to be zero on the other.
+void compare(CheckReport& report, const Pipeline& pipeline, const CheckOptions& options, const Progress& progress) {
+  const auto& whole = *pipeline.whole;
+  const auto expected = namedResults(whole, runJoint(whole));
+  progress.check();
+  const auto actual = namedResults(whole, runPipeline(pipeline, progress));
+  Judge judge(pipeline.whole, options.tolerance);
+  Verdicts verdicts;
+  std::size_t count = 0, same = 0;
+  const auto compareOne = [&](const std::string& name, const TensorData* stages, const TensorData* model) {
+    ++count;
+    verdicts.markCompared(name);
+    if (stages && model && identical(*stages, *model)) ++same;
+    else if (stages && model) verdicts.add(judge.compare(name, *stages, *model));
+    else if (!isGradientName(name) || !isZero(stages ? *stages : *model)) verdicts.fail(name, stages ? "the whole model gives none" : "missing");
+  };
+  for (const auto& [name, tensor] : expected) {
+    const auto it = actual.find(name);
+    compareOne(name, it == actual.end() ? nullptr : &it->second, &tensor);
+  }
+  for (const auto& [name, tensor] : actual)
+    if (!expected.contains(name)) compareOne(name, &tensor, nullptr);
+  report.notes.push_back(same == count ? fmt::format("{} tensors bit for bit those of the whole model", count)
+                                       : fmt::format("{} of {} tensors bit for bit those of the whole model", same, count));
+  verdicts.writeTo(report, expected);
+}
+
+}  // namespace
+
+CutModel openForCheck(const std::string& path, const CutRequest& request, const CheckOptions& options, const Progress& progress) {
+  std::optional<Reference> reference;
+  if (!options.reference.empty()) reference = readReference(options.reference);
+  const auto optionsOf = [&](const ModelFile& file) {
+    auto derivation = reference ? optionsFor(*reference, file) : DerivationRequest();
+    if (options.seed) derivation.seed = *options.seed;
+    if (options.gradInputs) derivation.gradInputs = options.gradInputs;
+    for (const auto& [name, number] : options.numbers) derivation.numbers.insert_or_assign(name, number);
+    derivation.shapes = options.shapes;
+    derivation.partition = options.partition.value_or(PartitionOptions());
+    derivation.rules = options.rules;
+    return derivation;
+  };
+  DerivationRequest reading;
+  if (reference) reading.inputs = reference->inputs;
+  reading.numbers = options.numbers;
+  reading.shapes = options.shapes;
+  reading.seed = options.seed.value_or(reference ? reference->seed.value_or(0) : 0);
+  for (const auto device : request.options.devices) requireDevice(device);
+  return openCut(path, request, reading, optionsOf, true, progress);
+}
+
+CheckReport checkPipeline(const std::string& path, const CutRequest& request, const CheckOptions& options, const Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  CheckReport report;
+  report.name = path;
+  auto cut = openForCheck(path, request, options, progress);
+  const auto& ops = cut.whole->computation().trace.ops;
+  report.ops = {ops.size(), cut.whole->joint.ops.size(), cut.whole->forward.ops.size(), cut.whole->backward.ops.size()};
+  const auto stages = cut.split.stages.size();
+  report.notes.push_back(fmt::format("{} stage{}", stages, stages == 1 ? "" : "s"));
+  report.notes.insert(report.notes.end(), cut.notes.begin(), cut.notes.end());
+  compare(report, derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress), options, progress);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace retrograd

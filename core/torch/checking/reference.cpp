@@ -1,0 +1,137 @@
+#include "core/torch/checking/reference.h"
+
+#include <cstring>
+#include <filesystem>
+
+#include "core/base/number_text.h"
+#include "core/formats/safetensors/safetensors.h"
+
+namespace retrograd {
+namespace {
+
+bool takePrefix(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+/// True where the key is something expected; the tensor then lies in its map.
+bool file(Expected& expected, std::string_view key, const TensorData& tensor) {
+  const std::pair<std::string_view, TensorMap*> places[] = {{"out.", &expected.outputs},
+                                                            {"grad.in.", &expected.inputGradients},
+                                                            {"grad.p.", &expected.parameterGradients},
+                                                            {"mut.b.", &expected.bufferMutations},
+                                                            {"mut.in.", &expected.inputMutations}};
+  for (const auto& [prefix, map] : places)
+    if (takePrefix(key, prefix)) {
+      map->emplace(key, tensor);
+      return true;
+    }
+  return false;
+}
+
+/// Outputs and their cotangents go by their position.
+void requirePosition(std::string_view name, const std::string& path) {
+  std::string_view key = name;
+  takePrefix(key, "f64/");
+  if (!takePrefix(key, "out.") && !takePrefix(key, "cot.")) return;
+  if (!positionIn(key))
+    throw Error(ErrorCode::badInput, "its name does not end in the number of an output (out.0 is the first)", path + ": tensor '" + std::string(name) + "'");
+}
+
+std::vector<std::string> splitAtCommas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    if (comma != 0) parts.emplace_back(text.substr(0, comma));
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+  return parts;
+}
+
+std::optional<Argument> asNumber(const TensorData& tensor) {
+  if (tensor.meta.elements() != 1 || !tensor.data) return std::nullopt;
+  if (tensor.meta.dtype == DType::i64) {
+    std::int64_t i = 0;
+    std::memcpy(&i, tensor.data, sizeof i);
+    return Argument::ofInt(i);
+  }
+  if (tensor.meta.dtype == DType::f64) {
+    double d = 0;
+    std::memcpy(&d, tensor.data, sizeof d);
+    return Argument::ofReal(d);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Reference readReference(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
+  const auto content = readSafetensors(path);
+  Reference reference;
+  reference.path = path;
+  for (const auto& [name, tensor] : content.tensors) {
+    std::string_view key = name;
+    requirePosition(key, path);
+    if (takePrefix(key, "f64/")) {
+      if (!reference.inDouble) reference.inDouble.emplace();
+      retrograd::file(*reference.inDouble, key, tensor);
+    } else if (takePrefix(key, "cot.")) {
+      reference.cotangents.emplace(key, tensor);
+    } else if (!retrograd::file(reference.expected, key, tensor)) {
+      takePrefix(key, "in.");
+      reference.inputs.emplace(key, tensor);
+    }
+  }
+  const auto& metadata = content.metadata;
+  if (const auto it = metadata.find("seed"); it != metadata.end()) {
+    reference.seed = numberIn<std::uint64_t>(it->second);
+    if (!reference.seed) throw Error(ErrorCode::badInput, "the metadata's seed is not a number from 0 to 2^64 - 1: " + it->second, path);
+  }
+  if (const auto it = metadata.find("requires_grad"); it != metadata.end()) reference.requiresGrad = splitAtCommas(it->second);
+  return reference;
+}
+
+DerivationRequest optionsFor(const Reference& reference, const ModelFile& file) {
+  DerivationRequest options;
+  for (const auto& input : file.computation.inputs) {
+    const auto it = reference.inputs.find(input.name);
+    if (input.kind != InputKind::user || it == reference.inputs.end()) continue;
+    const bool isTensor = input.value && file.document->isTensor(input.value);
+    const auto number = isTensor ? std::nullopt : asNumber(it->second);
+    if (number)
+      options.numbers.emplace(input.name, *number);
+    else
+      options.inputs.emplace(input.name, it->second);
+  }
+  const auto outputs = userOutputs(file.computation).size();
+  for (const auto& [position, tensor] : reference.cotangents) {
+    const auto i = positionIn(position);
+    if (!i || *i >= outputs)
+      throw Error(ErrorCode::badInput, "cot." + position + " belongs to no output of the model", reference.path);
+  }
+  options.cotangents = reference.cotangents;
+  options.exactCotangents = true;
+  options.seed = reference.seed.value_or(0);
+  options.gradInputs = reference.requiresGrad;
+  if (!options.gradInputs && !reference.expected.outputs.empty()) {  // made without it: what has a gradient was differentiated
+    options.gradInputs.emplace();
+    auto differentiated = reference.expected.inputGradients;  // either precision tells: one may lack what it has to have
+    if (reference.inDouble) differentiated.insert(reference.inDouble->inputGradients.begin(), reference.inDouble->inputGradients.end());
+    for (const auto& [name, tensor] : differentiated) options.gradInputs->push_back(name);
+  }
+  return options;
+}
+
+std::vector<std::size_t> userOutputs(const Computation& computation) {
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
+    const auto kind = computation.outputs[i].kind;
+    if (kind == OutputKind::user || kind == OutputKind::loss) positions.push_back(i);
+  }
+  return positions;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/derivation/analysis.h"
+
+namespace retrograd {
+
+/// What a run should give. Keys: outputs by user output position ("0"), gradients and mutations by name.
+struct Expected {
+  TensorMap outputs, inputGradients, parameterGradients, bufferMutations, inputMutations;
+};
+
+/// A reference file: inputs and cotangents of a run of PyTorch's eager autograd with what came of them. Complex tensors are
+/// stored as `view_as_real`.
+struct Reference {
+  std::string path;
+  TensorMap inputs;                  ///< in.NAME
+  TensorMap cotangents;              ///< cot.N, by user output position
+  Expected expected;                 ///< out.N, grad.in.NAME, grad.p.NAME, mut.b.NAME, mut.in.NAME
+  std::optional<Expected> inDouble;  ///< the same under f64/, where the file has it
+  std::optional<std::uint64_t> seed;
+  std::optional<std::vector<std::string>> requiresGrad;  ///< user inputs that were differentiated; absent: those with a gradient
+};
+
+/// Reads a safetensors file; a tensor whose name has no known prefix counts as an input. Throws Error(badUse) where there is no
+/// such file, else as readSafetensors.
+Reference readReference(const std::string& path);
+
+/// What to analyse `file` with so that it runs as the reference did: inputs, cotangents, seed, differentiated inputs.
+/// Throws Error(badInput) for a cotangent of no output.
+DerivationRequest optionsFor(const Reference& reference, const ModelFile& file);
+
+/// Position among the computation's outputs of each user output, in order.
+std::vector<std::size_t> userOutputs(const Computation& computation);
+
+}  // namespace retrograd

@@ -1,0 +1,76 @@
+#include "core/torch/checking/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+namespace fs = std::filesystem;
+
+namespace retrograd {
+namespace {
+
+nlohmann::json readJson(const fs::path& path) {
+  std::ifstream stream(path);
+  if (!stream) return nullptr;
+  auto json = nlohmann::json::parse(stream, nullptr, false);
+  if (json.is_discarded()) throw Error(ErrorCode::badInput, "is no JSON", path.string());
+  return json;
+}
+
+/// What manifest.json of a folder says of the cases in it.
+class FolderNotes {
+ public:
+  explicit FolderNotes(const fs::path& folder) {
+    if (const auto manifest = readJson(folder / "manifest.json"); manifest.is_array())
+      for (const auto& entry : manifest)
+        if (entry.is_object() && entry.contains("dir")) deterministic_[entry["dir"]] = entry.value("deterministic", true);
+  }
+
+  void apply(const std::string& name, CheckOptions& options) const {
+    if (const auto it = deterministic_.find(name); it != deterministic_.end()) options.deterministic = it->second;
+  }
+
+ private:
+  std::map<std::string, bool> deterministic_;
+};
+
+SuiteCase caseOf(const fs::path& suite, const fs::path& model, std::map<fs::path, FolderNotes>& notes) {
+  const auto folder = model.parent_path();
+  const auto stem = model.stem().string();
+  auto name = folder == suite ? folder.filename().string() : fs::relative(folder, suite).string();
+  if (stem != "model") name += "/" + stem;
+  SuiteCase found{name, model.string(), {}};
+  if (const auto reference = folder / "ref.safetensors"; fs::exists(reference)) found.options.reference = reference.string();
+  for (const auto& place : {suite, folder.parent_path()}) {  // the nearer word counts
+    const auto it = notes.try_emplace(place, place).first;
+    it->second.apply(folder.filename().string(), found.options);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<SuiteCase> findCases(const std::string& folder) {
+  std::error_code error;
+  const auto suite = fs::canonical(folder, error);
+  if (error || !fs::is_directory(suite)) throw Error(ErrorCode::badUse, "no such folder", folder);
+  std::vector<SuiteCase> cases;
+  std::map<fs::path, FolderNotes> notes;
+  for (const auto& entry : fs::recursive_directory_iterator(suite, fs::directory_options::skip_permission_denied))
+    if (entry.is_regular_file() && entry.path().extension() == ".pt2") cases.push_back(caseOf(suite, entry.path(), notes));
+  if (cases.empty()) throw Error(ErrorCode::badUse, "no .pt2 file in this folder or one under it", folder);
+  std::sort(cases.begin(), cases.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return cases;
+}
+
+std::string summary(const std::vector<CheckReport>& reports) {
+  std::map<CheckStatus, int> count;
+  for (const auto& report : reports) ++count[report.status];
+  return fmt::format("{} passed, {} failed, {} errors, {} skipped", count[CheckStatus::pass], count[CheckStatus::fail],
+                     count[CheckStatus::error], count[CheckStatus::skip]);
+}
+
+}  // namespace retrograd

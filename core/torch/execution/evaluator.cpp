@@ -1,0 +1,201 @@
+#include "core/torch/execution/evaluator.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/clone.h>
+#include <ATen/ops/as_strided.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+#include "core/base/out_of_memory.h"
+#include "core/torch/execution/cuda_library.h"
+#include "core/torch/execution/device.h"
+#include "core/torch/execution/reproducible.h"
+#include "core/trace/effects.h"
+#include "core/torch/tracing/generator.h"
+
+namespace retrograd {
+namespace {
+
+/// A copy with the same sizes, strides and offset in memory of its own: kernels and later views depend on them.
+at::Tensor copyStrided(const at::Tensor& tensor) {
+  if (tensor.layout() != at::kStrided || tensor.is_conj() || tensor.is_neg()) return tensor.clone();
+  const auto memory = static_cast<std::int64_t>(at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(), tensor.storage_offset()) /
+                                                tensor.itemsize());
+  auto copy = at::empty({memory}, tensor.options()).as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  copy.copy_(tensor);
+  return copy;
+}
+
+}  // namespace
+
+const void* hostMemoryOf(const at::Tensor& tensor) {
+  const bool isPlain = tensor.defined() && tensor.is_cpu() && tensor.layout() == at::kStrided && tensor.has_storage();
+  return isPlain ? tensor.storage().data() : nullptr;
+}
+
+Evaluator::Evaluator(const Document& document, std::uint64_t seed, std::optional<c10::Device> standIn)
+    : document_(document), standIn_(standIn), seed_(seed), generators_{seededState(seed), {}} {
+  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i)
+    if (const auto original = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i))).replays) drawnFrom_.try_emplace(original);
+}
+
+void Evaluator::seed(std::uint64_t seed) {
+  seed_ = seed;
+  generators_ = {seededState(seed), {}};
+}
+
+void Evaluator::bind(ValueId id, c10::IValue value) {
+  if (!values_.contains(id)) values_.resize(std::max<std::size_t>(document_.valueCount(), id.index + 1));
+  if (value.isTensor()) files_.add(hostMemoryOf(value.toTensor()));
+  values_[id] = std::move(value);
+}
+
+at::Tensor Evaluator::tensor(ValueId id) const {
+  if (!has(id) || !values_[id].isTensor()) throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
+  return values_[id].toTensor();
+}
+
+const PreparedCall& Evaluator::prepared(const BoundSymbol& bound) {
+  const auto key = static_cast<std::uint64_t>(bound.symbol.index) << 32 | static_cast<std::uint32_t>(bound.pattern.index);
+  auto& call = prepared_[key];
+  if (!call) call = std::make_unique<PreparedCall>(requireOperator(document_.symbol(bound.symbol).name), document_.pattern(bound.pattern));
+  return *call;
+}
+
+/// A GPU that an operand or a result is on, else the CPU.
+c10::Device Evaluator::deviceOf(BoundSymbolId op) const {
+  if (standIn_) return *standIn_;
+  for (const auto values : {document_.outputs(op), document_.operands(op)})
+    for (auto id : values)
+      if (id && document_.isTensor(id))
+        if (const auto device = document_.meta(document_.value(id).meta).device; device.type == Device::Type::cuda) return toTorchDevice(device);
+  return c10::kCPU;
+}
+
+/// What goes wrong on a GPU is often told tersely, so all that is known of the op goes with it.
+Error Evaluator::failed(BoundSymbolId op, const std::string& reason) const {
+  const auto device = deviceOf(op);
+  if (!device.is_cuda()) return {ErrorCode::execution, reason, document_.opName(op)};
+  const auto& bound = document_.boundSymbol(op);
+  std::string message = "on " + device.str() + ": " + reason + "\n  op #" + std::to_string(op.index) + ", " + document_.symbol(bound.symbol).schema;
+  if (bound.module) message += "\n  in module " + std::string(document_.text(bound.module));
+  if (bound.source && !document_.source(bound.source).empty()) {
+    const auto& frame = document_.source(bound.source).back();
+    message += "\n  at " + frame.file + ":" + std::to_string(frame.line);
+  }
+  if (!synchronous_) message += "\n  a GPU tells of failures late: an earlier op may have caused it, which a run with --synchronous would name";
+  return {ErrorCode::execution, message, document_.opName(op)};
+}
+
+bool Evaluator::draws(BoundSymbolId op) const { return document_.boundSymbol(op).effects & effect::random; }
+
+void Evaluator::copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack) {
+  const auto& bound = document_.boundSymbol(op);
+  const auto& symbol = document_.symbol(bound.symbol);
+  const auto& pattern = document_.pattern(bound.pattern);
+  for (auto position : writtenArguments(symbol, pattern.arguments)) {
+    const auto& argument = pattern.arguments[position];
+    if (argument.kind != Argument::Kind::operand || !stack[position].isTensor()) continue;
+    const auto id = document_.operands(op)[argument.integer];
+    const auto storage = document_.value(id).storage;
+    if (!storage || !document_.storage(storage).external) continue;
+    stack[position] = copyStrided(stack[position].toTensor());
+    if (!symbol.arguments[position].isWrite) bind(id, stack[position]);
+  }
+}
+
+void Evaluator::run(BoundSymbolId op) {
+  const auto& bound = document_.boundSymbol(op);
+  const auto operands = document_.operands(op);
+  try {
+    auto stack = prepared(bound).arguments([&](std::size_t hole) -> c10::IValue {
+      const auto id = operands[hole];
+      if (!has(id)) throw Error(ErrorCode::internal, "operand " + document_.displayName(id) + " is not there");
+      return values_[id];
+    }, standIn_);
+    copyBorrowed(op, stack);
+    const auto device = deviceOf(op);
+    {
+      const ProfilerRange range(device.is_cuda() ? document_.opName(op) : std::string());
+      call(op, stack);
+    }
+    if (synchronous_) synchronise(toDevice(device));
+    files_.requireUnchanged();
+    const auto outputs = document_.outputs(op);
+    const auto results = flatten(stack);
+    for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
+      if (outputs[i]) bind(outputs[i], results[i]);
+  } catch (const c10::OutOfMemoryError& e) {  // a GPU's
+    throw OutOfMemory(e.what_without_backtrace(), document_.opName(op));
+  } catch (const std::bad_alloc& e) {
+    throw OutOfMemory(messageOf(e), document_.opName(op));
+  } catch (const c10::Error& e) {
+    throw failed(op, e.what_without_backtrace());
+  } catch (const Error& e) {
+    throw e.at(document_.opName(op));
+  } catch (const std::exception& e) {  // kernels throw others, too
+    throw failed(op, messageOf(e));
+  }
+}
+
+void Evaluator::call(BoundSymbolId op, torch::jit::Stack& stack) {
+  const auto& bound = document_.boundSymbol(op);
+  // Some kernels read the grad mode (mkldnn_rnn_layer keeps its workspace only then); below autograd nothing is recorded.
+  const bool asForward = bound.origin.role == Role::forward || bound.origin.role == Role::recompute;
+  at::AutoGradMode gradMode(asForward && bound.gradMode);
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  const DeterministicScope deterministic;
+  const auto& handle = prepared(bound).op();
+  if (!draws(op)) {
+    handle.callBoxed(stack);
+    return;
+  }
+  draw(op, [&] { handle.callBoxed(stack); });
+}
+
+/// A draw goes on from the session's generator; a replay starts where its original did and leaves the session's generator alone.
+void Evaluator::draw(BoundSymbolId op, const std::function<void()>& body) {
+  const auto device = deviceOf(op);
+  auto& generator = device.is_cuda() ? generators_.gpu : generators_.cpu;
+  if (!generator.defined()) generator = seededState(seed_, device);
+  KeepGenerator keep(device);
+  if (const auto original = document_.boundSymbol(op).replays) {
+    const auto state = drawnFrom_.find(original);
+    if (state == drawnFrom_.end() || !state->second.defined())
+      throw Error(ErrorCode::internal, "the draw it repeats, of op #" + std::to_string(original.index) + ", has not run");
+    setGeneratorState(state->second, device);
+    return body();
+  }
+  if (const auto replayed = drawnFrom_.find(op); replayed != drawnFrom_.end()) replayed->second = generator;
+  setGeneratorState(generator, device);
+  body();
+  generator = generatorState(device);
+}
+
+Concretiser::Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
+                         std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn)
+    : evaluator_(document, seed, standIn), cotangent_(std::move(cotangent)) {
+  for (auto& [id, value] : bindings) evaluator_.bind(id, std::move(value));
+}
+
+at::Tensor Concretiser::value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) {
+  at::AutoGradMode noGrad(false);
+  for (; done_ < emitted.size(); ++done_) {
+    bindOperands(document, emitted[done_]);
+    evaluator_.run(emitted[done_]);
+  }
+  if (!evaluator_.has(value) && document.value(value).kind == ValueKind::cotangent) evaluator_.bind(value, cotangent_(value));
+  return evaluator_.tensor(value);
+}
+
+void Concretiser::addConstant(ValueId id, const TensorData& data) { evaluator_.bind(id, borrowTensor(data)); }
+
+void Concretiser::bindOperands(const Document& document, BoundSymbolId op) {
+  for (auto operand : document.operands(op))
+    if (!evaluator_.has(operand) && document.value(operand).kind == ValueKind::cotangent) evaluator_.bind(operand, cotangent_(operand));
+}
+
+}  // namespace retrograd

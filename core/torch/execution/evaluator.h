@@ -1,0 +1,91 @@
+#pragma once
+#include <ATen/core/ivalue.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/id_vector.h"
+#include "core/formats/files/mapping_watch.h"
+#include "core/torch/grad/transform.h"
+#include "core/torch/tracing/convert.h"
+
+namespace retrograd {
+
+/// Runs bound symbols one by one on real values. Holds the value of each ValueId and a generator state of its own, which is put in
+/// place around each op that draws, so that two evaluators do not disturb each other.
+class Evaluator {
+ public:
+  /// Generators' states: the CPU's, and that of the GPU that the document's tensors are on, undefined where they are on the CPU.
+  struct Generators {
+    at::Tensor cpu, gpu;
+  };
+
+  /// `standIn`: run everything on this device, whatever the document's device literals say.
+  Evaluator(const Document& document, std::uint64_t seed, std::optional<c10::Device> standIn = {});
+
+  void bind(ValueId id, c10::IValue value);
+  void release(ValueId id) { values_[id] = c10::IValue(); }
+  bool has(ValueId id) const { return values_.contains(id) && !values_[id].isNone(); }
+  const c10::IValue& value(ValueId id) const { return values_[id]; }
+  at::Tensor tensor(ValueId id) const;
+
+  /// Runs the op and binds its outputs. Borrowed memory (weights, inputs) is never written: the op gets a copy. What it returns is
+  /// the copy; where it writes without returning (native_batch_norm's statistics), the operand itself becomes the copy.
+  /// Throws Error(execution) naming the op, Error(badInput) where a file that operands lie in changed since it was mapped; nothing is bound then.
+  void run(BoundSymbolId op);
+  bool draws(BoundSymbolId op) const;
+
+  /// The generator states that replays of draws start from, kept before each draw that some op of the document replays; what runs
+  /// the backward apart from the forward takes them over.
+  void takeDraws(const Evaluator& from) { drawnFrom_ = from.drawnFrom_; }
+
+  Generators generators() const { return generators_; }
+  void setGenerators(const Generators& states) { generators_ = states; }
+  void seed(std::uint64_t seed);
+
+  /// Wait after each op on a GPU until it is done there, so that what goes wrong is told of the op that caused it, not of a later one.
+  void setSynchronous(bool on) { synchronous_ = on; }
+
+ private:
+  const PreparedCall& prepared(const BoundSymbol& bound);
+  void copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack);
+  void call(BoundSymbolId op, torch::jit::Stack& stack);
+  void draw(BoundSymbolId op, const std::function<void()>& body);
+  c10::Device deviceOf(BoundSymbolId op) const;
+  Error failed(BoundSymbolId op, const std::string& reason) const;
+
+  const Document& document_;
+  IdVector<ValueId, c10::IValue> values_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<PreparedCall>> prepared_;
+  FilesInUse files_;  // that bound tensors lie in
+  const std::optional<c10::Device> standIn_;
+  bool synchronous_ = false;
+  std::uint64_t seed_;
+  Generators generators_;
+  std::unordered_map<BoundSymbolId, at::Tensor> drawnFrom_;  // draws that are replayed; undefined until they ran
+};
+
+/// Where a tensor's elements lie in the host's memory; null where they do not.
+const void* hostMemoryOf(const at::Tensor& tensor);
+
+/// Real values for the grad transform: runs the joint as it grows.
+class Concretiser final : public RealValues {
+ public:
+  /// `bindings`: inputs by value; cotangents are asked of `cotangent` when first needed. `standIn` as Evaluator has it.
+  Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
+              std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn = {});
+  at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) override;
+  void addCotangent(ValueId, std::size_t) override {}  // `cotangent` knows
+  void addConstant(ValueId id, const TensorData& data) override;
+
+ private:
+  void bindOperands(const Document& document, BoundSymbolId op);
+  Evaluator evaluator_;
+  std::size_t done_ = 0;
+  std::function<at::Tensor(ValueId)> cotangent_;
+};
+
+}  // namespace retrograd

@@ -1,0 +1,52 @@
+#include "core/torch/execution/reproducible.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+
+namespace retrograd {
+namespace {
+
+/// Hands on all but the warnings that an op has no deterministic kernel: they would come with every call.
+class WithoutDeterminism : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override {
+    if (warning.msg().find("deterministic") == std::string::npos && next) next->process(warning);
+  }
+  c10::WarningHandler* next = nullptr;
+};
+
+thread_local WithoutDeterminism quiet;
+
+}  // namespace
+
+int threadCount() { return at::get_num_threads(); }
+
+ThreadScope::ThreadScope(int threads) : before_(at::get_num_threads()) {
+  if (threads > 0 && threads != before_) at::set_num_threads(threads);
+}
+
+ThreadScope::~ThreadScope() {
+  if (at::get_num_threads() != before_) at::set_num_threads(before_);
+}
+
+DeterministicScope::DeterministicScope()
+    : on_(at::globalContext().deterministicAlgorithms()),
+      warnOnly_(at::globalContext().deterministicAlgorithmsWarnOnly()),
+      fill_(at::globalContext().deterministicFillUninitializedMemory()),
+      handler_(c10::WarningUtils::get_warning_handler()) {
+  if (handler_ != &quiet) {
+    quiet.next = handler_;
+    c10::WarningUtils::set_warning_handler(&quiet);
+  }
+  at::globalContext().setDeterministicAlgorithms(true, true);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+}
+
+DeterministicScope::~DeterministicScope() {
+  c10::WarningUtils::set_warning_handler(handler_);
+  at::globalContext().setDeterministicAlgorithms(on_, warnOnly_);
+  at::globalContext().setDeterministicFillUninitializedMemory(fill_);
+}
+
+}  // namespace retrograd

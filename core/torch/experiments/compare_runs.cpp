@@ -1,0 +1,110 @@
+#include "core/torch/experiments/compare_runs.h"
+
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "core/questions/align_ops.h"
+#include "core/questions/nan_walk.h"
+#include "core/torch/session/record_run.h"
+#include "core/torch/tracing/convert.h"
+
+namespace retrograd {
+namespace {
+
+at::Tensor comparable(const TensorData& data) {
+  auto tensor = borrowTensor(data);
+  return tensor.is_complex() ? tensor.to(at::kComplexDouble) : tensor.to(at::kDouble);
+}
+
+RunDifference difference(const TensorData& a, const TensorData& b) {
+  RunDifference row;
+  if (a.meta.sizes != b.meta.sizes || isComplex(a.meta.dtype) != isComplex(b.meta.dtype)) {
+    row.relative = std::numeric_limits<double>::infinity();
+    row.note = typeComment(a.meta) + " against " + typeComment(b.meta);
+    return row;
+  }
+  const auto x = comparable(a), y = comparable(b);
+  if (x.numel() == 0) return row;
+  row.normA = x.norm().item().toDouble();
+  row.normB = y.norm().item().toDouble();
+  const auto finiteX = x.isfinite(), finiteY = y.isfinite();
+  // Equal infinities and NaN in the same places agree.
+  const auto sameBad = x.eq(y).logical_or(x.isnan().logical_and(y.isnan()));
+  const auto both = finiteX.logical_and(finiteY);
+  const auto disagree = both.logical_or(sameBad).logical_not().any().item().toBool();
+  const auto zero = at::zeros({}, x.options());
+  row.largest = x.sub(y).where(both, zero).abs().max().item().toDouble();
+  const auto scale = std::max(x.where(both, zero).abs().max().item().toDouble(), y.where(both, zero).abs().max().item().toDouble());
+  row.relative = scale > 0 ? row.largest / scale : 0;
+  if (disagree) {
+    row.relative = std::numeric_limits<double>::infinity();
+    row.note = "not finite in the same places";
+  }
+  return row;
+}
+
+/// A run that can be advanced, holding the outputs of ops that the other has not asked for yet.
+class Lane {
+ public:
+  /// `asked`: positions that will be taken.
+  Lane(const Analysis& analysis, RecordOptions options, std::vector<char> asked) : asked_(std::move(asked)) {
+    options.each = [this](std::size_t position, ValueId value, const TensorData& tensor) {
+      if (started_ && asked_[position]) outputs_[position].emplace_back(value, tensor);
+    };
+    recording_ = std::make_unique<Recording>(analysis, std::move(options));
+    started_ = true;
+  }
+
+  /// Outputs of the op at `position`, which is run up to if need be; taken, so that they are let go afterwards.
+  std::vector<std::pair<ValueId, TensorData>> take(std::size_t position) {
+    while (recording_->position() <= position) recording_->step();
+    auto node = outputs_.extract(position);
+    return node.empty() ? std::vector<std::pair<ValueId, TensorData>>() : std::move(node.mapped());
+  }
+
+ private:
+  std::vector<char> asked_;
+  bool started_ = false;
+  std::map<std::size_t, std::vector<std::pair<ValueId, TensorData>>> outputs_;
+  std::unique_ptr<Recording> recording_;
+};
+
+}  // namespace
+
+RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB, const Progress& progress) {
+  const auto answers = alignOps(a, b);
+  std::vector<char> met(b.joint.ops.size(), 0);
+  for (const auto& answer : answers)
+    if (answer) met[*answer] = 1;
+  Lane laneA(a, {}, std::vector<char>(a.joint.ops.size(), 1)), laneB(b, optionsB, met);
+  RunComparison result;
+  for (std::size_t i = 0; i < a.joint.ops.size(); ++i) {
+    progress.at(a.document->opName(a.joint.ops[i]), static_cast<double>(i) / static_cast<double>(a.joint.ops.size()));
+    const auto outputsA = laneA.take(i);
+    const auto other = answers[i];
+    if (!other) {
+      result.onlyInA.push_back(a.joint.ops[i]);
+      continue;
+    }
+    const auto outputsB = laneB.take(*other);
+    if (leavesUninitialised(*a.document, a.joint.ops[i])) continue;
+    for (std::size_t k = 0; k < std::min(outputsA.size(), outputsB.size()); ++k) {
+      auto row = difference(outputsA[k].second, outputsB[k].second);
+      row.opA = a.joint.ops[i];
+      row.opB = b.joint.ops[*other];
+      row.valueA = outputsA[k].first;
+      row.valueB = outputsB[k].first;
+      result.largest = std::max(result.largest, row.relative);
+      if (!result.firstDivergence && row.relative > tolerance) result.firstDivergence = result.rows.size();
+      result.rows.push_back(std::move(row));
+    }
+  }
+  for (std::size_t i = 0; i < met.size(); ++i)
+    if (!met[i]) result.onlyInB.push_back(b.joint.ops[i]);
+  return result;
+}
+
+}  // namespace retrograd

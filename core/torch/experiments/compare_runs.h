@@ -1,0 +1,33 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/torch/session/record_run.h"
+#include "core/questions/run_record.h"
+
+namespace retrograd {
+
+/// One value in two runs.
+struct RunDifference {
+  BoundSymbolId opA, opB;          ///< the same op in both
+  ValueId valueA, valueB;
+  double largest = 0;              ///< |a - b|, over finite elements
+  double relative = 0;             ///< largest, relative to the largest element of either; infinite for other shapes or dtype kinds
+  double normA = 0, normB = 0;
+  std::string note;                ///< "shapes differ", "only one is finite"; empty where numbers tell all
+};
+
+/// Two runs compared op by op, in the order of the first.
+struct RunComparison {
+  std::vector<RunDifference> rows;
+  std::optional<std::size_t> firstDivergence;  ///< row whose `relative` is beyond the tolerance
+  double largest = 0;                          ///< greatest `relative`
+  std::vector<BoundSymbolId> onlyInA, onlyInB;
+};
+
+/// Ops answer to one another as alignOps() says. Values are compared in double precision. The runs go in step, so that
+/// tensors are let go as both have passed them. Throws as recordRun().
+RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB = {}, const Progress& progress = {});
+
+}  // namespace retrograd

@@ -1,0 +1,232 @@
+#include "core/torch/grad/alias_families.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+namespace retrograd {
+
+void AliasFamilies::noteOp(BoundSymbolId op) {
+  const auto operands = document_.operands(op);
+  const auto outputs = std::as_const(document_).outputs(op);
+  const bool writes = document_.symbol(document_.boundSymbol(op).symbol).isMutable;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (!outputs[k] || !document_.isTensor(outputs[k])) continue;
+    const auto storage = document_.value(outputs[k]).storage;
+    for (std::size_t j = 0; storage && j < operands.size(); ++j) {
+      if (!operands[j] || operands[j] == outputs[k] || document_.value(operands[j]).storage != storage) continue;
+      sources_[outputs[k].index] = {operands[j], !writes, {op, static_cast<std::int32_t>(k), static_cast<std::int32_t>(j), {}}};
+      if (!writes && isUnsafe(sources_[outputs[k].index].step)) place(outputs[k]);  // while it can be said of what it is a view
+      break;
+    }
+  }
+}
+
+std::int32_t AliasFamilies::versionGroup(std::int32_t index) const {
+  while (family(index).parent >= 0 && !isUnsafe(family(index).path.back())) index = family(index).parent;
+  return index;
+}
+
+std::int32_t AliasFamilies::versionGroupOf(ValueId value, std::int32_t memoryIndex) const {
+  for (auto at = value;;) {
+    if (const auto known = everCurrentOf_.find(at.index); known != everCurrentOf_.end()) return versionGroup(known->second);
+    const auto source = sources_.find(at.index);
+    if (source == sources_.end()) return memory(memoryIndex).owner;
+    at = source->second.base;
+  }
+}
+
+void AliasFamilies::noteWrite(std::int32_t index, ValueId content, MetaId geometry) {
+  family(versionGroup(index)).wroteHere = true;
+  contents_[content.index] = {index, geometry};
+}
+
+std::vector<AliasFamilies::Stale> AliasFamilies::writtenUnseen() const {
+  std::unordered_set<std::int32_t> unseen;
+  for (const auto& family : families_)
+    if (family.parent >= 0 && isUnsafe(family.path.back()) && memory(family.memory).version > 0) unseen.insert(family.memory);
+  std::vector<Stale> stale;
+  if (unseen.empty()) return stale;
+  std::unordered_set<std::int32_t> clones;  // what an in-place op wrote to in place of the tensor
+  for (const auto& [value, source] : sources_)
+    if (!source.isView) clones.insert(source.base.index);
+  for (std::size_t v = 0; v < document_.valueCount(); ++v) {
+    const ValueId value(static_cast<std::int64_t>(v));
+    if (!document_.isTensor(value) || clones.contains(value.index)) continue;
+    if (const auto content = contents_.find(value.index); content != contents_.end()) {
+      const auto& [index, geometry] = content->second;
+      if (unseen.contains(family(index).memory) && !family(versionGroup(index)).wroteHere) stale.push_back({value, family(index).memory, geometry});
+      continue;
+    }
+    const auto known = memoryOf_.find(document_.value(value).storage.index);
+    if (known == memoryOf_.end() || !unseen.contains(known->second) || family(versionGroupOf(value, known->second)).wroteHere) continue;
+    stale.push_back({value, known->second, document_.value(value).meta});
+  }
+  return stale;
+}
+
+bool AliasFamilies::breaksGradient(const ViewStep& step, ValueId result) const {
+  if (!step.view) return true;
+  const auto& bound = document_.boundSymbol(step.view);
+  if (isUnsafe(step)) return true;
+  const auto base = document_.operands(step.view)[step.base];
+  const auto dtype = [&](ValueId value) { return document_.meta(document_.value(value).meta).dtype; };
+  // A view in another dtype is none that autograd differentiates, even where the dtype is the same.
+  if (document_.symbol(bound.symbol).name == "aten.view.dtype") return true;
+  return !bound.gradMode || document_.symbol(bound.symbol).name == "aten.detach.default" || (isDifferentiable(dtype(base)) && !isDifferentiable(dtype(result)));
+}
+
+/// as_strided counts in the memory, whatever it was taken of: after a write autograd says so of its base, not of the views between.
+bool AliasFamilies::readsMemory(const ViewStep& step) const { return step.view && document_.symbol(document_.boundSymbol(step.view).symbol).name == "aten.as_strided.default"; }
+
+bool AliasFamilies::sameElements(ValueId a, ValueId b) const {
+  const auto& first = document_.meta(document_.value(a).meta);
+  const auto& second = document_.meta(document_.value(b).meta);
+  return first.dtype == second.dtype && first.conjugate == second.conjugate && first.negative == second.negative;
+}
+
+std::int32_t AliasFamilies::addFamily(AliasFamily family) {
+  const auto index = static_cast<std::int32_t>(families_.size());
+  familyOf_[family.current.index] = everCurrentOf_[family.current.index] = index;
+  families_.push_back(std::move(family));
+  return index;
+}
+
+AliasPlace AliasFamilies::place(ValueId tensor) {
+  const auto storage = document_.value(tensor).storage;
+  std::vector<std::pair<ViewStep, ValueId>> steps;  // from the tensor back, each with its result
+  auto at = tensor;
+  auto known = familyOf_.find(at.index);
+  for (auto source = sources_.find(at.index); known == familyOf_.end() && source != sources_.end(); source = sources_.find(at.index)) {
+    if (source->second.isView) steps.emplace_back(source->second.step, at);
+    at = source->second.base;
+    known = familyOf_.find(at.index);
+  }
+  std::int32_t family = -1;
+  if (known != familyOf_.end()) {
+    family = known->second;
+  } else {
+    // Nobody was here before: the tensor is the base. What it is a view of stands inside of its op's rule, where no gradient comes in.
+    steps.clear();
+    at = tensor;
+    const auto [memory, isNew] = memoryOf_.try_emplace(storage.index, static_cast<std::int32_t>(memories_.size()));
+    if (isNew) {
+      memories_.push_back({0, static_cast<std::int32_t>(families_.size()), 0, {}});
+      family = addFamily({at, memory->second, 0, -1, {}, -1});
+    } else {  // inputs that share memory, each a tensor of its own; or two results of one op
+      auto& shared = memories_[memory->second];
+      shared.unsure |= document_.value(at).producer.valid();
+      family = addFamily({at, memory->second, shared.version, shared.owner, {{{}, 0, 0, document_.value(at).meta}}, -1});
+    }
+  }
+  std::reverse(steps.begin(), steps.end());
+  AliasPlace place{family, {}};
+  for (const auto& [step, result] : steps) {
+    if (!place.path.empty() && readsMemory(step) && sameElements(families_[place.family].current, result))
+      place.path = {{{}, 0, 0, document_.value(result).meta}};
+    else
+      place.path.push_back(step);
+    if (!breaksGradient(step, result)) continue;
+    const auto& parent = families_[place.family];
+    place.family = addFamily({result, parent.memory, parent.version, place.family, std::move(place.path), -1});
+    place.path = {};
+  }
+  ++memories_[families_[place.family].memory].members;
+  return place;
+}
+
+void AliasFamilies::setCurrent(std::int32_t index, ValueId root) {
+  auto& family = families_[index];
+  if (const auto old = familyOf_.find(family.current.index); old != familyOf_.end() && old->second == index) familyOf_.erase(old);
+  family.current = root;
+  family.version = memories_[family.memory].version;
+  familyOf_[root.index] = everCurrentOf_[root.index] = index;
+  memoryOf_[document_.value(root).storage.index] = family.memory;
+}
+
+namespace {
+
+constexpr std::int64_t countedElements = 1 << 20;
+
+std::int64_t elementsOf(const TensorMeta& meta) {
+  std::int64_t n = 1;
+  for (auto size : meta.sizes) n *= size;
+  return n;
+}
+
+/// Calls `visit` with the place of each element, in elements of the memory, until it returns false.
+template <class Visit>
+bool forEachPlace(const TensorMeta& meta, Visit&& visit) {
+  std::vector<std::int64_t> index(meta.sizes.size(), 0);
+  if (elementsOf(meta) == 0) return true;
+  auto place = meta.offset;
+  for (;;) {
+    if (!visit(place)) return false;
+    std::size_t d = meta.sizes.size();
+    while (d-- > 0) {
+      place += meta.strides[d];
+      if (++index[d] < meta.sizes[d]) break;
+      place -= meta.strides[d] * meta.sizes[d];
+      index[d] = 0;
+      if (d == 0) return true;
+    }
+    if (meta.sizes.empty()) return true;
+  }
+}
+
+/// Each dimension steps over all that the smaller ones reach: then no place is met twice.
+bool isNested(const TensorMeta& meta) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // stride, size
+  for (std::size_t d = 0; d < meta.sizes.size(); ++d)
+    if (meta.sizes[d] > 1) dims.emplace_back(meta.strides[d], meta.sizes[d]);
+  std::sort(dims.begin(), dims.end());
+  std::int64_t reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) return false;
+    reach += stride * (size - 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool overlapsItself(const TensorMeta& meta) {
+  if (elementsOf(meta) < 2 || isNested(meta)) return false;
+  if (elementsOf(meta) > countedElements) return true;
+  std::unordered_set<std::int64_t> seen;
+  return !forEachPlace(meta, [&](std::int64_t place) { return seen.insert(place).second; });
+}
+
+bool overlap(const TensorMeta& a, const TensorMeta& b) {
+  if (elementsOf(a) == 0 || elementsOf(b) == 0) return false;
+  const auto bytes = [](const TensorMeta& meta) {
+    auto last = meta.offset;
+    for (std::size_t d = 0; d < meta.sizes.size(); ++d) last += meta.strides[d] * (meta.sizes[d] - 1);
+    return std::pair(meta.offset * itemSize(meta.dtype), (last + 1) * itemSize(meta.dtype));
+  };
+  const auto [beginA, endA] = bytes(a);
+  const auto [beginB, endB] = bytes(b);
+  if (endA <= beginB || endB <= beginA) return false;
+  if (itemSize(a.dtype) != itemSize(b.dtype) || elementsOf(a) > countedElements || elementsOf(b) > countedElements) return true;
+  std::unordered_set<std::int64_t> places;
+  forEachPlace(a, [&](std::int64_t place) { return places.insert(place), true; });
+  return !forEachPlace(b, [&](std::int64_t place) { return !places.contains(place); });
+}
+
+bool liesWithin(const TensorMeta& inner, const TensorMeta& outer) {
+  if (elementsOf(inner) == 0) return true;
+  if (elementsOf(outer) == 0) return false;
+  const auto last = [](const TensorMeta& meta) {
+    auto place = meta.offset;
+    for (std::size_t d = 0; d < meta.sizes.size(); ++d) place += meta.strides[d] * (meta.sizes[d] - 1);
+    return place;
+  };
+  if (inner.offset < outer.offset || last(inner) > last(outer)) return false;
+  if (isNested(outer) && elementsOf(outer) == last(outer) - outer.offset + 1) return true;  // without gaps
+  if (elementsOf(inner) > countedElements || elementsOf(outer) > countedElements) return false;
+  std::unordered_set<std::int64_t> places;
+  forEachPlace(outer, [&](std::int64_t place) { return places.insert(place), true; });
+  return forEachPlace(inner, [&](std::int64_t place) { return places.contains(place); });
+}
+
+}  // namespace retrograd

@@ -1,0 +1,114 @@
+#pragma once
+// What shares memory while a joint is built, and whose gradient each alias carries; only the .cpp files of grad/ include this.
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "core/trace/document.h"
+
+namespace retrograd {
+
+/// One step from a tensor to a view of it: output `output` of the joint op `view`, whose operand `base` is the tensor viewed. Without an op it is
+/// plain geometry: the sizes, strides and offset of `geometry`, counted in the memory they share.
+struct ViewStep {
+  BoundSymbolId view;
+  std::int32_t output = 0;
+  std::int32_t base = 0;
+  MetaId geometry;
+};
+using ViewPath = std::vector<ViewStep>;
+
+/// A tensor that autograd calls a base, with its differentiable views: they share memory and gradient. A tensor that shares memory with a base
+/// but not its gradient (by `detach`, under `no_grad`, in a dtype without gradients) begins a family of its own.
+struct AliasFamily {
+  ValueId current;             ///< the base as the joint has it, after all writes that the family has seen
+  std::int32_t memory = -1;
+  std::int32_t version = 0;    ///< of the memory, when `current` was made
+  std::int32_t parent = -1;    ///< the family it was taken from; -1: it owns the memory
+  ViewPath path;               ///< from the parent's base to its own
+  std::int32_t input = -1;     ///< position of the computation input that the base is
+  bool wroteHere = false;      ///< a tensor that shares its version counter was written to; told of the family that leads them
+  bool leaf = false;           ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
+};
+
+/// Memory that several tensors may share. Each write makes a new version of it.
+struct SharedMemory {
+  std::int32_t version = 0;
+  std::int32_t owner = 0;      ///< the family that was there first; its base holds the whole content
+  std::int32_t members = 0;    ///< tensors that were found to lie in it
+  BoundSymbolId lastWriter;    ///< computation op
+  bool unsure = false;         ///< two results of one op lie in it, and how a gradient goes from one to the other is not known
+};
+
+/// A tensor's place: its family, and the views that lead from the family's base to it.
+struct AliasPlace {
+  std::int32_t family = -1;
+  ViewPath path;
+};
+
+/// Aliases as tracing sees them: two values share memory if their storages say so, whatever a schema promises.
+class AliasFamilies {
+ public:
+  explicit AliasFamilies(Document& document) : document_(document) {}
+
+  /// The joint op `op` was emitted: notes which of its outputs lie in the memory of which operand.
+  void noteOp(BoundSymbolId op);
+  /// The place of a tensor that a computation value is bound to now; makes families and memories as needed.
+  AliasPlace place(ValueId tensor);
+
+  AliasFamily& family(std::int32_t i) { return families_[i]; }
+  const AliasFamily& family(std::int32_t i) const { return families_[i]; }
+  SharedMemory& memory(std::int32_t i) { return memories_[i]; }
+  const SharedMemory& memory(std::int32_t i) const { return memories_[i]; }
+  SharedMemory& memoryOf(const AliasFamily& family) { return memory(family.memory); }
+  const std::vector<AliasFamily>& families() const { return families_; }
+  std::size_t memoryCount() const { return memories_.size(); }
+  /// Whether autograd does not know that such a view shares memory (unsafe_split, _unsafe_view).
+  bool isUnsafe(const ViewStep& step) const { return step.view && !document_.symbol(document_.boundSymbol(step.view).symbol).isView; }
+  /// A write to a tensor of `family` with this geometry left `content` in its place.
+  void noteWrite(std::int32_t family, ValueId content, MetaId geometry);
+  /// A value that stood for a tensor in memory that was written; `geometry`: the tensor's.
+  struct Stale {
+    ValueId value;
+    std::int32_t memory = 0;
+    MetaId geometry;
+  };
+  /// All values that stand, or stood, for tensors whose memory was written by others alone, of which autograd does not know that they share it.
+  std::vector<Stale> writtenUnseen() const;
+
+  /// The family's base is `root` from now on, as of the memory's present version.
+  void setCurrent(std::int32_t family, ValueId root);
+
+ private:
+  /// Where a value was taken from: a view of `base`, or, without a step, `base` itself after a write in place.
+  struct Source {
+    ValueId base;
+    bool isView = false;
+    ViewStep step;
+  };
+  /// The tensors that share a version counter in eager PyTorch, by the family that leads them.
+  std::int32_t versionGroup(std::int32_t family) const;
+  std::int32_t versionGroupOf(ValueId value, std::int32_t memory) const;
+  bool breaksGradient(const ViewStep& step, ValueId result) const;
+  bool readsMemory(const ViewStep& step) const;
+  bool sameElements(ValueId a, ValueId b) const;
+  std::int32_t addFamily(AliasFamily family);
+
+  Document& document_;
+  std::vector<AliasFamily> families_;
+  std::vector<SharedMemory> memories_;
+  std::unordered_map<std::int32_t, Source> sources_;         // by joint value
+  std::unordered_map<std::int32_t, std::int32_t> familyOf_;  // by the value that is a family's current
+  std::unordered_map<std::int32_t, std::int32_t> memoryOf_;  // by storage
+  std::unordered_map<std::int32_t, std::int32_t> everCurrentOf_;  // by value: the family whose current it is or was
+  std::unordered_map<std::int32_t, std::pair<std::int32_t, MetaId>> contents_;  // by value: family and geometry
+};
+
+/// Whether two indices of such a tensor lie in the same place. Exact for up to a million elements; beyond, in doubt it says true.
+bool overlapsItself(const TensorMeta& meta);
+/// Whether two tensors of one memory share an element. Exact for up to a million elements; beyond, in doubt it says true.
+bool overlap(const TensorMeta& a, const TensorMeta& b);
+/// Whether each element of `inner` is one of `outer`, in the same memory and dtype. Exact for up to a million elements; beyond, in doubt it says false.
+bool liesWithin(const TensorMeta& inner, const TensorMeta& outer);
+
+}  // namespace retrograd

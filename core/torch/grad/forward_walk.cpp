@@ -1,0 +1,253 @@
+#include <algorithm>
+
+#include "core/torch/grad/joint_builder.h"
+#include "core/torch/grad/numbers.h"
+
+namespace retrograd {
+
+JointBuilder::JointBuilder(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress)
+    : document_(document), computation_(computation), options_(options), cache_(cache), progress_(progress), aliases_(document) {
+  bindings_.resize(document_.valueCount());
+  taken_.resize(document_.valueCount());
+  tracksAliases_ = needsAliases();
+}
+
+JointResult JointBuilder::build() {
+  bindInputs();
+  walk(computation_.trace.ops);
+  for (const auto& output : computation_.outputs) {  // a view of something written since is made again, still in the forward
+    const Binding binding = output.value ? resolve(output.value) : Binding{};
+    outputs_.push_back(binding.value);
+    result_.outputNumbers.push_back(output.value ? binding.number : std::nullopt);
+  }
+  copyBack();
+  renewWhatIsReadLate();
+  forwardCount_ = ops_.size();
+  replayBackward();
+  moveStorages();
+  auto& joint = result_.joint;
+  joint.kind = TraceKind::joint;
+  joint.name = "joint";
+  joint.ops = std::move(ops_);
+  joint.forwardCount = forwardCount_;
+  joint.inputs = computation_.trace.inputs;
+  joint.inputs.insert(joint.inputs.end(), cotangents_.begin(), cotangents_.end());
+  joint.resultCount = outputs_.size();
+  joint.outputs = outputs_;
+  for (std::size_t i = 0; i < computation_.inputs.size(); ++i) {
+    const auto value = computation_.trace.inputs[i];
+    const bool wanted = gradients_.contains(value) && options_.differentiate[i];
+    joint.outputs.push_back(wanted ? gradients_[value].value : ValueId());
+  }
+  return std::move(result_);
+}
+
+/// Values of the computation that are not in the joint lie where they lay: in the memory of those they shared it with in the file.
+void JointBuilder::moveStorages() {
+  for (auto id : bindings_.ids()) {
+    auto& value = document_.value(id);
+    if (const auto to = movedStorages_.find(value.storage); value.storage && !taken_[id] && to != movedStorages_.end())
+      value.storage = to->second;
+  }
+}
+
+void JointBuilder::bindInputs() {
+  std::map<std::string, ValueId> firstOfStorage;
+  for (std::size_t i = 0; i < computation_.inputs.size(); ++i) {
+    const auto& input = computation_.inputs[i];
+    const auto id = computation_.trace.inputs[i];
+    if (!id) continue;
+    auto& binding = bindings_[id];
+    taken_[id] = 1;
+    if (auto number = options_.numbers.find(id); number != options_.numbers.end()) {
+      binding.number = number->second;
+      continue;
+    }
+    binding.value = id;
+    auto& value = document_.value(id);
+    if (!value.meta) continue;  // a token or object: it only orders
+    if (options_.inputMetas[i] && !(*options_.inputMetas[i] == document_.meta(value.meta))) {
+      auto meta = *options_.inputMetas[i];
+      if (meta.sizes.size() == document_.meta(value.meta).symbols.size()) meta.symbols = document_.meta(value.meta).symbols;
+      value.meta = document_.internMeta(meta);
+    }
+    value.requiresGrad = options_.differentiate[i];
+    if (!value.storage) value.storage = document_.addStorage(document_.meta(value.meta).storageBytes(), id, true);
+    document_.storage(value.storage).external = true;
+    // A tied parameter has several placeholders; they are one value, so that its gradients meet.
+    if (!input.storageKey.empty()) {
+      const auto [first, isNew] = firstOfStorage.try_emplace(input.storageKey, id);
+      if (!isNew && document_.value(first->second).meta == value.meta) binding.value = first->second;
+    }
+    placeBinding(binding);
+    if (binding.tensor < 0 || binding.value != id) continue;
+    auto& family = aliases_.family(tensors_[binding.tensor].family);
+    family.input = static_cast<std::int32_t>(i);
+    family.leaf = value.requiresGrad;
+  }
+}
+
+void JointBuilder::walk(const std::vector<BoundSymbolId>& ops) {
+  for (auto op : ops) {
+    progress_.check();
+    try {
+      visit(op);
+    } catch (const Error& e) {
+      const auto& bound = document_.boundSymbol(op);
+      if (e.code() == ErrorCode::cancelled || !bound.name || e.place().find("node ") != std::string::npos) throw;
+      throw e.at("node " + std::string(document_.text(bound.name)));
+    }
+  }
+}
+
+void JointBuilder::visit(BoundSymbolId op) {
+  const GradModeScope mode(region_, region_.gradMode && document_.boundSymbol(op).gradMode);
+  const auto symbolId = document_.boundSymbol(op).symbol;
+  const Symbol& symbol = document_.symbol(symbolId);
+  const std::string_view name = symbol.name;
+  if (symbol.isHigherOrder) return applyHigherOrder(op);
+  if (name == "pippy._pipe_split.default") return;  // marks a stage border in the computation; computes nothing
+  if (name.starts_with("aten._assert_async")) return emitVerbatim(op);
+  if (symbol.schema.empty() || name.starts_with("aten.sym_")) return evaluateNumbers(op);
+  if (!symbol.known) throw Error(ErrorCode::unknownOp, "LibTorch has no such op", symbol.qualifiedName());
+  // Checks of what was true on export; shapes are checked by the ops themselves.
+  if (symbol.returns.empty() && (name.starts_with("aten._assert") || name.starts_with("aten.sym_constrain"))) return;
+  if (symbol.isMutable) return applyMutation(op);
+  applyOp(op);
+}
+
+void JointBuilder::applyOp(BoundSymbolId op) {
+  const auto call = callOf(op);
+  if (writesUnseen(op)) return applyWriter(op, call, WriteMode::cloneAll);
+  const auto preferredSpan = std::as_const(document_).outputs(op);
+  const std::vector<ValueId> preferred(preferredSpan.begin(), preferredSpan.end());
+  const auto symbol = document_.boundSymbol(op).symbol;
+  if (const auto decomposed = applyDecomposition(op, symbol, call.pattern, call.tensors, preferred)) {
+    for (std::size_t i = 0; i < preferred.size() && i < decomposed->size(); ++i)
+      if (preferred[i]) bindFlat(preferred[i], (*decomposed)[i], call);
+    return;
+  }
+  const auto instance = apply(op, symbol, call.pattern, call.tensors, preferred);
+  bindOutputs(op, instance, call);
+}
+
+void JointBuilder::bindFlat(ValueId computationValue, const FlatOutput& output, const Call& call) {
+  auto& binding = bindings_[computationValue];
+  binding = {};
+  binding.number = output.number;
+  const auto same = std::find(call.tensors.begin(), call.tensors.end(), output.value);
+  if (output.value && same != call.tensors.end()) {
+    binding = bindings_[call.computationValues[same - call.tensors.begin()]];
+  } else if (output.value) {
+    binding.value = output.value;
+    placeBinding(binding);
+  }
+}
+
+Argument JointBuilder::argumentValue(BoundSymbolId op, const Argument& argument) {
+  if (argument.kind != Argument::Kind::operand) return argument;
+  const auto id = document_.operands(op)[argument.integer];
+  const auto& binding = resolve(id);
+  if (!binding.number) throw Error(ErrorCode::badInput, "a number is expected", document_.displayName(id));
+  return *binding.number;
+}
+
+JointBuilder::Call JointBuilder::callOf(BoundSymbolId op) {
+  Call call;
+  const auto operandSpan = document_.operands(op);
+  const std::vector<ValueId> operands(operandSpan.begin(), operandSpan.end());
+  bool plain = true;
+  for (auto id : operands) {
+    const auto& binding = resolve(id);
+    plain &= !binding.number && binding.value;
+    call.tensors.push_back(binding.value);
+    call.computationValues.push_back(id);
+  }
+  call.pattern = document_.boundSymbol(op).pattern;
+  if (plain) return call;
+  // Some operands are numbers (or None) under these inputs: put them into the pattern and renumber the holes.
+  CallPattern pattern = document_.pattern(call.pattern);
+  Call reduced;
+  const std::function<void(Argument&)> replace = [&](Argument& argument) {
+    if (argument.kind == Argument::Kind::operand) {
+      const std::size_t hole = argument.integer;
+      const auto& binding = resolve(operands[hole]);
+      if (binding.number) argument = *binding.number;
+      else if (!binding.value) argument = Argument::ofNone();
+      else {
+        argument.integer = static_cast<std::int64_t>(reduced.tensors.size());
+        reduced.tensors.push_back(binding.value);
+        reduced.computationValues.push_back(operands[hole]);
+      }
+    }
+    for (auto& item : argument.items) replace(item);
+  };
+  for (auto& argument : pattern.arguments) replace(argument);
+  pattern.operandCount = static_cast<std::int32_t>(reduced.tensors.size());
+  reduced.pattern = document_.internPattern(pattern);
+  return reduced;
+}
+
+void JointBuilder::bindOutputs(BoundSymbolId op, const Instance& instance, const Call& call) {
+  const auto outputSpan = std::as_const(document_).outputs(op);
+  const std::vector<ValueId> outputs(outputSpan.begin(), outputSpan.end());
+  const Rule& rule = *instance.rule;
+  for (std::size_t i = 0; i < outputs.size() && i < rule.outputs.size(); ++i) {
+    if (!outputs[i]) continue;
+    auto& binding = bindings_[outputs[i]];
+    binding = {};
+    if (rule.numbers[i]) {
+      binding.number = rule.numbers[i];
+    } else if (rule.outputs[i] >= 0 && rule.outputs[i] < rule.operandCount) {
+      binding = bindings_[call.computationValues[rule.outputs[i]]];
+    } else {
+      binding.value = output(instance, i);
+      if (binding.value) placeBinding(binding);
+    }
+  }
+}
+
+void JointBuilder::evaluateNumbers(BoundSymbolId op) {
+  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const CallPattern pattern = document_.pattern(document_.boundSymbol(op).pattern);
+  const auto outputSpan = std::as_const(document_).outputs(op);
+  std::optional<Argument> number;
+  if (name.starts_with("aten.sym_") && !pattern.arguments.empty() && pattern.arguments[0].kind == Argument::Kind::operand) {
+    const auto value = resolve(document_.operands(op)[pattern.arguments[0].integer]).value;
+    if (value && document_.isTensor(value)) {
+      const auto& meta = document_.meta(document_.value(value).meta);
+      const auto at = [&](const std::vector<std::int64_t>& list) {
+        auto dim = argumentValue(op, pattern.arguments.at(1)).integer;
+        if (dim < 0) dim += static_cast<std::int64_t>(list.size());
+        if (dim < 0 || dim >= static_cast<std::int64_t>(list.size())) throw Error(ErrorCode::badInput, "no such dimension", name);
+        return Argument::ofInt(list[dim]);
+      };
+      if (name == "aten.sym_size.int") number = at(meta.sizes);
+      else if (name == "aten.sym_stride.int") number = at(meta.strides);
+      else if (name == "aten.sym_numel.default") number = Argument::ofInt(meta.elements());
+      else if (name == "aten.sym_storage_offset.default") number = Argument::ofInt(meta.offset);
+    }
+  }
+  if (!number && !name.starts_with("aten.sym_")) {
+    std::vector<Argument> operands;
+    for (const auto& argument : pattern.arguments)
+      if (argument.kind != Argument::Kind::missing) operands.push_back(argumentValue(op, argument));
+    number = evaluateNumberOp(name, operands);
+  }
+  if (outputSpan.empty()) return;
+  if (!number) throw Error(ErrorCode::unknownOp, "no such op is known here", name);
+  Binding binding;
+  binding.number = number;
+  bindings_[outputSpan[0]] = binding;
+}
+
+void JointBuilder::emitVerbatim(BoundSymbolId op) {
+  const auto call = callOf(op);
+  emit(document_.boundSymbol(op).symbol, call.pattern, effect::opaque, call.tensors, {}, forwardOrigin(op));
+}
+
+JointResult gradTransform(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress) {
+  return JointBuilder(document, computation, options, cache, progress).build();
+}
+
+}  // namespace retrograd

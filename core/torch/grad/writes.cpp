@@ -1,0 +1,382 @@
+// In-place ops made functional. The rule of an in-place op writes to a clone; what the clone holds afterwards becomes the new content of the
+// base, through the inverses of the views that led to the written tensor. Every other alias is made again when next used, and inputs get their
+// content at the end. A new base keeps the sizes, strides and memory of the old one: views, and whether `reshape` copies, depend on them.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/base/id_vector.h"
+#include "core/torch/grad/joint_builder.h"
+#include "core/torch/grad/literals.h"
+#include "core/torch/tracing/op_table.h"
+#include "core/trace/effects.h"
+
+namespace retrograd {
+namespace {
+
+/// "aten.squeeze_.dim" -> "aten.squeeze.dim"
+std::string functionalName(const std::string& name) {
+  if (name == "aten.transpose_.default") return "aten.transpose.int";
+  const auto dot = name.rfind('.');
+  return dot != std::string::npos && dot > 0 && name[dot - 1] == '_' ? name.substr(0, dot - 1) + name.substr(dot) : std::string();
+}
+
+template <std::size_t N>
+bool startsWithAny(std::string_view name, const std::array<std::string_view, N>& prefixes) {
+  for (auto prefix : prefixes)
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+/// Ops that change an alias's geometry and write no element.
+bool changesGeometryOnly(std::string_view name) {
+  static constexpr std::array<std::string_view, 10> ops{"aten.transpose_.", "aten.t_.",        "aten.squeeze_.", "aten.unsqueeze_.", "aten.swapaxes_.",
+                                                        "aten.swapdims_.",  "aten.detach_.", "aten.as_strided_.", "aten.movedim_.", "aten.permute_."};
+  return startsWithAny(name, ops);
+}
+
+/// Ops that give a tensor other memory.
+bool replacesMemory(std::string_view name) {
+  static constexpr std::array<std::string_view, 3> ops{"aten.resize_", "aten.set_.", "aten._resize_output_"};
+  return startsWithAny(name, ops);
+}
+
+/// Whether PyTorch's kernels of the op take conjugates and negatives as they are. For any other op PyTorch makes copies of them first, also of
+/// what is written, and what the op leaves there is copied back: then nothing is read that was just written.
+bool readsConjugates(std::string_view name) {
+  static constexpr std::array<std::string_view, 3> ops{"aten.copy_.", "aten.addmm_.", "aten.baddbmm_."};
+  return startsWithAny(name, ops);
+}
+
+bool sameGeometry(const TensorMeta& a, const TensorMeta& b) {
+  return a.sizes == b.sizes && a.strides == b.strides && a.offset == b.offset && a.conjugate == b.conjugate && a.negative == b.negative;
+}
+
+}  // namespace
+
+/// Aliases are only followed where a write could be seen through one: most computations write nothing. What an earlier derivation on the document left
+/// does not count. Running statistics that batch norm alone uses need no following either; it writes them as eager PyTorch does.
+bool JointBuilder::needsAliases() const {
+  IdVector<ValueId, char> silently(document_.valueCount());
+  bool any = false;
+  for (std::size_t i = 0; i < document_.boundSymbolCount(); ++i) {
+    const BoundSymbolId op(static_cast<std::int64_t>(i));
+    const auto& bound = document_.boundSymbol(op);
+    if (bound.origin.role != Role::none) continue;
+    const auto& symbol = document_.symbol(bound.symbol);
+    if (symbol.isMutable) return true;
+    if (symbol.isHigherOrder || !(bound.effects & effect::writes)) continue;
+    if (symbol.name.starts_with("aten.instance_norm.")) return true;
+    for (auto operand : writtenOperands(document_, op)) any = silently[operand] = 1;
+  }
+  if (!any) return false;
+  for (std::size_t i = 0; i < document_.boundSymbolCount(); ++i) {
+    const BoundSymbolId op(static_cast<std::int64_t>(i));
+    if (document_.boundSymbol(op).origin.role != Role::none) continue;
+    const auto written = writtenOperands(document_, op);
+    for (auto operand : document_.operands(op))
+      if (operand && silently[operand] && std::find(written.begin(), written.end(), operand) == written.end()) return true;
+  }
+  return false;
+}
+
+/// A value of the computation as the joint has it now.
+Binding& JointBuilder::resolve(ValueId computationValue) {
+  auto& binding = bindings_[computationValue];
+  binding.value = valueOf(binding);
+  return binding;
+}
+
+/// The tensor, made again from its family's base when something was written since. The gradient passes through the views whatever region it is used in.
+ValueId JointBuilder::valueOf(const Binding& binding) {
+  if (binding.tensor < 0) return binding.value;
+  const std::size_t index = binding.tensor;
+  catchUp(tensors_[index].family);
+  const auto family = aliases_.family(tensors_[index].family);
+  if (tensors_[index].version != family.version) {
+    const GradModeScope recorded(region_, true);
+    const auto value = follow(aliases_.memoryOf(family).lastWriter, tensors_[index].path, family.current);
+    tensors_[index].value = value;
+    tensors_[index].version = family.version;
+  }
+  return tensors_[index].value;
+}
+
+TensorState* JointBuilder::tensorOf(ValueId computationValue) {
+  const auto tensor = bindings_[computationValue].tensor;
+  return tensor < 0 ? nullptr : &tensors_[tensor];
+}
+
+void JointBuilder::placeBinding(Binding& binding) {
+  if (!tracksAliases_ || !document_.isTensor(binding.value) || !document_.value(binding.value).storage) return;
+  auto place = aliases_.place(binding.value);
+  binding.tensor = static_cast<std::int32_t>(tensors_.size());
+  tensors_.push_back({binding.value, place.family, aliases_.family(place.family).version, std::move(place.path)});
+}
+
+/// A family that missed writes takes the data over from its parent and keeps its own gradient.
+void JointBuilder::catchUp(std::int32_t index) {
+  const auto family = aliases_.family(index);
+  if (family.version == aliases_.memoryOf(family).version) return;
+  catchUp(family.parent);
+  const GradModeScope dataAlone(region_, false);
+  const auto writer = aliases_.memoryOf(family).lastWriter;
+  const auto root = follow(writer, family.path, aliases_.family(family.parent).current);
+  aliases_.setCurrent(index, withGradientOf(writer, root, family.current));
+}
+
+/// Whether the op writes running statistics in a way that the evaluator's private copy of them would not show: through ops of its own, or to memory
+/// that other tensors lie in, too.
+bool JointBuilder::writesUnseen(BoundSymbolId op) const {
+  if (!tracksAliases_ || !(document_.boundSymbol(op).effects & effect::writes)) return false;
+  if (document_.symbol(document_.boundSymbol(op).symbol).name.starts_with("aten.instance_norm.")) return true;
+  for (auto operand : writtenOperands(document_, op)) {
+    const auto tensor = bindings_[operand].tensor;
+    if (tensor < 0) continue;
+    const auto& memory = aliases_.memory(aliases_.family(tensors_[tensor].family).memory);
+    if (memory.members > 1 || memory.version > 0) return true;
+  }
+  return false;
+}
+
+void JointBuilder::applyMutation(BoundSymbolId op) {
+  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  if (changesGeometryOnly(name)) return applyGeometryChange(op);
+  if (replacesMemory(name)) throw Error(ErrorCode::unsupportedOp, "it gives a tensor other memory, which a trace cannot follow", "torch.ops." + name);
+  for (auto operand : writtenOperands(document_, op)) renewFromBase(op, operand);
+  applyWriter(op, callOf(op), WriteMode::cloneMarked);
+}
+
+/// Eager PyTorch takes the gradient of what is written to the base of a view. For as_strided of a view that is another gradient than the op's own, which
+/// ends at the view that it was taken of.
+void JointBuilder::renewFromBase(BoundSymbolId op, ValueId written) {
+  resolve(written);
+  auto* tensor = tensorOf(written);
+  if (!region_.gradMode || !tensor || tensor->path.empty() || tensor->path.back().view) return;
+  const auto index = bindings_[written].tensor;
+  const auto value = follow(op, ViewPath(tensor->path), aliases_.family(tensor->family).current);
+  tensors_[index].value = value;
+}
+
+/// An op that writes as its schema says, or, with WriteMode::cloneAll, without a word: running statistics, which autograd does not record.
+void JointBuilder::applyWriter(BoundSymbolId op, const Call& call, WriteMode writes) {
+  const auto instance = apply(op, document_.boundSymbol(op).symbol, call.pattern, call.tensors, {}, writes);
+  bindOutputs(op, instance, call);
+  const auto outputSpan = std::as_const(document_).outputs(op);
+  const std::vector<ValueId> outputs(outputSpan.begin(), outputSpan.end());
+  for (const auto& [hole, local] : instance.rule->written) {
+    const auto target = call.computationValues[hole];
+    const auto content = asAliased(op, call, hole, valueOfLocal(instance, local));
+    write(op, target, content, region_.gradMode && writes == WriteMode::cloneMarked);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i] && instance.rule->outputs[i] == local) bindings_[outputs[i]] = resolve(target);
+  }
+}
+
+/// The rule of an in-place op reads its operands as they were. Where another operand lies in part where the op writes, PyTorch's kernel reads some of
+/// what it has just written: then the data come from the op itself, run on aliases of one copy, and the gradient from the rule.
+ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t written, ValueId content) {
+  const std::size_t target = written;
+  const auto geometry = [&](std::size_t hole) -> const TensorMeta& { return document_.meta(document_.value(call.tensors[hole]).meta); };
+  const auto memoryOf = [&](std::size_t hole) {
+    const auto* tensor = tensorOf(call.computationValues[hole]);
+    return tensor ? aliases_.family(tensor->family).memory : -1;
+  };
+  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const auto isResolved = [&](std::size_t hole) { return (geometry(hole).conjugate || geometry(hole).negative) && !readsConjugates(name); };
+  // copy_ goes element by element: one that stands where it is copied to is read before it is written.
+  const auto isInStep = [&](std::size_t hole) {
+    const auto &from = geometry(hole), &to = geometry(target);
+    return name.starts_with("aten.copy_.") && from.sizes == to.sizes && from.strides == to.strides && from.offset == to.offset;
+  };
+  if (isResolved(target)) return content;
+  std::vector<std::size_t> aliased;
+  for (std::size_t hole = 0; hole < call.tensors.size(); ++hole)
+    if (hole != target && !isResolved(hole) && !isInStep(hole) && memoryOf(hole) >= 0 && memoryOf(hole) == memoryOf(target) && overlap(geometry(hole), geometry(target)))
+      aliased.push_back(hole);
+  if (aliased.empty()) return content;
+  const GradModeScope dataAlone(region_, false);
+  const auto owner = aliases_.family(aliases_.memory(memoryOf(target)).owner).current;
+  const auto copy = call1(op, "aten.clone.default", {}, flat(op, owner));
+  auto tensors = call.tensors;
+  aliased.push_back(target);
+  for (auto hole : aliased) {
+    const TensorMeta meta = geometry(hole);
+    if (meta.conjugate || meta.negative)
+      throw Error(ErrorCode::unsupportedOp, "an operand lies in the memory that it writes, as its conjugate or negative", "torch.ops." + name);
+    tensors[hole] = stridedView(op, inDType(op, copy, meta.dtype), meta);
+  }
+  const auto raw = apply(op, document_.boundSymbol(op).symbol, call.pattern, tensors, {}, WriteMode::inPlace);
+  const auto data = valueOfLocal(raw, raw.rule->written.at(0).second);
+  return withGradientOf(op, data, content);
+}
+
+void JointBuilder::applyGeometryChange(BoundSymbolId op) {
+  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const auto call = callOf(op);
+  const auto target = call.computationValues.at(0);
+  if (region_.gradMode && !name.starts_with("aten.detach_.")) refuseLeaf(tensorOf(target)->family);
+  const auto before = resolve(target).value;
+  const auto instance = apply(op, internOp(functionalName(name)), call.pattern, call.tensors);
+  if (instance.rule->outputs[0] >= instance.rule->operandCount) {
+    Binding changed;
+    changed.value = output(instance, 0);
+    if (!region_.gradMode && document_.value(before).requiresGrad) {
+      // Autograd does not record the change: the gradient of the tensor stays what it was, element by element. What arrives it sums to the sizes
+      // that it knows, which undoes new dimensions in front; it refuses any other.
+      const auto& known = document_.meta(document_.value(before).meta).sizes;
+      const std::vector<std::int64_t> sizes = document_.meta(document_.value(changed.value).meta).sizes;
+      auto lineage = before;
+      if (known != sizes) {
+        if (sizes.size() < known.size() || !std::equal(known.rbegin(), known.rend(), sizes.rbegin()))
+          throw Error(ErrorCode::unsupportedOp, "it changes the sizes of a tensor that requires a gradient, unseen by autograd", "torch.ops." + name);
+        const GradModeScope recorded(region_, true);
+        lineage = call1(op, "aten.reshape.default", {integers(sizes)}, before);
+      }
+      changed.value = withGradientOf(op, changed.value, lineage);
+    }
+    placeBinding(changed);
+    *tensorOf(target) = tensors_[changed.tensor];
+  }
+  resolve(target);
+  const auto outputs = std::as_const(document_).outputs(op);
+  if (!outputs.empty() && outputs[0]) bindings_[outputs[0]] = bindings_[target];
+}
+
+/// `content` is what `target` holds after the write; every tensor of its memory sees it from now on. `recorded`: autograd records the write, as part of
+/// the history of target's family. In any case the other families of the memory see the data alone, and keep their gradients.
+void JointBuilder::write(BoundSymbolId op, ValueId target, ValueId content, bool recorded) {
+  resolve(target);
+  const auto* tensor = tensorOf(target);
+  if (!tensor) throw Error(ErrorCode::internal, "a written value is in no alias family", document_.displayName(target));
+  const auto path = tensor->path;
+  auto index = tensor->family;
+  aliases_.noteWrite(index, content, document_.value(tensor->value).meta);
+  if (recorded) refuseLeaf(index);
+  auto& memory = aliases_.memoryOf(aliases_.family(index));
+  if (memory.unsure)
+    throw Error(ErrorCode::unsupportedOp, "it writes to memory that two results of one op share",
+                "torch.ops." + document_.symbol(document_.boundSymbol(op).symbol).name);
+  ++memory.version;
+  memory.lastWriter = op;
+  replaceBase(op, index, path, content, recorded);
+  while (aliases_.family(index).parent >= 0) {
+    const auto child = aliases_.family(index);
+    const GradModeScope dataAlone(region_, false);
+    const auto data = call1(op, "aten.detach.default", {}, child.current);
+    replaceBase(op, child.parent, child.path, data, false);
+    index = child.parent;
+  }
+}
+
+/// Eager PyTorch refuses a recorded write to a leaf that requires a gradient, so an input that is written to requires none.
+void JointBuilder::refuseLeaf(std::int32_t index) {
+  const auto& family = aliases_.family(index);
+  if (family.leaf) throw WritesToLeaf{static_cast<std::size_t>(family.input)};
+}
+
+void JointBuilder::replaceBase(BoundSymbolId op, std::int32_t index, const ViewPath& path, ValueId content, bool recorded) {
+  const GradModeScope scope(region_, recorded);
+  const auto before = aliases_.family(index).current;
+  const auto root = inGeometryOf(op, before, path.empty() ? content : scatterThrough(op, path, before, content, aliases_.family(index).parent < 0));
+  aliases_.setCurrent(index, recorded ? root : withGradientOf(op, root, before));
+}
+
+/// `content` in the memory layout of `like`, whose place it takes.
+ValueId JointBuilder::inGeometryOf(BoundSymbolId op, ValueId like, ValueId content) {
+  // The views that are made again look at conjugated memory, too: `real` of it is another op.
+  if (document_.meta(document_.value(like).meta).conjugate && !document_.meta(document_.value(content).meta).conjugate)
+    content = call1(op, "aten._conj.default", {}, call1(op, "aten.conj_physical.default", {}, content));
+  const auto& from = document_.value(content);
+  const auto& to = document_.value(like);
+  const TensorMeta meta = document_.meta(to.meta);
+  const auto bytes = document_.storage(to.storage).bytes;
+  if (sameGeometry(document_.meta(from.meta), meta) && document_.storage(from.storage).bytes >= bytes) return content;
+  if (meta.offset == 0 && bytes == meta.storageBytes())
+    return call(op, "aten.copy.default", {{Argument::ofOperand(0), Argument::ofOperand(1)}, {}, 2, {}}, {like, content});
+  return scatterByGeometry(op, "aten.copy.default", call1(op, "aten.detach.default", {}, like), like, content);
+}
+
+/// Data of one, gradient of the other: what a tensor holds after a write that autograd did not record. The gradient of the result goes to `lineage`
+/// unchanged. In a trace that will be differentiated again an op says so; else no op is needed.
+ValueId JointBuilder::withGradientOf(BoundSymbolId op, ValueId data, ValueId lineage) {
+  if (!document_.value(lineage).requiresGrad) return data;
+  if (options_.createGraph) return joined(op, data, lineage);
+  document_.value(data).requiresGrad = true;
+  Instance instance;
+  instance.op = op;
+  instance.from = lineage;
+  instance.to = data;
+  instances_.push_back(instance);
+  return data;
+}
+
+ValueId JointBuilder::joined(BoundSymbolId op, ValueId data, ValueId lineage) {
+  const GradModeScope recorded(region_, true);
+  return call(op, "retrograd.with_gradient_of.default", {{Argument::ofOperand(0), Argument::ofOperand(1)}, {}, 2, {}}, {data, lineage});
+}
+
+/// What the backward reads of memory that was written afterwards. Where autograd knows that tensors share it, eager PyTorch refuses that ("modified by an
+/// inplace operation"), and here the value as it was is right. Views that autograd does not know of (_unsafe_view, within kron and other composites, and
+/// unsafe_split) have versions of their own: eager PyTorch reads what the memory holds by then, and so does the backward here.
+void JointBuilder::renewWhatIsReadLate() {
+  for (const auto& [before, now] : options_.readLate) result_.readLate[resolve(before).value] = resolve(now).value;
+  if (!tracksAliases_) return;
+  const GradModeScope dataAlone(region_, false);
+  for (const auto& [value, memoryIndex, geometry] : aliases_.writtenUnseen()) {
+    const auto memory = aliases_.memory(memoryIndex);
+    const auto content = aliases_.family(memory.owner).current;
+    const auto like = document_.meta(document_.value(content).meta), meta = document_.meta(geometry);
+    if (meta.dtype != like.dtype || meta.conjugate != like.conjugate || meta.negative != like.negative || value == content) continue;
+    const auto now = stridedView(memory.lastWriter, flat(memory.lastWriter, content), meta);
+    // What is inside of an op's rule is not marked as requiring a gradient, but has one when the joint is differentiated again.
+    const bool hasLineage = options_.createGraph && retrograd::isDifferentiable(meta.dtype);
+    result_.readLate[value] = hasLineage ? joined(memory.lastWriter, now, value) : now;
+  }
+}
+
+/// What was written to inputs and buffers goes there at the end of the forward, so that nothing before reads it too early.
+void JointBuilder::copyBack() {
+  for (std::size_t m = 0; m < aliases_.memoryCount(); ++m) {
+    const auto memory = aliases_.memory(static_cast<std::int32_t>(m));
+    const auto& owner = aliases_.family(memory.owner);
+    if (owner.input < 0 || memory.version == 0) continue;
+    const auto input = computation_.trace.inputs[owner.input];
+    leaveInInput(owner.input, "aten.copy_.default", {Argument::ofOperand(1), Argument::ofBool(false)}, {input, owner.current},
+                 document_.value(input).meta, memory.lastWriter);
+  }
+  for (std::size_t i = 0; i < computation_.trace.inputs.size(); ++i) {  // unsqueeze_ and its kin: the tensor has other sizes or strides from now on
+    const auto input = computation_.trace.inputs[i];
+    const auto* tensor = input ? tensorOf(input) : nullptr;
+    if (!tensor) continue;
+    const auto& path = tensor->path.empty() ? aliases_.family(tensor->family).path : tensor->path;  // under no_grad it began a family of its own
+    if (path.empty()) continue;
+    const auto geometry = document_.value(tensor->value).meta;
+    if (sameGeometry(document_.meta(geometry), document_.meta(document_.value(input).meta))) continue;
+    const auto written = result_.mutated.find(i);
+    leaveInInput(i, "aten.as_strided_.default", stridedArguments(document_.meta(geometry)), {written == result_.mutated.end() ? input : written->second},
+                 geometry, document_.boundSymbol(path.back().view ? path.back().view : document_.value(tensor->value).producer).origin.op);
+  }
+}
+
+/// An op that writes to the computation's input `i`, the first of `operands`; its result is what the input is afterwards.
+void JointBuilder::leaveInInput(std::size_t i, std::string_view op, std::vector<Argument> literals, const std::vector<ValueId>& operands, MetaId meta,
+                                BoundSymbolId origin) {
+  Value value = document_.value(operands[0]);
+  value.producer = {};
+  value.requiresGrad = false;
+  value.kind = ValueKind::activation;
+  value.meta = meta;
+  ++value.version;
+  if (value.name) value.name = document_.internUnique(std::string(document_.text(value.name)));
+  const auto after = document_.addValue(value);
+  literals.insert(literals.begin(), Argument::ofOperand(0));
+  const CallPattern pattern{std::move(literals), {}, static_cast<std::int32_t>(operands.size()), {-1}};
+  // An input that is differentiated was written unseen by autograd, or it would not be (WritesToLeaf): a further derivative does not see it either.
+  std::optional<GradModeScope> unseen;
+  if (document_.value(computation_.trace.inputs[i]).requiresGrad) unseen.emplace(region_, false);
+  emit(internOp(std::string(op)), document_.internPattern(pattern), effect::writes, operands, std::array{after}, forwardOrigin(origin));
+  result_.mutated[i] = after;
+}
+
+}  // namespace retrograd

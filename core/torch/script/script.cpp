@@ -1,0 +1,83 @@
+#include "core/torch/script/script.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <sstream>
+
+#include "core/torch/script/script_state.h"
+
+namespace retrograd {
+
+struct DebugScript::Impl : ScriptState {
+  using ScriptState::ScriptState;
+};
+
+namespace {
+
+CommandAnswer help(ScriptState&, const Words&, const Progress&) {
+  CommandAnswer answer;
+  for (const auto& [usage, what] : DebugScript::commands()) {
+    answer.text += fmt::format("{}{}\n    {}", answer.text.empty() ? "" : "\n", usage, what);
+    answer.json[usage.substr(0, usage.find(' '))] = what;
+  }
+  return answer;
+}
+
+const std::vector<ScriptCommand>& allCommands() {
+  static const auto all = [] {
+    std::vector<ScriptCommand> commands;
+    for (auto&& group : {runCommands(), questionCommands(), valueCommands(), checkCommands(), noteCommands()}) commands.insert(commands.end(), group.begin(), group.end());
+    commands.push_back({"help", {}, "help", "this list", help});
+    return commands;
+  }();
+  return all;
+}
+
+const ScriptCommand& commandNamed(const std::string& name) {
+  static const auto byName = [] {
+    std::map<std::string, const ScriptCommand*> names;
+    for (const auto& command : allCommands()) {
+      names[command.name] = &command;
+      for (const auto& other : command.otherNames) names[other] = &command;
+    }
+    return names;
+  }();
+  const auto found = byName.find(name);
+  if (found == byName.end()) throw Error(ErrorCode::badUse, "there is no command '" + name + "'; `help` lists them");
+  return *found->second;
+}
+
+}  // namespace
+
+DebugScript::DebugScript(std::shared_ptr<const Analysis> analysis, SessionOptions options) : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
+DebugScript::~DebugScript() = default;
+Session& DebugScript::session() { return impl_->session; }
+
+std::vector<std::pair<std::string, std::string>> DebugScript::commands() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& command : allCommands()) all.emplace_back(command.usage, command.help);
+  return all;
+}
+
+CommandAnswer DebugScript::run(const std::string& line, const Progress& progress) {
+  std::istringstream stream(line);
+  std::string name;
+  if (!(stream >> name) || name.starts_with("#")) return {};
+  const auto& command = commandNamed(name);
+  Words words;
+  std::getline(stream >> std::ws, words.rest);
+  std::istringstream rest(words.rest);
+  for (std::string word; rest >> word;) words.all.push_back(word);
+  try {
+    auto answer = command.run(*impl_, words, progress);
+    nlohmann::ordered_json json = {{"command", line}};
+    json.update(answer.json);
+    answer.json = std::move(json);
+    return answer;
+  } catch (const Error& e) {
+    throw Error(e.code(), e.message(), e.place().empty() ? "'" + line + "'" : e.place());
+  }
+}
+
+}  // namespace retrograd

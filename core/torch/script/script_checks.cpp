@@ -1,0 +1,76 @@
+// Commands that run a part or another form of the model to answer: gradients checked, terms of a gradient, another partition.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/questions/accumulation.h"
+#include "core/torch/experiments/grad_check.h"
+#include "core/stepping/op_range.h"
+#include "core/torch/session/record_run.h"
+#include "core/torch/script/script_state.h"
+#include "core/torch/experiments/what_if.h"
+
+namespace retrograd {
+namespace {
+
+using Json = ScriptState::Json;
+
+CommandAnswer terms(ScriptState& s, const Words& words, const Progress& progress) {
+  const auto found = gradientTerms(*s.analysis, s.value(words), recordRun(*s.analysis, {}, progress));
+  CommandAnswer answer;
+  answer.json = {{"value", s.valueName(found.value)}, {"gradient", found.gradient ? Json(s.valueName(found.gradient)) : Json(nullptr)}, {"norm", found.norm}, {"terms", Json::array()}};
+  answer.text = found.gradient ? fmt::format("gradient of {}: {}, norm {:.6g}", s.valueName(found.value), s.valueName(found.gradient), found.norm)
+                               : s.valueName(found.value) + " has no gradient";
+  for (const auto& term : found.terms) {
+    answer.json["terms"].push_back({{"gradient", s.valueName(term.gradient)}, {"norm", term.norm}, {"op", s.opJson(term.op)}, {"origin", s.opJson(term.origin)}});
+    answer.text += fmt::format("\n  {:>12.6g}  {} from {}", term.norm, s.valueName(term.gradient), term.origin ? "#" + std::to_string(term.origin.index) + " " + s.opText(term.origin) : std::string("outside"));
+  }
+  return answer;
+}
+
+CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& progress) {
+  const auto check = checkGradients(*s.analysis, opRange(*s.analysis, words.rest), progress);
+  CommandAnswer answer;
+  answer.json = {{"passed", check.passed}, {"directions", check.directions}, {"rows", Json::array()}};
+  answer.text = check.passed ? "right" : "WRONG";
+  const auto number = [](double x) { return std::isfinite(x) ? Json(x) : Json("inf"); };
+  for (const auto& row : check.rows) {
+    answer.json["rows"].push_back({{"input", row.input}, {"finite_differences", number(row.finiteDifferences)}, {"libtorch", number(row.libTorch)}, {"note", row.note}});
+    answer.text += fmt::format("\n  {:<24} finite differences {:.2g}, LibTorch {:.2g} {}", row.input, row.finiteDifferences, row.libTorch, row.note);
+  }
+  return answer;
+}
+
+CommandAnswer tryPartition(ScriptState& s, const Words& words, const Progress& progress) {
+  auto partition = s.analysis->request.partition;
+  for (std::size_t i = 0; i < words.all.size(); ++i) {
+    if (words.all[i] == "recompute") partition.recompute.push_back(words.at(++i, "all, a module's path or #OP"));
+    else if (words.all[i] == "save") std::erase(partition.recompute, words.at(++i, "what is recomputed now"));
+    else if (words.all[i] == "min-cut") partition.kind = PartitionOptions::minCut;
+    else if (words.all[i] == "default") partition.kind = PartitionOptions::defaultKind, partition.budget.reset();
+    else if (words.all[i] == "budget") partition.budget = words.whole(++i, "a number of bytes");
+    else throw Error(ErrorCode::badUse, "'" + words.all[i] + "' is not understood; expected recompute X, save X, min-cut, default or budget BYTES");
+  }
+  const auto answer = whatIf(*s.analysis, partition, s.session.measures(), progress);
+  return {fmt::format("saved {} -> {} bytes, peak {} -> {} bytes, {} op(s) recomputed, {} {:.3g} ms more", answer.before.savedBytes, answer.after.savedBytes,
+                      answer.before.peakBytes, answer.after.peakBytes, answer.after.recomputedOps, answer.measured ? "measured" : "estimated", answer.extraSeconds * 1e3),
+          {{"before", {{"saved_bytes", answer.before.savedBytes}, {"peak_bytes", answer.before.peakBytes}, {"recomputed_ops", answer.before.recomputedOps}}},
+           {"after", {{"saved_bytes", answer.after.savedBytes}, {"peak_bytes", answer.after.peakBytes}, {"recomputed_ops", answer.after.recomputedOps}}},
+           {"extra_seconds", answer.extraSeconds},
+           {"measured", answer.measured}}};
+}
+
+}  // namespace
+
+std::vector<ScriptCommand> checkCommands() {
+  return {
+      {"terms", {}, "terms VALUE", "the gradients summed into a value's, with their norms",
+       [](ScriptState& s, const Words& w, const Progress& p) { return terms(s, w, p); }},
+      {"check-gradient", {}, "check-gradient #OP|VALUE|#OP to #OP|module PATH|all", "against finite differences and LibTorch, in double precision",
+       [](ScriptState& s, const Words& w, const Progress& p) { return checkGradient(s, w, p); }},
+      {"what-if", {}, "what-if [recompute X] [save X] [min-cut] [budget BYTES] [default]", "saved bytes, peak and time of another partition",
+       [](ScriptState& s, const Words& w, const Progress& p) { return tryPartition(s, w, p); }},
+  };
+}
+
+}  // namespace retrograd

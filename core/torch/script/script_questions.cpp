@@ -1,0 +1,170 @@
+// Commands that explain: where an op comes from, where a NaN does, what is saved and why, what has no gradient.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/torch/session/allocator_peak.h"
+#include "core/questions/memory_timeline.h"
+#include "core/questions/nan_walk.h"
+#include "core/torch/session/record_run.h"
+#include "core/torch/script/script_state.h"
+#include "core/questions/why.h"
+#include "core/trace/print/printer.h"
+
+namespace retrograd {
+namespace {
+
+using Json = ScriptState::Json;
+
+CommandAnswer list(ScriptState& s, const Words& words) {
+  const auto around = words.all.empty() ? 5 : words.count(0);
+  const auto position = s.session.position();
+  CommandAnswer answer;
+  answer.json = {{"ops", Json::array()}};
+  for (auto i = position > around ? position - around : 0; i < std::min(s.session.size(), position + around + 1); ++i) {
+    const auto op = s.session.opAt(i);
+    const auto comment = printComment(s.document, op);
+    answer.text += fmt::format("{}{} {:>6} #{} {}{}", answer.text.empty() ? "" : "\n", i == position ? "=>" : "  ", i, op.index, s.opText(op),
+                               comment.empty() ? "" : "  # " + comment);
+    answer.json["ops"].push_back(s.opJson(op));
+  }
+  return answer;
+}
+
+CommandAnswer origin(ScriptState& s, const Words& words) {
+  const auto asked = words.all.empty() ? s.session.opAt(s.session.position()) : s.op(words);
+  if (!asked) throw Error(ErrorCode::badUse, "the run is at its end: name an op");
+  const auto from = OriginLinks::origin(s.document, asked);
+  const auto forward = s.analysis->links.forwardOf(s.document, asked);
+  CommandAnswer answer;
+  answer.json = {{"op", s.opJson(asked)}, {"origin", s.opJson(from)}, {"forward", s.opJson(forward)}, {"derived", Json::array()}};
+  answer.text = fmt::format("#{} {}\n  from #{} {}", asked.index, s.opText(asked), from.index, from ? s.opText(from) : "an input");
+  for (auto derived : s.analysis->links.derived(from)) {
+    answer.json["derived"].push_back(s.opJson(derived));
+    answer.text += fmt::format("\n    {} #{} {}", name(s.document.boundSymbol(derived).origin.role), derived.index, s.opText(derived));
+  }
+  return answer;
+}
+
+CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progress) {
+  const auto record = recordRun(*s.analysis, {}, progress);
+  const auto start = words.all.empty() ? badValueToExplain(*s.analysis, record) : s.valueOrGradient(words);
+  if (!start) return {"all values of the run are finite", {{"bad", false}}};
+  const auto walk = walkToRoot(*s.analysis, record, start);
+  CommandAnswer answer;
+  answer.json = {{"bad", true}, {"path", Json::array()}, {"root", s.opJson(walk.root)}, {"forward", s.opJson(walk.forward)},
+                 {"nan_from", s.opJson(walk.nanFrom)}, {"explanation", walk.explanation}};
+  for (const auto& way : walk.path) {
+    answer.json["path"].push_back({{"value", s.valueName(way.value)}, {"op", s.opJson(way.op)}, {"nan", way.statistics.nan}, {"inf", way.statistics.inf}});
+    answer.text += fmt::format("{}: {} NaN, {} Inf of {}  {}\n", s.valueName(way.value), way.statistics.nan, way.statistics.inf, way.statistics.elements,
+                               way.op ? fmt::format("#{} {}", way.op.index, s.opText(way.op)) : std::string("(comes in so)"));
+  }
+  if (walk.nanFrom) answer.text += fmt::format("NaN first at #{} {}\n", walk.nanFrom.index, s.opText(walk.nanFrom));
+  answer.text += walk.root ? fmt::format("root: #{} {}", walk.root.index, s.opText(walk.root)) : "root: the input " + s.valueName(walk.path.back().value);
+  if (!walk.explanation.empty()) answer.text += "\n  " + walk.explanation;
+  if (walk.forward && walk.forward != walk.root) answer.text += fmt::format("\n  of the forward: #{} {}", walk.forward.index, s.opText(walk.forward));
+  return answer;
+}
+
+CommandAnswer memory(ScriptState& s) {
+  const auto timeline = memoryTimeline(*s.analysis);
+  CommandAnswer answer;
+  const auto at = std::min(s.session.position(), timeline.liveBytes.size()) - (s.session.position() > 0 ? 1 : 0);
+  answer.json = {{"peak_bytes", timeline.peakBytes}, {"peak_position", timeline.peakPosition}, {"parameter_bytes", timeline.parameterBytes},
+                 {"input_bytes", timeline.inputBytes}, {"live_bytes_now", s.session.liveBytes()}, {"at_peak", Json::object()}, {"modules_at_peak", Json::object()},
+                 {"timeline", Json::array()}};
+  answer.text = fmt::format("peak {} bytes after #{} {}; parameters {}, inputs {}; now {}", timeline.peakBytes, s.session.opAt(timeline.peakPosition).index,
+                            s.opText(s.session.opAt(timeline.peakPosition)), timeline.parameterBytes, timeline.inputBytes, s.session.liveBytes());
+  if (timeline.liveBytes.empty()) return answer;
+  for (std::size_t use = 0; use < memoryUseCount; ++use) {
+    const auto label = name(static_cast<MemoryUse>(use));
+    answer.json["at_peak"][std::string(label)] = timeline.liveBytes[timeline.peakPosition][use];
+    answer.text += fmt::format("\n  {:<10} {:>14} at the peak {:>14} now", label, timeline.liveBytes[timeline.peakPosition][use], s.session.position() ? timeline.liveBytes[at][use] : 0);
+  }
+  for (const auto& [module, bytes] : bytesByModule(*s.analysis, timeline, timeline.peakPosition)) answer.json["modules_at_peak"][module] = bytes;
+  for (std::size_t i = 0; i < timeline.liveBytes.size(); ++i) answer.json["timeline"].push_back(timeline.total(i));
+  return answer;
+}
+
+/// Adds what the allocator handed out in a run of its own.
+void addMeasured(ScriptState& s, CommandAnswer& answer, const Progress& progress) {
+  const auto measured = allocatorPeak(s.analysis, progress);
+  const auto peakOp = s.session.opAt(measured.peakPosition), workspaceOp = s.session.opAt(measured.workspacePosition);
+  answer.json["allocator"] = {{"peak_bytes", measured.peakBytes},          {"peak_op", s.opJson(peakOp)},          {"tensor_bytes", measured.tensorBytes},
+                              {"workspace_bytes", measured.workspaceBytes}, {"workspace_op", s.opJson(workspaceOp)}};
+  answer.text += fmt::format("\nallocator: peak {} bytes during #{} {}, {} of them in tensors", measured.peakBytes, peakOp.index, s.opText(peakOp), measured.tensorBytes);
+  answer.text += measured.workspaceBytes > 0
+                     ? fmt::format("\n  largest workspace: {} bytes, #{} {}", measured.workspaceBytes, workspaceOp.index, s.opText(workspaceOp))
+                     : "\n  no op took a workspace";
+}
+
+CommandAnswer saved(ScriptState& s) {
+  CommandAnswer answer;
+  answer.json = {{"saved", Json::array()}};
+  for (std::size_t i = 0; i < s.analysis->backward.savedCount; ++i) {
+    const auto why = whySaved(*s.analysis, s.analysis->backward.inputs[i]);
+    answer.json["saved"].push_back({{"value", s.valueName(why.value)}, {"bytes", why.bytes}, {"storage_bytes", why.storageBytes}, {"readers", why.readers.size()}});
+    answer.text += fmt::format("{}{}: {} bytes, read by {}", i ? "\n" : "", s.valueName(why.value), why.storageBytes, why.readers.size());
+  }
+  return answer;
+}
+
+CommandAnswer explainSaved(ScriptState& s, const Words& words) {
+  const auto why = whySaved(*s.analysis, s.value(words));
+  CommandAnswer answer;
+  answer.json = {{"value", s.valueName(why.value)}, {"saved", why.saved}, {"bytes", why.bytes}, {"storage_bytes", why.storageBytes}, {"maker", s.opJson(why.maker)},
+                 {"from", why.from}, {"last_read", why.lastRead}, {"readers", Json::array()}};
+  answer.text = why.saved ? fmt::format("{} is saved: {} bytes, from {} to {}", s.valueName(why.value), why.storageBytes, why.from, why.lastRead)
+                          : s.valueName(why.value) + " is not saved";
+  for (const auto& reader : why.readers) {
+    answer.json["readers"].push_back({{"op", s.opJson(reader.op)}, {"argument", reader.argument}, {"origin", s.opJson(reader.origin)}});
+    answer.text += fmt::format("\n  read as {} by #{} {}, the derivative of {}", reader.argument, reader.op.index, s.opText(reader.op),
+                               reader.origin ? s.document.opName(reader.origin) : "an input");
+  }
+  const auto& plan = why.recompute;
+  if (!plan.impossible.empty()) answer.text += "\n  it cannot be recomputed: " + plan.impossible;
+  else if (!plan.ops.empty()) answer.text += fmt::format("\n  recomputing it runs {} op(s) again, about {} bytes moved{}", plan.ops.size(), plan.cost, plan.draws ? ", a draw replayed" : "");
+  answer.json["recompute"] = {{"possible", plan.impossible.empty()}, {"reason", plan.impossible}, {"cost", plan.cost}, {"extra_saved_bytes", plan.extraSaved}, {"ops", Json::array()}};
+  for (auto again : plan.ops) answer.json["recompute"]["ops"].push_back(s.opJson(again));
+  return answer;
+}
+
+CommandAnswer explainNoGradient(ScriptState& s, const Words& words) {
+  const auto why = whyNoGradient(*s.analysis, s.value(words));
+  CommandAnswer answer;
+  answer.json = {{"value", s.valueName(why.value)}, {"gradient", why.gradient ? Json(s.valueName(why.gradient)) : Json(nullptr)}, {"stops", Json::array()}};
+  if (why.gradient) answer.text = fmt::format("{} has a gradient: {}", s.valueName(why.value), s.valueName(why.gradient));
+  for (const auto& stop : why.stops) {
+    answer.text += (answer.text.empty() ? "" : "\n") + std::string(name(stop.kind)) + ": " + retrograd::describe(s.document, stop);
+    Json path = Json::array();
+    for (auto via : stop.path) path.push_back(s.document.opName(via));
+    answer.json["stops"].push_back({{"kind", name(stop.kind)}, {"op", s.opJson(stop.op)}, {"text", retrograd::describe(s.document, stop)}, {"path", path}});
+  }
+  return answer;
+}
+
+}  // namespace
+
+std::vector<ScriptCommand> questionCommands() {
+  return {
+      {"list", {}, "list [N]", "the ops around", [](ScriptState& s, const Words& w, const Progress&) { return list(s, w); }},
+      {"origin", {}, "origin [#OP]", "where an op comes from, and all that came of it",
+       [](ScriptState& s, const Words& w, const Progress&) { return origin(s, w); }},
+      {"walk-nan", {}, "walk-nan [[grad] VALUE]", "from a bad value back to the op where it came to be",
+       [](ScriptState& s, const Words& w, const Progress& p) { return walkNan(s, w, p); }},
+      {"memory", {}, "memory [measured]", "live bytes by use, the peak, the timeline; measured: beside it the allocator's own peak, from a run, and the largest workspace",
+       [](ScriptState& s, const Words& words, const Progress& progress) {
+         auto answer = memory(s);
+         if (!words.rest.empty() && words.rest != "measured") throw Error(ErrorCode::badUse, "expected nothing or 'measured', found '" + words.rest + "'");
+         if (!words.rest.empty() && s.session.size() > 0) addMeasured(s, answer, progress);
+         return answer;
+       }},
+      {"saved", {}, "saved", "what is saved for backward", [](ScriptState& s, const Words&, const Progress&) { return saved(s); }},
+      {"why-saved", {}, "why-saved VALUE", "who reads it, its bytes, what recomputing it would cost",
+       [](ScriptState& s, const Words& w, const Progress&) { return explainSaved(s, w); }},
+      {"why-no-gradient", {}, "why-no-gradient VALUE", "what cuts its gradient off",
+       [](ScriptState& s, const Words& w, const Progress&) { return explainNoGradient(s, w); }},
+  };
+}
+
+}  // namespace retrograd

@@ -1,0 +1,125 @@
+// Commands that move the run, and those that say where it stops.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/torch/script/script_state.h"
+
+namespace retrograd {
+namespace {
+
+using Json = ScriptState::Json;
+
+CommandAnswer stepBy(ScriptState& s, const Words& words, bool forward, const Progress& progress) {
+  const auto position = s.session.position(), count = words.count(0);
+  const auto goal = forward ? position + std::min(count, s.session.size() - position) : position - std::min(count, position);
+  return s.where(s.session.continueTo(goal, progress));
+}
+
+/// Over or out of what the position stands at or in.
+CommandAnswer stepPast(ScriptState& s, const Words& words, Step step, const Progress& progress) {
+  auto position = s.session.position();
+  for (std::size_t i = 0, count = words.count(0); i < count; ++i) {
+    progress.check();
+    const auto goal = s.steps.goal(step, position);
+    if (goal == position) break;  // at the end, or the start: any number of steps more leads nowhere else
+    position = goal;
+  }
+  return s.where(s.session.continueTo(position, progress));
+}
+
+ScriptCommand::Handler past(Step step) {
+  return [step](ScriptState& s, const Words& words, const Progress& progress) { return stepPast(s, words, step, progress); };
+}
+
+CommandAnswer runTo(ScriptState& s, const Words& words, const Progress& progress) {
+  const auto text = words.at(0, "a position, an op (#12), `border` or `end`");
+  auto target = s.session.size();
+  if (text == "border") target = s.session.forwardSize();
+  else if (text != "end") {
+    const bool isPosition = std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    target = isPosition ? words.whole(0, "a position") : s.session.positionOf(s.op(words)).value_or(s.session.size());
+  }
+  return s.where(s.session.runTo(target, progress));
+}
+
+CommandAnswer addBreakpoint(ScriptState& s, const Words& words) {
+  s.breakpoints.push_back(parseBreakpoint(*s.analysis, words.rest));
+  s.session.setBreakpoints(s.breakpoints);
+  return {fmt::format("breakpoint {}: {}", s.breakpoints.size(), retrograd::describe(*s.analysis, s.breakpoints.back())),
+          {{"breakpoint", s.breakpoints.size()}, {"where", retrograd::describe(*s.analysis, s.breakpoints.back())}}};
+}
+
+CommandAnswer listBreakpoints(ScriptState& s) {
+  CommandAnswer answer;
+  answer.json = {{"breakpoints", Json::array()}};
+  const auto& hits = s.session.breakpointHits();
+  for (std::size_t i = 0; i < s.breakpoints.size(); ++i) {
+    const auto where = retrograd::describe(*s.analysis, s.breakpoints[i]);
+    answer.text += fmt::format("{}{}: {}, met {} time(s){}", i ? "\n" : "", i + 1, where, hits[i], s.breakpoints[i].enabled ? "" : ", disabled");
+    answer.json["breakpoints"].push_back({{"where", where}, {"enabled", s.breakpoints[i].enabled}, {"hits", hits[i]}});
+  }
+  if (s.breakpoints.empty()) answer.text = "no breakpoints";
+  return answer;
+}
+
+std::size_t breakpointIndex(const ScriptState& s, const Words& words) {
+  const auto number = words.number(0, "a breakpoint's number");
+  for (std::size_t i = 0; i < s.breakpoints.size(); ++i)
+    if (number == static_cast<double>(i + 1)) return i;
+  throw Error(ErrorCode::badUse, "there is no such breakpoint");
+}
+
+CommandAnswer deleteBreakpoint(ScriptState& s, const Words& words) {
+  if (words.all.empty()) s.breakpoints.clear();
+  else s.breakpoints.erase(s.breakpoints.begin() + static_cast<std::ptrdiff_t>(breakpointIndex(s, words)));
+  s.session.setBreakpoints(s.breakpoints);
+  return listBreakpoints(s);
+}
+
+CommandAnswer enableBreakpoint(ScriptState& s, const Words& words, bool on) {
+  s.breakpoints[breakpointIndex(s, words)].enabled = on;
+  s.session.setBreakpoints(s.breakpoints);
+  return listBreakpoints(s);
+}
+
+CommandAnswer history(ScriptState& s) {
+  const auto kept = s.session.history();
+  return {fmt::format("{} of {} bytes kept for stepping back over {} op(s) in {} step(s), none of which runs more than {} op(s) again; {} thread(s)", kept.bytes, kept.budget,
+                      s.session.position(), kept.entries, kept.reruns, s.session.threads()),
+          {{"bytes", kept.bytes}, {"budget", kept.budget}, {"entries", kept.entries}, {"reruns", kept.reruns}, {"threads", s.session.threads()}}};
+}
+
+}  // namespace
+
+std::vector<ScriptCommand> runCommands() {
+  return {
+      {"continue", {"c"}, "continue", "run to the next breakpoint or the end (c)",
+       [](ScriptState& s, const Words&, const Progress& p) { return s.where(s.session.continueForward(p)); }},
+      {"reverse-continue", {"rc"}, "reverse-continue", "the same backwards (rc)",
+       [](ScriptState& s, const Words&, const Progress& p) { return s.where(s.session.continueBackward(p)); }},
+      {"step", {"s", "step-into"}, "step [N]", "run N ops, into what an op of the computation or a branch of cond consists of (s, step-into)",
+       [](ScriptState& s, const Words& w, const Progress& p) { return stepBy(s, w, true, p); }},
+      {"reverse-step", {"rs", "reverse-step-into"}, "reverse-step [N]", "undo N ops (rs, reverse-step-into)",
+       [](ScriptState& s, const Words& w, const Progress& p) { return stepBy(s, w, false, p); }},
+      {"next", {"n", "step-over"}, "next [N]", "step over: all that comes of an op of the computation at once, be it a cond (n, step-over)", past(Step::over)},
+      {"reverse-next", {"rn", "reverse-step-over"}, "reverse-next [N]", "the same backwards (rn, reverse-step-over)", past(Step::overBack)},
+      {"step-out", {"o"}, "step-out [N]", "to the end of the op that the position is inside of; outside of all, of the forward or the backward (o)",
+       past(Step::out)},
+      {"reverse-step-out", {"ro"}, "reverse-step-out [N]", "to its beginning (ro)", past(Step::outBack)},
+      {"run-to", {}, "run-to POSITION|#OP|border|end", "run to there, in either direction",
+       [](ScriptState& s, const Words& w, const Progress& p) { return runTo(s, w, p); }},
+      {"restart", {}, "restart", "to the start, with the same seed",
+       [](ScriptState& s, const Words&, const Progress&) { return s.session.restart(), s.where(StopReason::start); }},
+      {"where", {}, "where", "position, next op, watches", [](ScriptState& s, const Words&, const Progress&) { return s.where(StopReason::step); }},
+      {"history", {}, "history", "what stepping back has kept, of how much it may keep", [](ScriptState& s, const Words&, const Progress&) { return history(s); }},
+      {"break", {"b"}, "break #OP|VALUE|kind OP|module PATH|value NAME|any [if nan|inf|norm > X|max > X|meta] [after N]", "stop there (b)",
+       [](ScriptState& s, const Words& w, const Progress&) { return addBreakpoint(s, w); }},
+      {"delete", {}, "delete [N]", "a breakpoint, or all", [](ScriptState& s, const Words& w, const Progress&) { return deleteBreakpoint(s, w); }},
+      {"enable", {}, "enable N", "a breakpoint that was disabled", [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, true); }},
+      {"disable", {}, "disable N", "it stops no longer; its hits are kept", [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, false); }},
+      {"breakpoints", {}, "breakpoints", "list them", [](ScriptState& s, const Words&, const Progress&) { return listBreakpoints(s); }},
+  };
+}
+
+}  // namespace retrograd

@@ -1,0 +1,112 @@
+#include "core/torch/script/script_state.h"
+
+#include <fmt/format.h>
+
+#include "core/stepping/tensor_slice.h"
+#include "core/questions/why.h"
+#include "core/trace/print/printer.h"
+
+namespace retrograd {
+namespace {
+
+ScriptState::Json statisticsJson(const TensorStatistics& s) {
+  return {{"elements", s.elements}, {"nan", s.nan}, {"inf", s.inf}, {"zeros", s.zeros}, {"subnormal", s.subnormal}, {"min", s.min},
+          {"max", s.max}, {"mean", s.mean}, {"standard_deviation", s.standardDeviation}, {"norm", s.norm}};
+}
+
+std::string statisticsText(const TensorStatistics& s) {
+  auto text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, std {:.6g}, norm {:.6g}", s.min, s.max, s.mean, s.standardDeviation, s.norm);
+  if (s.zeros) text += fmt::format(", {} zeros", s.zeros);
+  if (s.nan) text += fmt::format(", {} NaN", s.nan);
+  if (s.inf) text += fmt::format(", {} Inf", s.inf);
+  if (s.subnormal) text += fmt::format(", {} subnormal", s.subnormal);
+  return text;
+}
+
+}  // namespace
+
+std::string ScriptState::opText(BoundSymbolId op) const { return op ? printCall(document, op) : "none"; }
+
+ScriptState::Json ScriptState::opJson(BoundSymbolId op) const {
+  if (!op) return nullptr;
+  const auto& bound = document.boundSymbol(op);
+  const auto position = session.positionOf(op);
+  return {{"id", op.index},
+          {"op", document.opName(op)},
+          {"position", position ? Json(*position) : Json(nullptr)},
+          {"module", document.text(bound.module)},
+          {"role", name(bound.origin.role)}};
+}
+
+std::string ScriptState::valueName(ValueId value) const { return value ? document.displayName(value) : "none"; }
+
+CommandAnswer ScriptState::where(StopReason reason) const {
+  CommandAnswer answer;
+  const auto next = session.opAt(session.position());
+  const bool backward = session.position() >= session.forwardSize();
+  answer.json = {{"stopped", name(reason)},
+                 {"position", session.position()},
+                 {"size", session.size()},
+                 {"trace", backward ? "backward" : "forward"},
+                 {"next", opJson(next)},
+                 {"live_bytes", session.liveBytes()}};
+  answer.text = fmt::format("{}: {} {}/{}", name(reason), backward ? "backward" : "forward", session.position(), session.size());
+  if (const auto hit = session.hitBreakpoint(); hit && reason == StopReason::breakpoint) {
+    answer.json["breakpoint"] = hit->index + 1;
+    answer.text += fmt::format(", breakpoint {} ({})", hit->index + 1, retrograd::describe(*analysis, hit->breakpoint));
+  }
+  if (next) answer.text += fmt::format("\n=> #{} {}", next.index, opText(next));
+  for (auto watch : watches) {
+    const auto shown = summary(watch);
+    answer.text += "\n   " + shown.text;
+    answer.json["watches"].push_back(shown.json);
+  }
+  return answer;
+}
+
+CommandAnswer ScriptState::summary(ValueId value) const {
+  const auto state = session.state(value);
+  CommandAnswer answer;
+  answer.json = {{"value", valueName(value)}, {"id", value.index}, {"present", state.present}};
+  if (state.number) {
+    answer.json["number"] = state.number->asDouble();
+    answer.text = fmt::format("{} = {}", valueName(value), state.number->asDouble());
+  } else if (!state.present) {
+    answer.json["reason"] = state.reason;
+    answer.text = fmt::format("{}: {}", valueName(value), state.reason);
+  } else {
+    const auto statistics = session.statistics(value);
+    answer.json["type"] = typeComment(state.meta);
+    answer.json["statistics"] = statisticsJson(statistics);
+    answer.text = fmt::format("{}: {}, {}", valueName(value), typeComment(state.meta), statisticsText(statistics));
+  }
+  return answer;
+}
+
+ValueId ScriptState::value(const Words& words, std::size_t i) const {
+  const auto text = words.at(i, "a value's name");
+  if (const auto found = findValue(*analysis, text)) return *found;
+  throw Error(ErrorCode::badUse, "there is no value '" + text + "'");
+}
+
+ValueId ScriptState::valueOrGradient(const Words& words) const {
+  if (words.all.size() >= 2 && words.all[0] == "grad") {
+    const auto why = whyNoGradient(*analysis, value(words, 1));
+    if (!why.gradient) throw Error(ErrorCode::badUse, words.all[1] + " has no gradient; `why-no-gradient " + words.all[1] + "` tells why");
+    return why.gradient;
+  }
+  return value(words);
+}
+
+BoundSymbolId ScriptState::op(const Words& words) const { return parseBreakpoint(*analysis, words.at(0, "an op: #12, or a value it makes")).op; }
+
+NamedValue ScriptState::namedValue(const std::string& text) const {
+  Words words;
+  const auto [name, slice] = splitSlice(text);
+  const auto space = name.find(' ');
+  words.all = space == std::string::npos ? std::vector{name} : std::vector{name.substr(0, space), name.substr(name.find_first_not_of(' ', space))};
+  if (words.all[0].empty()) words.all.clear();
+  return {valueOrGradient(words), slice};
+}
+
+}  // namespace retrograd

@@ -1,0 +1,131 @@
+// Commands that show values, change them and write them to files.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/derivation/gradient_of.h"
+#include "core/torch/script/script_state.h"
+#include "core/stepping/tensor_slice.h"
+#include "core/torch/session/tensor_text.h"
+#include "core/torch/execution/cuda/statistics.h"
+#include "core/formats/safetensors/npy.h"
+#include "core/formats/safetensors/safetensors.h"
+
+namespace retrograd {
+namespace {
+
+using Json = ScriptState::Json;
+
+/// Type and statistics, and the contents where it is there: all of them or a slice.
+CommandAnswer contentsOf(ScriptState& s, const NamedValue& named) {
+  auto answer = s.summary(named.value);
+  const auto state = s.session.state(named.value);
+  if (!state.present || state.number) return answer;
+  auto contents = s.session.contents(named.value);
+  if (!named.slice.empty()) {
+    contents = sliced(contents, named.slice);
+    answer.text += "\n[" + named.slice + "]: " + typeComment(contents.meta);
+  }
+  answer.text += "\n" + tensorText(contents);
+  answer.json["contents"] = tensorJson(contents);
+  return answer;
+}
+
+/// `both W` shows W and its gradient, with the same slice.
+CommandAnswer print(ScriptState& s, const Words& words) {
+  if (words.all.empty() || words.all[0] != "both") return contentsOf(s, s.namedValue(words.rest));
+  const auto named = s.namedValue(words.rest.substr(words.rest.find("both") + 4));
+  auto answer = contentsOf(s, named);
+  const auto gradient = gradientOf(*s.analysis, named.value);
+  answer.json["gradient"] = nullptr;
+  if (!gradient) {
+    answer.text += "\nno gradient";
+    return answer;
+  }
+  const auto beside = contentsOf(s, {gradient, named.slice});
+  answer.text += "\ngradient " + beside.text;
+  answer.json["gradient"] = beside.json;
+  return answer;
+}
+
+bool endsWith(const std::string& text, std::string_view end) { return text.size() > end.size() && text.ends_with(end); }
+
+CommandAnswer saveValue(ScriptState& s, const Words& words) {
+  const auto path = words.all.empty() ? std::string() : words.all.back();
+  if (words.all.size() < 2 || !(endsWith(path, ".npy") || endsWith(path, ".safetensors")))
+    throw Error(ErrorCode::badUse, "expected a value and a file that ends in .npy or .safetensors");
+  const auto text = words.rest.substr(0, words.rest.rfind(path));
+  const auto named = s.namedValue(text);
+  auto contents = s.session.contents(named.value);
+  if (!named.slice.empty()) contents = sliced(contents, named.slice);
+  if (endsWith(path, ".npy")) writeNpy(path, contents);
+  else writeSafetensors(path, {{s.valueName(named.value), contents}});
+  return {fmt::format("{}: {}, {} bytes of data", path, typeComment(contents.meta), contents.meta.bytes()),
+          {{"file", path}, {"value", s.valueName(named.value)}, {"sizes", contents.meta.sizes}, {"dtype", torchName(contents.meta.dtype)}}};
+}
+
+CommandAnswer set(ScriptState& s, const Words& words) {
+  const auto id = s.value(words);
+  auto contents = s.session.contents(id);
+  contents = filledWith(contents.meta, words.number(1, "a number to fill it with"));
+  s.session.setContents(id, contents);
+  return s.summary(id);
+}
+
+CommandAnswer watch(ScriptState& s, const Words& words) {
+  if (!words.all.empty()) s.watches.push_back(s.valueOrGradient(words));
+  CommandAnswer answer;
+  answer.json = {{"watches", Json::array()}};
+  for (auto watched : s.watches) {
+    const auto shown = s.summary(watched);
+    answer.text += (answer.text.empty() ? "" : "\n") + shown.text;
+    answer.json["watches"].push_back(shown.json);
+  }
+  return answer;
+}
+
+CommandAnswer histogram(ScriptState& s, const Words& words) {
+  const auto id = s.valueOrGradient(words);
+  const auto counts = s.session.histogram(id, 16);
+  CommandAnswer answer = s.summary(id);
+  answer.json["histogram"] = counts;
+  const auto most = *std::max_element(counts.begin(), counts.end());
+  for (auto count : counts) answer.text += fmt::format("\n{:>10} {}", count, std::string(most ? 40 * count / most : 0, '*'));
+  return answer;
+}
+
+CommandAnswer magnitudes(ScriptState& s, const Words& words) {
+  const auto id = s.valueOrGradient(words);
+  const auto counts = s.session.magnitudes(id);
+  CommandAnswer answer = s.summary(id);
+  answer.json["magnitudes"] = Json::array();
+  const auto most = *std::max_element(counts.begin(), counts.end());
+  for (int cell = 0; cell < cuda::magnitudeCells; ++cell) {
+    const auto count = counts[cell];
+    if (count == 0) continue;
+    const auto text = cuda::magnitudeText(cell);
+    answer.json["magnitudes"].push_back({{"cell", text}, {"count", count}});
+    answer.text += fmt::format("\n{:>10} {:>10} {}", text, count, std::string(40 * count / most, '*'));
+  }
+  return answer;
+}
+
+}  // namespace
+
+std::vector<ScriptCommand> valueCommands() {
+  return {
+      {"print", {"p"}, "print [grad|both] VALUE[SLICE]", "contents and statistics (p); a slice as in Python: t12[0, :4, ..., -1]; both: its gradient too",
+       [](ScriptState& s, const Words& w, const Progress&) { return print(s, w); }},
+      {"histogram", {}, "histogram [grad] VALUE", "how its elements are distributed",
+       [](ScriptState& s, const Words& w, const Progress&) { return histogram(s, w); }},
+      {"magnitudes", {}, "magnitudes [grad] VALUE", "its elements by power of two; what lower precision would lose",
+       [](ScriptState& s, const Words& w, const Progress&) { return magnitudes(s, w); }},
+      {"watch", {}, "watch [[grad] VALUE]", "show it at each stop", [](ScriptState& s, const Words& w, const Progress&) { return watch(s, w); }},
+      {"set", {}, "set VALUE NUMBER", "fill it with a number and go on from there",
+       [](ScriptState& s, const Words& w, const Progress&) { return set(s, w); }},
+      {"save-value", {}, "save-value [grad] VALUE[SLICE] FILE.npy|FILE.safetensors", "write its contents to a file",
+       [](ScriptState& s, const Words& w, const Progress&) { return saveValue(s, w); }},
+  };
+}
+
+}  // namespace retrograd

@@ -1,0 +1,37 @@
+#include "core/torch/session/allocator_peak.h"
+
+#include <algorithm>
+
+#include "core/torch/session/session.h"
+#include "core/torch/execution/allocator_watch.h"
+
+namespace retrograd {
+
+AllocatorPeak allocatorPeak(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
+  SessionOptions options;
+  options.keepHistory = false;  // what undoing keeps is no part of the run
+  AllocatorWatch watch;
+  Session session(analysis, options);
+  const auto start = watch.current();
+  AllocatorPeak result;
+  for (std::size_t position = 0; position < session.size(); ++position) {
+    progress.check();
+    const auto before = watch.current();
+    watch.resetPeak();
+    session.step();
+    // Operands are let go after the op, so while it runs what it makes is there beside them.
+    const auto held = std::max(before + session.measures()[position].outputBytes, watch.current());
+    if (watch.peak() - start > result.peakBytes) {
+      result.peakBytes = watch.peak() - start;
+      result.peakPosition = position;
+      result.tensorBytes = held - start;
+    }
+    if (watch.peak() - held > result.workspaceBytes) {
+      result.workspaceBytes = watch.peak() - held;
+      result.workspacePosition = position;
+    }
+  }
+  return result;
+}
+
+}  // namespace retrograd

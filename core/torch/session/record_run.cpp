@@ -1,0 +1,93 @@
+#include "core/torch/session/record_run.h"
+
+#include "core/torch/analysis/bindings.h"
+#include "core/torch/execution/evaluator.h"
+#include "core/torch/execution/op_clock.h"
+#include "core/torch/execution/placement.h"
+#include "core/torch/execution/statistics.h"
+#include "core/trace/last_use.h"
+
+namespace retrograd {
+
+struct Recording::Impl {
+  const Analysis& analysis;
+  const Document& document;
+  RecordOptions options;
+  Evaluator evaluator;
+  OpClock clock;
+  LastUses lastUses;
+  RunRecord record;
+  std::size_t position = 0;
+
+  Impl(const Analysis& a, RecordOptions o)
+      : analysis(a), document(*a.document), options(std::move(o)), evaluator(document, a.request.seed), clock(a.device), lastUses(document, a.joint) {
+    record.values.resize(document.valueCount());
+    record.seconds.assign(analysis.joint.ops.size(), 0);
+    for (auto& bindings : {inputBindings(analysis), cotangentBindings(analysis)})
+      for (const auto& [id, value] : bindings) {
+        evaluator.bind(id, value);
+        made(id);
+      }
+  }
+
+  void made(ValueId id) {
+    if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return;
+    if (const auto replacement = options.replaced.find(id); replacement != options.replaced.end()) replace(id, replacement->second);
+    const auto tensor = evaluator.tensor(id);
+    if (!tensor.defined()) return;
+    auto& entry = record.values[id];
+    entry.recorded = true;
+    entry.statistics = computeStatistics(tensor);
+    if (options.each) options.each(position, id, copyOut(tensor));
+  }
+
+  /// The content changes, the storage stays: views and aliases see it too. Memory of the file or of the caller is never written.
+  void replace(ValueId id, const TensorData& data) {
+    const auto tensor = evaluator.tensor(id);
+    auto content = Placement().place(data, toDevice(tensor.device()));
+    if (content.sizes() != tensor.sizes() || content.scalar_type() != tensor.scalar_type())
+      throw Error(ErrorCode::badUse, "the replacement is " + typeComment(data.meta) + ", the value " + typeComment(metaOf(tensor)), document.displayName(id));
+    const auto storage = document.value(id).storage;
+    if (storage && document.storage(storage).external) return evaluator.bind(id, content);
+    tensor.copy_(content);
+  }
+
+  void step() {
+    const auto op = analysis.joint.ops.at(position);
+    clock.begin();
+    evaluator.run(op);
+    clock.end(record.seconds[position]);
+    clock.settle();
+    for (auto output : document.outputs(op)) made(output);
+    for (auto id : lastUses.values(position)) {
+      const auto storage = document.value(id).storage;
+      if (!(storage && document.storage(storage).external)) evaluator.release(id);
+    }
+    ++position;
+  }
+};
+
+Recording::Recording(const Analysis& analysis, RecordOptions options) : impl_(std::make_unique<Impl>(analysis, std::move(options))) {}
+Recording::~Recording() = default;
+std::size_t Recording::position() const { return impl_->position; }
+void Recording::step() { impl_->step(); }
+const RunRecord& Recording::record() const { return impl_->record; }
+
+std::optional<TensorData> Recording::tensor(ValueId value) const {
+  if (!impl_->evaluator.has(value) || !impl_->evaluator.value(value).isTensor()) return std::nullopt;
+  const auto tensor = impl_->evaluator.tensor(value);
+  return tensor.defined() ? std::optional(copyOut(tensor)) : std::nullopt;
+}
+
+RunRecord recordRun(const Analysis& analysis, const RecordOptions& options, const Progress& progress) {
+  Recording recording(analysis, options);
+  const auto size = analysis.joint.ops.size();
+  while (recording.position() < size) {
+    progress.check();
+    progress.at(analysis.document->opName(analysis.joint.ops[recording.position()]), static_cast<double>(recording.position()) / static_cast<double>(size));
+    recording.step();
+  }
+  return recording.record();
+}
+
+}  // namespace retrograd

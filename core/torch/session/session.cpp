@@ -1,0 +1,406 @@
+#include "core/torch/session/session.h"
+
+#include <atomic>
+#include <map>
+
+#include "core/base/id_vector.h"
+#include "core/formats/files/mapping_watch.h"
+#include "core/stepping/run_breakpoints.h"
+#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/results.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/execution/device.h"
+#include "core/torch/execution/evaluator.h"
+#include "core/torch/execution/op_clock.h"
+#include "core/torch/execution/reproducible.h"
+#include "core/torch/execution/statistics.h"
+#include "core/torch/session/history.h"
+#include "core/trace/effects.h"
+#include "core/trace/last_use.h"
+
+namespace retrograd {
+
+struct Session::Impl {
+  std::shared_ptr<const Analysis> analysis;
+  SessionOptions options;
+  const Document& document;
+  std::vector<BoundSymbolId> program;
+  IdVector<BoundSymbolId, std::int32_t> positions;  // -1 where it does not run
+  LastUses lastUses;
+  Evaluator evaluator;
+  OpClock clock;
+  std::vector<std::pair<ValueId, c10::IValue>> given;  // inputs and cotangents, uploaded once
+  LiveMemory memory;
+  Remaking remaking;
+  History history;
+  int threads;
+  std::size_t position = 0;
+  std::vector<OpMeasure> measures;
+  std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  // by position: contents that setContents() put there
+  RunBreakpoints breakpoints;
+  std::atomic<bool> breakOnBadNumber = false;
+  IdVector<ValueId, char> computedOnce;  // told apart "not computed yet" from "released"
+
+  Impl(std::shared_ptr<const Analysis> a, SessionOptions o)
+      : analysis(std::move(a)),
+        options(o),
+        document(*analysis->document),
+        program(analysis->joint.ops),
+        lastUses(document, analysis->joint),
+        evaluator(document, analysis->request.seed),
+        clock(analysis->device),
+        given(inputBindings(*analysis)),
+        remaking(document, analysis->joint, lastUses),
+        history(remaking, document, memory, options.historyBytes),
+        threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())),
+        breakpoints(*analysis) {
+    for (auto& binding : cotangentBindings(*analysis)) given.push_back(std::move(binding));
+    evaluator.setSynchronous(options.synchronous);
+    positions.assign(document.boundSymbolCount(), -1);
+    for (std::size_t i = 0; i < program.size(); ++i) positions[program[i]] = static_cast<std::int32_t>(i);
+    reset();
+  }
+
+  void reset() {
+    history.clear();
+    memory = {};
+    for (std::size_t i = 0; i < document.valueCount(); ++i) evaluator.bind(ValueId(static_cast<std::int64_t>(i)), {});
+    evaluator.seed(analysis->request.seed);
+    for (const auto& [id, value] : given) {
+      evaluator.bind(id, value);
+      memory.exclude(value);
+    }
+    clock.forget();
+    position = 0;
+    measures.assign(program.size(), {});
+    computedOnce.assign(document.valueCount(), 0);
+  }
+
+  bool isExternal(ValueId id) const {
+    const auto storage = document.value(id).storage;
+    return storage && document.storage(storage).external;
+  }
+
+  /// Before the op runs: what it is about to overwrite.
+  void remember(BoundSymbolId op, Undo& undo) {
+    if (evaluator.draws(op)) undo.generators = evaluator.generators();
+    for (auto id : writtenOperands(document, op)) {
+      if (!evaluator.has(id)) continue;
+      if (isExternal(id)) undo.rebound.emplace_back(id, evaluator.value(id));
+      else if (const auto tensor = evaluator.tensor(id); tensor.defined()) undo.written.push_back({id, tensor, tensor.clone()});
+    }
+  }
+
+  /// What an op wrote before it failed.
+  void takeBack(const Undo& undo) {
+    for (const auto& written : undo.written) written.tensor.copy_(written.before);
+    for (const auto& [id, value] : undo.rebound) evaluator.bind(id, value);
+    if (undo.generators) evaluator.setGenerators(*undo.generators);
+  }
+
+  /// `again`: on the way back, over ops that were measured before.
+  void runOne(bool again = false) {
+    const auto op = program[position];
+    const ThreadScope scope(threads);
+    Undo undo;
+    undo.begin = position;
+    undo.end = position + 1;
+    if (options.keepHistory) remember(op, undo);
+    auto& measure = measures[position];
+    if (!again) clock.begin();
+    try {
+      evaluator.run(op);
+    } catch (...) {
+      takeBack(undo);
+      throw;
+    }
+    if (!again) clock.end(measure.seconds);
+    if (!again && options.synchronous) clock.settle();
+    std::int64_t outputBytes = 0;
+    for (auto output : document.outputs(op)) {
+      if (!output) continue;
+      computedOnce[output] = 1;
+      if (!isExternal(output)) outputBytes += memory.add(evaluator.value(output));
+    }
+    if (!again) {
+      const auto device = deviceMemory(analysis->device);
+      measure.outputBytes = outputBytes;
+      measure.liveBytes = memory.bytes();
+      measure.allocated = device.allocated;
+      measure.reserved = device.reserved;
+    }
+    for (auto id : lastUses.values(position)) {
+      if (isExternal(id) || !evaluator.has(id)) continue;
+      if (options.keepHistory) undo.released.emplace_back(id, evaluator.value(id));
+      memory.remove(evaluator.value(id));
+      evaluator.release(id);
+    }
+    ++position;
+    if (options.keepHistory) history.push(std::move(undo));
+  }
+
+  /// Back over the last Undo of the history: one op, or as many as had to be joined.
+  void undoLast() {
+    const Undo undo = history.pop();
+    for (const auto& remade : undo.remade)
+      if (remade.shares) bindAgain(remade.value, viewOf(evaluator.tensor(remade.shares), remade));
+    for (const auto& [id, value] : undo.released) bindAgain(id, value);
+    while (position > undo.begin) {
+      --position;
+      for (auto output : document.outputs(program[position])) {
+        if (!output || !evaluator.has(output)) continue;
+        if (!isExternal(output)) memory.remove(evaluator.value(output));
+        evaluator.release(output);
+        computedOnce[output] = 0;
+      }
+    }
+    for (std::size_t i = undo.written.size(); i-- > 0;) undo.written[i].tensor.copy_(undo.written[i].before);
+    for (std::size_t i = undo.rebound.size(); i-- > 0;) evaluator.bind(undo.rebound[i].first, undo.rebound[i].second);
+    if (undo.generators) evaluator.setGenerators(*undo.generators);
+    remake(undo);
+  }
+
+  void bindAgain(ValueId id, const c10::IValue& value) {
+    evaluator.bind(id, value);
+    memory.add(value);
+  }
+
+  /// Runs the plan. Of what its ops make, only what was wanted stays; what is there already stays itself.
+  void remake(const Undo& undo) {
+    const ThreadScope scope(threads);
+    std::vector<ValueId> others;
+    for (auto at : undo.plan) {
+      const auto outputs = document.outputs(program[at]);
+      std::vector<std::pair<ValueId, c10::IValue>> there;
+      for (auto output : outputs)
+        if (output && evaluator.has(output)) there.emplace_back(output, evaluator.value(output));
+      evaluator.run(program[at]);
+      for (auto output : outputs)
+        if (output) others.push_back(output);
+      for (const auto& [id, value] : there) {
+        evaluator.bind(id, value);
+        std::erase(others, id);
+      }
+    }
+    for (const auto& remade : undo.remade) {
+      if (remade.shares) continue;
+      memory.add(evaluator.value(remade.value));
+      std::erase(others, remade.value);
+    }
+    for (auto id : others) evaluator.release(id);
+  }
+
+  /// To an earlier position: back to where the history has a place at or before it, from there forward. Stops between ops where that is wanted.
+  void rewindTo(std::size_t target, const Progress& progress = {}) {
+    const auto begin = position;
+    const auto way = [&] { return double(begin - position) / double(std::max<std::size_t>(begin - target, 1)); };
+    while (position > target && !progress.stopRequested()) {
+      announce(progress, position - 1, way());
+      if (history.empty()) startAgain();
+      else undoLast();
+    }
+    edits.erase(edits.upper_bound(std::max(position, target)), edits.end());
+    while (position < target && !progress.stopRequested()) {
+      announce(progress, position, 1);
+      runOne(true);
+      applyEdits();
+    }
+    edits.erase(edits.upper_bound(position), edits.end());
+  }
+
+  void startAgain() {
+    clock.settle();
+    const auto kept = measures;
+    const auto peak = memory.peak();
+    reset();
+    measures = kept;
+    memory.raisePeak(peak);
+    applyEdits();
+  }
+
+  /// Names the op that is about to run or to be undone, before it takes its time.
+  void announce(const Progress& progress, std::size_t at, double fraction) const {
+    if (!progress.stopRequested()) progress.at(document.symbol(document.boundSymbol(program[at]).symbol).name, fraction);
+  }
+
+  bool madeBadNumber(std::size_t at) const {
+    for (auto output : document.outputs(program[at]))
+      if (output && evaluator.has(output) && evaluator.value(output).isTensor() && hasBadNumber(evaluator.value(output).toTensor())) return true;
+    return false;
+  }
+
+  void applyEdits() {
+    const auto here = edits.find(position);
+    if (here == edits.end()) return;
+    for (const auto& [id, content] : here->second) edit(id, content);
+  }
+
+  /// One step back over this place takes it back.
+  void edit(ValueId id, const at::Tensor& content) {
+    const auto tensor = present(id);
+    if (isExternal(id)) {
+      history.rebindBefore(id, evaluator.value(id));
+      return evaluator.bind(id, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
+    }
+    history.writeBefore(id, tensor);
+    tensor.copy_(content);
+  }
+
+  bool stopsHere() {
+    const auto ran = position > 0 ? program[position - 1] : BoundSymbolId(), next = position < program.size() ? program[position] : BoundSymbolId();
+    return breakpoints.stopBetween(ran, next, [&](const Breakpoint& condition) { return outputsMeet(condition, ran); });
+  }
+
+  bool outputsMeet(const Breakpoint& condition, BoundSymbolId op) const {
+    for (auto output : document.outputs(op)) {
+      if (!output || !document.isTensor(output) || !evaluator.has(output) || !evaluator.value(output).isTensor()) continue;
+      const auto tensor = evaluator.tensor(output);
+      if (!tensor.defined()) continue;
+      const auto statistics = condition.when == Breakpoint::When::meta ? TensorStatistics() : computeStatistics(tensor);
+      if (meets(condition, statistics, metaOf(tensor), document.meta(document.value(output).meta))) return true;
+    }
+    return false;
+  }
+
+  at::Tensor present(ValueId id) const {
+    if (!evaluator.has(id) || !evaluator.value(id).isTensor())
+      throw Error(ErrorCode::badUse, "it has no tensor at this position", document.displayName(id));
+    return evaluator.value(id).toTensor();
+  }
+
+  /// What `ask` finds out about a tensor, unless it lies in a file that changed: that is thrown away.
+  template <class Ask>
+  auto read(ValueId id, Ask&& ask) const {
+    const auto tensor = present(id);
+    auto answer = ask(tensor);
+    requireUnchanged(hostMemoryOf(tensor));
+    return answer;
+  }
+};
+
+Session::Session(std::shared_ptr<const Analysis> analysis, SessionOptions options) : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
+Session::~Session() = default;
+
+const Analysis& Session::analysis() const { return *impl_->analysis; }
+std::size_t Session::size() const { return impl_->program.size(); }
+std::size_t Session::forwardSize() const { return impl_->analysis->joint.forwardCount; }
+std::size_t Session::position() const { return impl_->position; }
+BoundSymbolId Session::opAt(std::size_t position) const { return position < size() ? impl_->program[position] : BoundSymbolId(); }
+
+std::optional<std::size_t> Session::positionOf(BoundSymbolId op) const {
+  if (!impl_->positions.contains(op)) return std::nullopt;
+  const auto position = impl_->positions[op];
+  return position < 0 ? std::nullopt : std::optional<std::size_t>(position);
+}
+
+StopReason Session::step() {
+  if (impl_->position >= size()) return StopReason::end;
+  impl_->runOne();
+  if (impl_->breakOnBadNumber && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
+  return impl_->position == size() ? StopReason::end : StopReason::step;
+}
+
+StopReason Session::stepBack(const Progress& progress) {
+  if (impl_->position == 0) return StopReason::start;
+  impl_->rewindTo(impl_->position - 1, progress);
+  if (progress.stopRequested()) return StopReason::cancelled;
+  return impl_->position == 0 ? StopReason::start : StopReason::step;
+}
+
+StopReason Session::runTo(std::size_t target, const Progress& progress) {
+  const auto begin = impl_->position;
+  target = std::min(target, size());
+  if (target < begin) impl_->rewindTo(target, progress);
+  while (impl_->position < target && !progress.stopRequested()) {
+    impl_->announce(progress, impl_->position, double(impl_->position - begin) / double(target - begin));
+    impl_->runOne();
+  }
+  impl_->clock.settle();
+  return impl_->position == target ? StopReason::cursor : StopReason::cancelled;
+}
+
+StopReason Session::continueTo(std::size_t target, const Progress& progress) {
+  target = std::min(target, size());
+  const auto begin = impl_->position;
+  const auto length = double(std::max(begin, target) - std::min(begin, target));
+  impl_->breakpoints.forgetHit();
+  while (impl_->position != target) {
+    if (progress.stopRequested()) return StopReason::cancelled;
+    const bool forward = target > begin;
+    const auto done = forward ? impl_->position - begin : begin - impl_->position;
+    impl_->announce(progress, forward ? impl_->position : impl_->position - 1, double(done) / length);
+    if (forward) impl_->runOne();
+    else if (stepBack(progress) == StopReason::cancelled) return StopReason::cancelled;
+    if (impl_->stopsHere()) return StopReason::breakpoint;
+    if (impl_->breakOnBadNumber && impl_->position > 0 && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
+  }
+  return target == size() ? StopReason::end : target == 0 ? StopReason::start : StopReason::step;
+}
+
+void Session::restart() {
+  impl_->breakpoints.forgetHits();
+  impl_->edits.clear();
+  impl_->reset();
+}
+
+void Session::setBreakpoints(std::vector<Breakpoint> breakpoints) { impl_->breakpoints.set(std::move(breakpoints)); }
+const std::optional<BreakpointHit>& Session::hitBreakpoint() const { return impl_->breakpoints.hit(); }
+const std::vector<std::int64_t>& Session::breakpointHits() { return impl_->breakpoints.hits(); }
+
+void Session::setContents(ValueId value, const TensorData& contents) {
+  const auto tensor = impl_->present(value);
+  const auto content = borrowTensor(contents);
+  if (content.sizes() != tensor.sizes() || content.scalar_type() != tensor.scalar_type())
+    throw Error(ErrorCode::badUse, "the new content is " + typeComment(contents.meta) + ", the value " + typeComment(metaOf(tensor)),
+                impl_->document.displayName(value));
+  impl_->edits[impl_->position].emplace_back(value, content.clone());
+  impl_->edit(value, content);
+}
+
+void Session::setBreakOnBadNumber(bool on) { impl_->breakOnBadNumber = on; }
+
+ValueState Session::state(ValueId value) const {
+  ValueState state;
+  if (!impl_->document.contains(value)) {
+    state.reason = "there is no such value";
+    return state;
+  }
+  if (const auto meta = impl_->document.value(value).meta) state.meta = impl_->document.meta(meta);
+  state.present = impl_->evaluator.has(value);
+  if (!state.present) {
+    state.reason = impl_->computedOnce[value] ? "released after its last use" : "not computed yet";
+    return state;
+  }
+  const auto& held = impl_->evaluator.value(value);
+  if (held.isTensor()) state.meta = metaOf(held.toTensor());
+  else state.number = numberArgument(held);
+  return state;
+}
+
+TensorStatistics Session::statistics(ValueId value) const { return impl_->read(value, computeStatistics); }
+TensorData Session::contents(ValueId value) const { return impl_->read(value, copyOut); }
+std::vector<std::int64_t> Session::histogram(ValueId value, int bins) const {
+  return impl_->read(value, [bins](const at::Tensor& tensor) { return computeHistogram(tensor, bins); });
+}
+std::vector<std::int64_t> Session::magnitudes(ValueId value) const { return impl_->read(value, computeMagnitudes); }
+std::int64_t Session::liveBytes() const { return impl_->memory.bytes(); }
+std::int64_t Session::peakBytes() const { return impl_->memory.peak(); }
+const std::vector<OpMeasure>& Session::measures() const {
+  impl_->clock.settle();
+  return impl_->measures;
+}
+
+Session::HistoryState Session::history() const {
+  return {impl_->history.bytes(), impl_->options.historyBytes, impl_->history.size(), impl_->history.reruns()};
+}
+void Session::setHistoryBytes(std::int64_t bytes) {
+  impl_->options.historyBytes = bytes;
+  impl_->history.setBudget(bytes);
+}
+int Session::threads() const { return impl_->threads; }
+
+TensorMap Session::gradients() const { return gradientsOf(analysis(), impl_->evaluator); }
+std::vector<std::optional<TensorData>> Session::results() const { return resultsOf(analysis(), impl_->evaluator); }
+TensorMap Session::mutated() const { return mutatedOf(analysis(), impl_->evaluator); }
+
+}  // namespace retrograd

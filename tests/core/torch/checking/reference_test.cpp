@@ -1,0 +1,97 @@
+#include "core/torch/checking/reference.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "core/formats/safetensors/safetensors.h"
+#include "tests/core/trace/build.h"
+
+namespace fs = std::filesystem;
+
+namespace retrograd {
+namespace {
+
+TensorData doubles(std::vector<double> elements) {
+  auto memory = std::make_shared<std::vector<double>>(std::move(elements));
+  TensorData t;
+  t.meta.dtype = DType::f64;
+  t.meta.sizes = {static_cast<std::int64_t>(memory->size())};
+  t.meta.strides = {1};
+  t.data = reinterpret_cast<const std::byte*>(memory->data());
+  t.bytes = memory->size() * sizeof(double);
+  t.owner = memory;
+  return t;
+}
+
+struct ReferenceFile : testing::Test {
+  std::string path = (fs::temp_directory_path() / ("retrograd-reference-" + std::to_string(getpid()) + ".safetensors")).string();
+  void TearDown() override { fs::remove(path); }
+
+  Reference write(const std::vector<std::string>& keys, const std::map<std::string, std::string>& metadata = {}) const {
+    TensorMap tensors;
+    for (const auto& key : keys) tensors.emplace(key, doubles({1, 2}));
+    writeSafetensors(path, tensors, metadata);
+    return readReference(path);
+  }
+};
+
+/// x and w go in, one user output behind a buffer mutation comes out.
+ModelFile model() {
+  test::Builder b;
+  ModelFile file;
+  const auto x = b.input("x", {2});
+  file.computation.inputs.push_back({InputKind::user, "x", "", {}, true, false, x, ""});
+  file.computation.outputs.push_back({OutputKind::bufferMutation, x, {}, "count"});
+  file.computation.outputs.push_back({OutputKind::user, x, {}, ""});
+  file.computation.trace = b.trace;
+  file.document = std::make_shared<Document>(std::move(b.document));
+  return file;
+}
+
+TEST_F(ReferenceFile, keysAreSortedIntoTheirPlaces) {
+  const auto r = write({"in.x", "y", "cot.0", "out.0", "grad.in.x", "grad.p.l.weight", "mut.b.count", "mut.in.x", "f64/out.0"},
+                       {{"seed", "1234"}, {"requires_grad", "x,y"}});
+  EXPECT_TRUE(r.inputs.contains("x") && r.inputs.contains("y"));
+  EXPECT_TRUE(r.cotangents.contains("0"));
+  EXPECT_TRUE(r.expected.outputs.contains("0"));
+  EXPECT_TRUE(r.expected.inputGradients.contains("x"));
+  EXPECT_TRUE(r.expected.parameterGradients.contains("l.weight"));
+  EXPECT_TRUE(r.expected.bufferMutations.contains("count"));
+  EXPECT_TRUE(r.expected.inputMutations.contains("x"));
+  ASSERT_TRUE(r.inDouble);
+  EXPECT_TRUE(r.inDouble->outputs.contains("0"));
+  EXPECT_EQ(r.seed, 1234u);
+  EXPECT_EQ(r.requiresGrad, (std::vector<std::string>{"x", "y"}));
+}
+
+TEST_F(ReferenceFile, metadataMayBeAbsentButNotWrong) {
+  const auto r = write({"in.x"});
+  EXPECT_FALSE(r.seed || r.requiresGrad || r.inDouble);
+  EXPECT_THROW(write({"in.x"}, {{"seed", "twelve"}}), Error);
+}
+
+TEST_F(ReferenceFile, absentFileIsBadUse) {
+  try {
+    readReference(path + ".absent");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::badUse);
+  }
+}
+
+TEST_F(ReferenceFile, optionsTakeWhatTheModelHas) {
+  const auto file = model();
+  EXPECT_EQ(userOutputs(file.computation), std::vector<std::size_t>{1});
+  const auto options = optionsFor(write({"in.x", "in.unknown", "cot.0"}, {{"seed", "5"}}), file);
+  EXPECT_EQ(options.inputs.size(), 1u);
+  EXPECT_TRUE(options.cotangents.contains("0"));
+  EXPECT_TRUE(options.exactCotangents);
+  EXPECT_EQ(options.seed, 5u);
+  EXPECT_THROW(optionsFor(write({"cot.1"}), file), Error);
+}
+
+}  // namespace
+}  // namespace retrograd

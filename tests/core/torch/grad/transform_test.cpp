@@ -1,0 +1,462 @@
+// The grad transform on small traces; each test names the statement of the specification that it holds (A.. transform, D.. defects
+// of other tools that must not be copied).
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/grad/transform.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/torch/checking/compare.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/session/session.h"
+#include "core/trace/verifier.h"
+#include "tests/support/model_builder.h"
+
+namespace retrograd::test {
+namespace {
+
+using Arg = ModelBuilder::Arg;
+
+/// Every trace verifies, and forward and backward run apart give what LibTorch's own autograd gives.
+void expectRight(const std::shared_ptr<const Analysis>& analysis, double tolerance = 1e-5) {
+  ASSERT_TRUE(analysis->derived()) << (analysis->problems.empty() ? "" : analysis->problems[0].message);
+  for (const auto* trace : {&analysis->joint, &analysis->forward, &analysis->backward})
+    for (const auto& problem : verify(*analysis->document, *trace)) ADD_FAILURE() << trace->name << ": " << problem.place << ": " << problem.message;
+  Session session(analysis);
+  session.runTo(session.size());
+  const auto eager = runEager(*analysis);
+  Comparison comparison;
+  const auto results = session.results();
+  ASSERT_EQ(results.size(), eager.outputs.size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (results[i] && eager.outputs[i]) comparison.add("output", *results[i], *eager.outputs[i]);
+  const auto gradients = session.gradients();
+  for (const auto& [name, tensor] : eager.gradients) {
+    ASSERT_TRUE(gradients.contains(name)) << name;
+    comparison.add(name, gradients.at(name), tensor);
+  }
+  for (const auto& [name, tensor] : gradients) EXPECT_TRUE(eager.gradients.contains(name) || isZero(tensor)) << name;
+  EXPECT_LE(comparison.error(), tolerance) << comparison.worst() << comparison.failure();
+}
+
+const BoundSymbol& bound(const Analysis& a, BoundSymbolId op) { return a.document->boundSymbol(op); }
+
+std::vector<BoundSymbolId> withRole(const Analysis& a, const Trace& trace, Role role) {
+  std::vector<BoundSymbolId> ops;
+  for (auto op : trace.ops)
+    if (bound(a, op).origin.role == role) ops.push_back(op);
+  return ops;
+}
+
+// Holds A1.
+TEST(GradTransform, A1_NothingRequiresGradGivesNoBackward) {
+  ModelBuilder m;
+  const auto x = m.input("x", {2, 3}, DType::i64);
+  m.output(m.op("aten.add.Tensor", {x, x}));
+  const auto a = m.analyse();
+  EXPECT_TRUE(a->backward.ops.empty());
+  for (auto gradient : a->backward.outputs) EXPECT_FALSE(gradient);
+}
+
+// Holds A4.
+TEST(GradTransform, A4_OpsWithoutDifferentiableOutputAreConstant) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3});
+  const auto mask = m.op("aten.gt.Scalar", {x, 0.0});
+  m.output(mask);
+  m.output(m.op("aten.mul.Tensor", {x, x}));
+  const auto a = m.analyse();
+  expectRight(a);
+  EXPECT_NE(opNames(*a, a->forward).find("gt"), std::string::npos);
+  for (auto op : a->backward.ops) EXPECT_NE(bound(*a, op).origin.op, a->computation().trace.ops[0]);
+}
+
+// Holds A4.
+TEST(GradTransform, A4_SomeOutputsDifferentiable) {
+  ModelBuilder m;
+  const auto x = m.input("x", {5});
+  const auto top = m.multi("aten.topk.default", {x, 2}, 2);
+  m.output(top[0]);
+  m.output(top[1]);
+  const auto a = m.analyse();
+  expectRight(a);
+  EXPECT_FALSE(a->joint.inputs.back());  // A22: integer outputs take no cotangent
+}
+
+// Holds A9, A10.
+TEST(GradTransform, A9_A10_ValuesBothSidesNeedAreComputedOnceAndSaved) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  m.output(m.op("aten.sigmoid.default", {x}));
+  const auto a = m.analyse();
+  expectRight(a);
+  EXPECT_EQ(opNames(*a, a->joint), "sigmoid sigmoid_backward");
+  EXPECT_EQ(a->backward.inputs[0], a->forward.outputs[0]);
+}
+
+// Holds A11.
+TEST(GradTransform, A11_GroupsStandInReverseOrderOfTheForward) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  m.output(m.op("aten.exp.default", {m.op("aten.sigmoid.default", {m.op("aten.tanh.default", {x})})}));
+  const auto a = m.analyse();
+  expectRight(a);
+  std::int32_t last = 1 << 30;
+  for (auto op : a->backward.ops) {
+    EXPECT_LE(bound(*a, op).origin.op.index, last);
+    last = bound(*a, op).origin.op.index;
+  }
+}
+
+// Holds A14.
+TEST(GradTransform, A14_GroupWithoutCotangentIsDropped) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4}), w = m.parameter("w", {4});
+  const auto compared = m.op("aten.mul.Tensor", {x, w});
+  const auto mulOp = m.lastOp();
+  const auto mask = m.op("aten.gt.Scalar", {compared, 0.0});
+  m.output(m.op("aten.where.self", {mask, x, w}));
+  const auto a = m.analyse();
+  expectRight(a);
+  for (auto op : a->backward.ops) EXPECT_NE(bound(*a, op).origin.op, mulOp);
+}
+
+// Holds A15, D8.
+TEST(GradTransform, A15_D8_UnusedOutputsAreNotComputedWith) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3, 3});
+  const auto parts = m.multi("aten.linalg_slogdet.default", {x}, 2);
+  m.op("aten.exp.default", {parts[0]});
+  m.output(parts[1]);
+  const auto a = m.analyse();
+  expectRight(a);
+  EXPECT_EQ(opNames(*a, a->joint).find(" exp "), std::string::npos);  // A27: dead code is gone
+  EXPECT_EQ(opNames(*a, a->backward).find("zeros"), std::string::npos) << opNames(*a, a->backward);
+}
+
+// Holds A16.
+TEST(GradTransform, A16_ContributionsAreSummedInReplayOrderEarlierOnTheLeft) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  const auto first = m.op("aten.sin.default", {x}), second = m.op("aten.exp.default", {x}), third = m.op("aten.tanh.default", {x});
+  m.output(m.op("aten.add.Tensor", {m.op("aten.add.Tensor", {first, second}), third}));
+  const auto a = m.analyse();
+  expectRight(a);
+  const auto additions = withRole(*a, a->backward, Role::accumulation);
+  ASSERT_EQ(additions.size(), 2u);
+  const auto terms = a->document->terms(bound(*a, additions[1]).origin);
+  ASSERT_EQ(terms.size(), 3u);  // all of them are named
+  EXPECT_EQ(a->document->operands(additions[0])[0], terms[0]);
+  EXPECT_EQ(a->document->operands(additions[0])[1], terms[1]);
+  EXPECT_EQ(a->document->operands(additions[1])[0], a->document->outputs(additions[0])[0]);
+  EXPECT_EQ(a->document->operands(additions[1])[1], terms[2]);
+  EXPECT_EQ(bound(*a, additions[0]).origin.value, x);
+  EXPECT_FALSE(bound(*a, additions[0]).origin.op);  // x is a graph input
+  EXPECT_EQ(bound(*a, a->document->value(terms[0]).producer).origin.op, a->computation().trace.ops[2]);
+}
+
+// Holds A18.
+TEST(GradTransform, A18_OutputAlsoUsedAddsItsCotangentFirst) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  const auto y = m.op("aten.sin.default", {x});
+  m.output(y);
+  m.output(m.op("aten.exp.default", {y}));
+  const auto a = m.analyse();
+  expectRight(a);
+  const auto additions = withRole(*a, a->backward, Role::accumulation);
+  ASSERT_EQ(additions.size(), 1u);
+  EXPECT_EQ(a->document->value(a->document->operands(additions[0])[0]).kind, ValueKind::cotangent);
+  EXPECT_EQ(bound(*a, additions[0]).origin.op, a->computation().trace.ops[0]);
+}
+
+// Holds A17, A20.
+TEST(GradTransform, A17_A20_ValueUsedTwiceInOneOp) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  m.output(m.op("aten.mul.Tensor", {x, x}));
+  const auto a = m.analyse();
+  expectRight(a);
+  EXPECT_EQ(withRole(*a, a->backward, Role::accumulation).size(), 1u);
+}
+
+// Holds A19, D7.
+TEST(GradTransform, A19_D7_InputReturnedDirectlyHasItsCotangentAsGradient) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4}), y = m.input("y", {4});
+  m.output(x);
+  m.output(m.op("aten.sin.default", {y}));
+  const auto a = m.analyse();
+  ASSERT_TRUE(a->derived());
+  EXPECT_EQ(a->backward.outputs[0], a->joint.inputs[2]);
+  EXPECT_EQ(a->document->value(a->backward.outputs[0]).kind, ValueKind::cotangent);
+}
+
+// Holds A21.
+TEST(GradTransform, A21_GradientsAlignWithTheInputs) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  m.input("unused", {4});
+  const auto n = m.input("n", {4}, DType::i64);
+  m.buffer("b", {4});
+  const auto frozen = m.parameter("frozen", {4}, false);
+  m.output(m.op("aten.mul.Tensor", {m.op("aten.mul.Tensor", {x, n}), frozen}));
+  const auto a = m.analyse();
+  expectRight(a);
+  ASSERT_EQ(a->backward.outputs.size(), 5u);
+  EXPECT_TRUE(a->backward.outputs[0]);
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_FALSE(a->backward.outputs[i]) << i;
+}
+
+// Holds A28, A29.
+TEST(GradTransform, A28_A29_BorderAndHistory) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  m.output(m.op("aten.sin.default", {x}));
+  const auto a = m.analyse();
+  for (std::size_t i = 0; i < a->joint.ops.size(); ++i)
+    EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount);
+  ASSERT_FALSE(a->joint.history.empty());
+  EXPECT_EQ(a->joint.history.front().pass, "Grad transform");
+  EXPECT_EQ(a->joint.history.front().parent, "computation");
+}
+
+// Holds A30.
+TEST(GradTransform, A30_NamesDoNotClash) {
+  ModelBuilder m;
+  const auto x = m.input("cotangent_0", {4}), y = m.input("t4", {4});
+  m.output(m.op("aten.mul.Tensor", {m.op("aten.sin.default", {x}), y}));
+  const auto a = m.analyse();
+  expectRight(a);
+  std::set<std::string> names;
+  std::set<ValueId> values;
+  for (auto op : a->joint.ops)
+    for (auto output : a->document->outputs(op)) values.insert(output);
+  for (auto input : a->joint.inputs)
+    if (input) values.insert(input);
+  for (auto value : values) EXPECT_TRUE(names.insert(a->document->displayName(value)).second) << a->document->displayName(value);
+}
+
+// Holds D2.
+TEST(GradTransform, D2_WritesThroughViewsReachTheirBase) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4});
+  const auto y = m.op("aten.mul.Tensor", {x, w});
+  const auto row = m.op("aten.select.int", {y, 0, 0});
+  m.op("aten.mul_.Tensor", {row, 2.0});
+  m.op("aten.add_.Tensor", {m.op("aten.view.default", {y, ModelBuilder::list({12})}), 1.0});
+  m.output(m.op("aten.sin.default", {y}));
+  m.output(m.op("aten.exp.default", {row}));
+  const auto a = m.analyse();
+  expectRight(a);
+  for (auto op : a->backward.ops) EXPECT_NE(a->document->symbol(bound(*a, op).symbol).name, "aten.copy_.default");
+}
+
+// Holds D2. LibTorch scatters no complex numbers: they are scattered as pairs of reals, whose dimension the diagonal must not pass.
+TEST(GradTransform, D2_WritesThroughADiagonalOfComplexNumbers) {
+  ModelBuilder m;
+  const auto x = m.input("x", {2, 3, 4, 2}), y = m.input("y", {2, 3});
+  const auto z = m.op("aten.mul.Scalar", {m.op("aten.view_as_complex.default", {x}), 2.0});
+  m.op("aten.mul_.Tensor", {m.op("aten.diagonal.default", {z, 1, -2, -1}), y});
+  m.output(m.op("aten.view_as_real.default", {z}));
+  expectRight(m.analyse());
+}
+
+// Holds D2. The parts of unsafe_split share memory as those of split do; LibTorch's LSTM backward writes to them.
+TEST(GradTransform, D2_WritesToThePartsOfUnsafeSplit) {
+  ModelBuilder m;
+  const auto x = m.input("x", {2, 5});
+  const auto y = m.op("aten.mul.Tensor", {x, 2.0});
+  const auto parts = m.multi("aten.unsafe_split.Tensor", {y, 2, 1}, 3, true, true);
+  m.op("aten.mul_.Tensor", {parts[2], parts[2]});
+  m.op("aten.add_.Tensor", {parts[0], 1.0});
+  m.output(m.op("aten.sin.default", {y}));
+  const auto a = m.analyse();
+  ASSERT_TRUE(a->derived());
+  Session session(a);
+  session.runTo(session.size());
+  const auto in = asDoubles(a->request.inputs.at("x")), out = asDoubles(*session.results().at(0));
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const auto column = i % 5;
+    const double twice = 2 * in[i];
+    EXPECT_NEAR(out[i], std::sin(column == 4 ? twice * twice : column < 2 ? twice + 1 : twice), 1e-6) << i;
+  }
+}
+
+// Holds D2.
+TEST(GradTransform, D2_ReturnedViewOfSomethingWrittenIsMadeInTheForward) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3, 4});
+  const auto y = m.op("aten.sin.default", {x});
+  const auto row = m.op("aten.select.int", {y, 0, 1});
+  m.op("aten.mul_.Tensor", {y, 2.0});
+  m.output(row);
+  const auto a = m.analyse();
+  expectRight(a);
+  EXPECT_EQ(a->document->boundSymbol(a->document->value(a->joint.outputs[0]).producer).origin.role, Role::forward);
+  for (std::size_t i = 0; i < a->joint.ops.size(); ++i)
+    EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount) << i;
+}
+
+// Holds D2.
+TEST(GradTransform, D2_WritesToInputsLandAtTheEndOfTheForward) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4}), b = m.buffer("b", {4});
+  m.output(m.op("aten.mul.Tensor", {x, b}));  // reads what b was
+  m.op("aten.mul_.Tensor", {b, 0.5});
+  m.output(m.op("aten.add.Tensor", {x, b}));  // reads what b is
+  const auto a = m.analyse();
+  ASSERT_TRUE(a->derived());
+  const auto last = a->forward.ops.back();
+  EXPECT_EQ(a->document->symbol(bound(*a, last).symbol).name, "aten.copy_.default");
+  EXPECT_EQ(bound(*a, last).origin.op, a->computation().trace.ops[1]);
+  Session session(a);
+  session.runTo(session.size());
+  const auto before = asDoubles(a->file.weights.at("b")), after = asDoubles(session.mutated().at("b.b"));
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_FLOAT_EQ(static_cast<float>(after[i]), static_cast<float>(before[i] * 0.5));
+}
+
+TEST(GradTransform, InPlaceStaysWhereNobodyCanTell) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  m.output(m.op("aten.relu_.default", {m.op("aten.add.Tensor", {x, 1.0})}));
+  const auto a = m.analyse();
+  expectRight(a);
+  EXPECT_EQ(opNames(*a, a->forward), "add relu_");
+}
+
+TEST(GradTransform, InPlaceIsCopiedWhereTheOldValueIsSaved) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  const auto y = m.op("aten.sin.default", {x});
+  m.output(m.op("aten.exp.default", {y}));
+  const auto z = m.op("aten.sigmoid.default", {y});
+  m.op("aten.mul_.Tensor", {z, 3.0});
+  m.output(z);
+  const auto a = m.analyse();  // eager PyTorch refuses: sigmoid has saved what is overwritten
+  ASSERT_TRUE(a->derived());
+  EXPECT_NE(opNames(*a, a->forward).find("clone mul_"), std::string::npos);
+}
+
+// Holds D5.
+TEST(GradTransform, D5_DetachCutsTheGradient) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  const auto y = m.op("aten.detach.default", {m.op("aten.sin.default", {x})});
+  m.output(m.op("aten.exp.default", {y}));
+  const auto a = m.analyse();
+  ASSERT_TRUE(a->derived());
+  EXPECT_TRUE(a->backward.ops.empty());
+  EXPECT_FALSE(a->joint.inputs.back());
+}
+
+TEST(GradTransform, NoGradRegionWritesPassTheGradientThrough) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  const auto y = m.op("aten.sin.default", {x});
+  m.op("aten.mul_.Tensor", {y, 2.0}, false);
+  m.output(m.op("aten.mul.Tensor", {y, 3.0}));
+  expectRight(m.analyse());
+}
+
+// Holds D9.
+TEST(GradTransform, D9_RunsAgainOnTheSameDocument) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4}), w = m.parameter("w", {4});
+  m.output(m.op("aten.mul.Tensor", {m.op("aten.sin.default", {x}), w}));
+  auto file = m.take();
+  TransformOptions options;
+  options.differentiate = {1, 1};
+  options.inputMetas.resize(2);
+  RuleCache cache;
+  const auto first = gradTransform(*file.document, file.computation, options, cache);
+  const auto second = gradTransform(*file.document, file.computation, options, cache);
+  EXPECT_EQ(first.joint.ops.size(), second.joint.ops.size());
+  EXPECT_EQ(cache.size(), 2u);  // no rule was derived twice
+  EXPECT_TRUE(verify(*file.document, second.joint).empty());
+}
+
+// Holds D10.
+TEST(GradTransform, D10_OnlyRecomputedOpsAreMarkedSo) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  m.output(m.op("aten.sin.default", {x}));
+  const auto a = m.analyse();
+  for (auto op : a->joint.ops) EXPECT_FALSE(bound(*a, op).recomputed);
+}
+
+TEST(GradTransform, E_AnUnderivableOpIsNamedWithItsPlace) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4}), y = m.input("y", {4});
+  m.output(m.op("aten.igamma.default", {x, y}));
+  const auto a = m.analyse();
+  EXPECT_FALSE(a->derived());
+  ASSERT_FALSE(a->problems.empty());
+  EXPECT_NE(a->problems[0].place.find("igamma"), std::string::npos);
+}
+
+TEST(GradTransform, DataDecidedOpsAreTracedWithTheInputsAndSaySo) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3, 4});
+  const auto mask = m.op("aten.gt.Scalar", {x, 0.0});
+  m.output(m.op("aten.exp.default", {m.op("aten.masked_select.default", {x, mask})}));
+  const auto a = m.analyse();
+  expectRight(a);
+  EXPECT_FALSE(a->dataDependent.empty());
+}
+
+TEST(GradTransform, LiteralTensorsFilledBehindTheDispatcherAreConstants) {
+  ModelBuilder m;  // the formula holds at::tensor(0): aten::empty, and a write that no op makes
+  const auto theta = m.input("theta", {1, 2, 3});
+  m.output(m.op("aten.affine_grid_generator.default", {theta, ModelBuilder::list({1, 1, 2, 1}), Argument::ofBool(false)}));
+  const auto a = m.analyse();
+  EXPECT_FALSE(a->constants.empty());
+  expectRight(a);
+}
+
+TEST(GradTransform, RulesAreSharedByEqualLayers) {
+  ModelBuilder m;
+  auto x = m.input("x", {4, 4});
+  for (int layer = 0; layer < 20; ++layer) x = m.op("aten.tanh.default", {m.op("aten.mm.default", {x, m.parameter("w" + std::to_string(layer), {4, 4})})});
+  m.output(x);
+  auto file = m.take();
+  TransformOptions options;
+  options.differentiate.assign(file.computation.inputs.size(), 1);
+  options.inputMetas.resize(file.computation.inputs.size());
+  RuleCache cache;
+  const auto result = gradTransform(*file.document, file.computation, options, cache);
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_GT(result.joint.ops.size(), 120u);
+}
+
+// Holds B5.
+TEST(GradTransform, B5_ACopyIntoAnInputBelongsToTheForwardThoughNobodyReadsItsOutput) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3}), seen = m.buffer("seen", {3});
+  const auto twice = m.op("aten.mul.Tensor", {x, x});
+  m.op("aten.copy_.default", {seen, twice}, /*gradMode=*/false);
+  m.output(m.op("aten.sin.default", {x}));
+  const auto a = m.analyse();
+  expectRight(a);
+  ASSERT_TRUE(opNames(*a, a->forward).ends_with("sin copy_")) << opNames(*a, a->forward);
+  EXPECT_EQ(a->document->operands(a->forward.ops.back())[0], a->computation().trace.inputs[1]);
+  EXPECT_EQ(opNames(*a, a->backward).find("copy_"), std::string::npos);
+}
+
+// Holds D2.
+TEST(GradTransform, D2_WritesThroughViewsOfComplexTensors) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4, 3}, DType::c64), w = m.input("w", {2, 3}, DType::c64), v = m.input("v", {3}, DType::c64);
+  const auto copy = m.op("aten.clone.default", {x});
+  const auto part = m.op("aten.slice.Tensor", {copy, -2, 1, 3});
+  m.op("aten.mul_.Tensor", {part, w});
+  const auto row = m.op("aten.select.int", {copy, 0, 3});
+  m.op("aten.copy_.default", {row, m.op("aten.mul.Tensor", {v, v})});
+  const auto conj = m.op("aten.mul.Tensor", {m.op("aten._conj.default", {copy}), x});
+  m.output(m.op("aten.view_as_real.default", {m.op("aten.resolve_conj.default", {conj})}));
+  expectRight(m.analyse());
+}
+
+}  // namespace
+}  // namespace retrograd::test

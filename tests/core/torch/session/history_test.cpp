@@ -1,0 +1,315 @@
+// Stepping back within a memory budget: whatever is kept, every value comes back bit for bit.
+#include <gtest/gtest.h>
+
+#include "core/torch/checking/compare.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/open.h"
+#include "core/stepping/remake.h"
+#include "core/torch/session/session.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/execution/reproducible.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/source_path.h"
+
+namespace retrograd::test {
+namespace {
+
+const std::string root = sourcePath("");
+
+using Snapshot = std::map<std::int32_t, TensorData>;
+
+/// Every tensor that is there, weights left out; not what uninitialised memory holds.
+Snapshot snapshot(const Session& session) {
+  Snapshot values;
+  const auto& document = *session.analysis().document;
+  for (std::size_t i = 0; i < document.valueCount(); ++i) {
+    const ValueId id(static_cast<std::int64_t>(i));
+    const auto& value = document.value(id);
+    if (value.producer && document.opName(value.producer).find("aten.empty") != std::string::npos) continue;
+    if (value.kind == ValueKind::parameter) continue;
+    const auto state = session.state(id);
+    if (state.present && !state.number) values[id.index] = session.contents(id);
+  }
+  return values;
+}
+
+void expectSame(const Snapshot& expected, const Snapshot& found) {
+  ASSERT_EQ(expected.size(), found.size());
+  for (const auto& [id, tensor] : expected) {
+    ASSERT_TRUE(found.contains(id)) << "value " << id;
+    EXPECT_TRUE(identical(tensor, found.at(id))) << "value " << id;
+  }
+}
+
+std::int64_t bytesOfWholeHistory(const std::shared_ptr<const Analysis>& analysis) {
+  Session session(analysis);
+  session.runTo(session.size());
+  return session.history().bytes;
+}
+
+/// A run that has seen every position, and can tell whether it is in the state that it had there.
+class Witness {
+ public:
+  explicit Witness(Session& session) : session_(session) { note(); }
+
+  void runToTheEnd() {
+    while (session_.position() < session_.size()) {
+      session_.step();
+      EXPECT_LE(session_.history().bytes, session_.history().budget);
+      note();
+    }
+  }
+  void expectAsBefore() {
+    SCOPED_TRACE("at position " + std::to_string(session_.position()));
+    EXPECT_LE(session_.history().bytes, session_.history().budget);
+    EXPECT_EQ(session_.liveBytes(), liveBytes_[session_.position()]);
+    expectSame(seen_[session_.position()], snapshot(session_));
+  }
+
+ private:
+  void note() {
+    seen_.push_back(snapshot(session_));
+    liveBytes_.push_back(session_.liveBytes());
+  }
+  Session& session_;
+  std::vector<Snapshot> seen_;
+  std::vector<std::int64_t> liveBytes_;
+};
+
+class WithinBudget : public testing::TestWithParam<const char*> {};
+
+TEST_P(WithinBudget, StepsForwardAndBackBitForBit) {
+  const auto analysis = openModel(root + GetParam());
+  ASSERT_TRUE(analysis->derived());
+  const auto whole = bytesOfWholeHistory(analysis);
+  for (const auto part : {2, 3, 8}) {  // values made again; neighbours joined; long stretches
+    SCOPED_TRACE("1/" + std::to_string(part));
+    SessionOptions options;
+    options.historyBytes = whole / part;
+    Session session(analysis, options);
+    Witness witness(session);
+    witness.runToTheEnd();
+    EXPECT_TRUE(session.history().reruns > 0 || session.history().entries < session.size()) << "the budget is so large that nothing has to run again";
+    while (session.position() > 0 && !testing::Test::HasFailure()) {
+      session.stepBack();
+      witness.expectAsBefore();
+    }
+    // Jumps of all lengths, to and fro.
+    for (const std::size_t percent : {90, 40, 70, 65, 10, 100, 55}) {
+      session.runTo(session.size() * percent / 100);
+      witness.expectAsBefore();
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, WithinBudget,
+                         testing::Values("tests/data/models/batchnorm_train/model.pt2", "tests/data/models/cond_hop/model.pt2",
+                                         "tests/data/models/dropout_train/model.pt2", "tests/data/models/inplace_views/model.pt2",
+                                         "tests/data/models/mlp/model.pt2", "tests/data/models/multi_output/model.pt2",
+                                         "tests/data/dynamic/attention/model.pt2", "tests/data/dynamic/convolution/model.pt2",
+                                         "tests/data/dynamic/loss/model.pt2", "resources/samples/tiny_gpt.pt2"));
+
+/// Of a transformer, two thirds of the memory are enough for steps back of a few ops, wherever they begin.
+TEST(History, StepsBackOverATransformerAreShort) {
+  const auto analysis = openModel(root + "resources/samples/tiny_gpt.pt2");
+  SessionOptions options;
+  options.historyBytes = bytesOfWholeHistory(analysis) * 2 / 3;
+  Session session(analysis, options);
+  while (session.position() < session.size()) {
+    session.step();
+    EXPECT_LE(session.history().reruns, 8u);
+    EXPECT_EQ(session.history().entries, session.position());  // none are joined
+  }
+  EXPECT_GT(session.history().reruns, 0u);
+}
+
+TEST(History, TakesAnotherBudgetOnTheWay) {
+  const auto analysis = openModel(root + "tests/data/models/mlp/model.pt2");
+  const auto whole = bytesOfWholeHistory(analysis);
+  Session session(analysis);
+  Witness witness(session);
+  witness.runToTheEnd();
+  session.setHistoryBytes(whole / 4);
+  EXPECT_LE(session.history().bytes, whole / 4);
+  EXPECT_EQ(session.history().budget, whole / 4);
+  EXPECT_GT(session.history().reruns, 0u);
+  for (int i = 0; i < 5; ++i) session.stepBack(), witness.expectAsBefore();
+  session.setHistoryBytes(whole * 2);
+  while (session.position() > 0) session.stepBack(), witness.expectAsBefore();
+}
+
+/// A sine with a view of it, and a product that hangs on a draw.
+TEST(Remaking, PlansTheOpsThatMakeWhatIsMissing) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4, 4}), noise = m.op("aten.dropout.default", {x, 0.5, Argument::ofBool(true)});
+  const auto y = m.op("aten.sin.default", {x}), z = m.op("aten.view.default", {y, ModelBuilder::list({16})});
+  const auto sum = m.op("aten.mul.Tensor", {m.op("aten.add.Tensor", {y, noise}), 2.0});
+  m.output(m.op("aten.exp.default", {m.op("aten.add.Tensor", {m.op("aten.sum.default", {z}), m.op("aten.sum.default", {sum})})}));
+  const auto analysis = m.analyse();
+  const auto& document = *analysis->document;
+  const auto& ops = analysis->joint.ops;
+  const Remaking remaking(document, analysis->joint, LastUses(document, analysis->joint));
+  const auto made = [&](const char* op) {
+    for (auto id : ops)
+      if (document.opName(id) == std::string("torch.ops.aten.") + op) return document.outputs(id)[0];
+    ADD_FAILURE() << "no " << op;
+    return ValueId();
+  };
+  const auto sine = made("sin.default"), view = made("view.default"), product = made("mul.Tensor");
+  EXPECT_TRUE(remaking.canBeMade(sine));
+  const auto at = [&](ValueId value) { return static_cast<std::size_t>(remaking.producedAt(value)); };
+  EXPECT_EQ(remaking.plan(ops.size(), std::vector{sine}, 8), (std::vector<std::size_t>{at(sine)}));
+  EXPECT_EQ(remaking.plan(ops.size(), std::vector{view}, 8), (std::vector<std::size_t>{at(sine), at(view)}));
+  EXPECT_EQ(remaking.plan(ops.size(), std::vector{view, sine}, 8), (std::vector<std::size_t>{at(sine), at(view)}));
+  EXPECT_FALSE(remaking.plan(ops.size(), std::vector{view}, 1));
+  // From where the sine is there, the view of it is all that is missing.
+  EXPECT_EQ(remaking.plan(at(view) + 1, std::vector{view}, 8), (std::vector<std::size_t>{at(view)}));
+  EXPECT_EQ(remaking.sharedAt(sine, at(view) + 1), view);
+  EXPECT_FALSE(remaking.plan(ops.size(), std::vector{product}, 100)) << "a draw is not drawn again";
+}
+
+/// Draws, writes through a view, writes to a buffer and a copy_, after which what was there before is needed.
+std::shared_ptr<const Analysis> writingModel() {
+  ModelBuilder m;
+  const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4}), b = m.buffer("b", {4});
+  auto y = m.op("aten.mul.Tensor", {x, w});
+  for (int i = 0; i < 4; ++i) {
+    y = m.op("aten.dropout.default", {y, 0.5, Argument::ofBool(true)});
+    const auto z = m.op("aten.sin.default", {y});
+    m.op("aten.add_.Tensor", {m.op("aten.select.int", {z, 0, 1}), 1.0});
+    m.op("aten.mul_.Tensor", {b, 0.5});
+    m.op("aten.copy_.default", {m.op("aten.select.int", {z, 0, 2}), b});
+    y = m.op("aten.relu_.default", {m.op("aten.add.Tensor", {z, b})});
+  }
+  m.output(y);
+  return m.analyse();
+}
+
+TEST(History, GoesBackOverDrawsWritesAndCopiesAtEveryBudget) {
+  const auto analysis = writingModel();
+  std::vector<Snapshot> seen;
+  for (std::int64_t budget = bytesOfWholeHistory(analysis); budget >= 0; budget = budget > 0 ? budget / 2 : -1) {
+    SCOPED_TRACE("budget " + std::to_string(budget));
+    SessionOptions options;
+    options.historyBytes = budget;
+    Session session(analysis, options);
+    if (seen.empty()) {
+      seen.push_back(snapshot(session));
+      while (session.position() < session.size()) session.step(), seen.push_back(snapshot(session));
+    }
+    session.runTo(session.size());
+    while (session.position() > 0) {
+      session.stepBack();
+      expectSame(seen[session.position()], snapshot(session));
+    }
+  }
+}
+
+TEST(History, TakesBackWhatWasFilledInOnTheWay) {
+  const auto analysis = writingModel();
+  const auto value = analysis->document->outputs(analysis->forward.ops[0])[0];
+  for (const std::int64_t budget : {std::int64_t{1} << 20, std::int64_t{600}, std::int64_t{0}}) {
+    SCOPED_TRACE("budget " + std::to_string(budget));
+    SessionOptions options;
+    options.historyBytes = budget;
+    Session session(analysis, options);
+    session.step();
+    const auto before = session.contents(value);
+    auto content = before;
+    std::vector<float> ones(static_cast<std::size_t>(before.meta.elements()), 1.f);
+    content.data = reinterpret_cast<const std::byte*>(ones.data());
+    session.setContents(value, content);
+    session.runTo(4);
+    const auto after = snapshot(session);
+    session.runTo(session.size());
+    session.runTo(4);
+    expectSame(after, snapshot(session));
+    session.runTo(1);
+    EXPECT_TRUE(identical(session.contents(value), content));
+    session.stepBack();
+    session.step();
+    EXPECT_TRUE(identical(session.contents(value), before));
+  }
+}
+
+TEST(History, CountsNoWeightsAndNothingTheRunStillHolds) {
+  ModelBuilder m;
+  const auto x = m.input("x", {8}), w = m.parameter("w", {8});
+  const auto y = m.op("aten.mul.Tensor", {x, w});                         // saved for the backward, then let go
+  m.output(m.op("aten.exp.default", {m.op("aten.sin.default", {y})}));
+  Session session(m.analyse());
+  session.runTo(session.forwardSize());
+  EXPECT_EQ(session.history().bytes, 32);  // sin's result: only the history has it, for exp keeps its own
+  session.runTo(0);
+  EXPECT_EQ(session.history().bytes, 0);
+}
+
+TEST(History, StopsBetweenOpsOnTheWayBack) {
+  const auto analysis = writingModel();
+  SessionOptions options;
+  options.historyBytes = 0;  // runs again from the start
+  Session session(analysis, options);
+  session.runTo(session.size());
+  std::stop_source stop;
+  int reports = 0;
+  const Progress progress(stop.get_token(), [&](std::string_view, double) {
+    if (++reports == 3) stop.request_stop();
+  });
+  const auto target = session.forwardSize() / 2;  // a while from where anything is kept
+  EXPECT_EQ(session.runTo(target, progress), StopReason::cancelled);
+  EXPECT_NE(session.position(), target);
+  session.runTo(session.size());
+  Session other(analysis);
+  other.runTo(other.size());
+  expectSame(snapshot(other), snapshot(session));
+}
+
+TEST(Session, RunsOnItsOwnThreadsWhichItsFileKeeps) {
+  const auto before = threadCount();
+  const auto path = testing::TempDir() + "threads.retrograd";
+  SaveSessionOptions save;
+  save.embed = true;
+  save.threads = 3;
+  saveSession(*openModel(root + "tests/data/models/mlp/model.pt2"), path, save);
+  const auto analysis = loadSession(path);
+  EXPECT_EQ(savedThreads(*analysis), 3);
+  Session session(analysis);
+  EXPECT_EQ(session.threads(), 3);
+  session.runTo(3);
+  EXPECT_EQ(threadCount(), before);  // others are not disturbed
+  SessionOptions options;
+  options.threads = 1;
+  EXPECT_EQ(Session(analysis, options).threads(), 1);
+}
+
+TEST(Session, SumsIntoOnePlaceAlikeOnAllThreads) {
+  ModelBuilder m;
+  const auto x = m.input("x", {200000});
+  const auto index = m.input("index", {200000}, DType::i64);
+  const auto zeros = m.buffer("zeros", {7});
+  m.output(m.op("aten.index_put.default", {zeros, std::vector<ValueId>{index}, x, Argument::ofBool(true)}));
+  DerivationRequest given;
+  std::vector<std::int64_t> places(200000);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::int64_t>(i * 31 % 7);
+  TensorData data;
+  data.meta.dtype = DType::i64;
+  data.meta.sizes = {200000};
+  data.meta.strides = {1};
+  data.data = reinterpret_cast<const std::byte*>(places.data());
+  data.bytes = places.size() * sizeof(std::int64_t);
+  given.inputs["index"] = data;
+  SessionOptions options;
+  options.threads = 4;
+  Session session(m.analyse(given), options);
+  session.runTo(session.forwardSize());
+  const auto first = session.results().at(0);
+  for (int again = 0; again < 8; ++again) {
+    session.runTo(0);
+    session.runTo(session.forwardSize());
+    EXPECT_TRUE(identical(*first, *session.results().at(0)));
+  }
+}
+
+}  // namespace
+}  // namespace retrograd::test

@@ -1,0 +1,144 @@
+#include "views/canvases/code_view.h"
+
+#include <QAccessible>
+#include <QAccessibleWidget>
+#include <QHash>
+#include <QPointer>
+#include <QScrollBar>
+#include <cmath>
+#include <tuple>
+
+#include "views/canvases/code_metrics.h"
+
+namespace retrograd::views {
+namespace {
+
+/// A row, known by its place: what stands there when rows come or go is what it tells.
+class RowAccessible : public QAccessibleInterface {
+ public:
+  RowAccessible(CodeView* view, int row) : view_(view), row_(row) {}
+
+  bool isValid() const override { return view_ && row_ < view_->rowCount(); }
+  QObject* object() const override { return nullptr; }
+  QWindow* window() const override { return view_ ? view_->window()->windowHandle() : nullptr; }
+  QAccessible::Role role() const override { return QAccessible::ListItem; }
+  QAccessibleInterface* parent() const override { return QAccessible::queryAccessibleInterface(view_); }
+  QAccessibleInterface* child(int) const override { return nullptr; }
+  QAccessibleInterface* childAt(int, int) const override { return nullptr; }
+  int childCount() const override { return 0; }
+  int indexOfChild(const QAccessibleInterface*) const override { return -1; }
+  void setText(QAccessible::Text, const QString&) override {}
+  QString text(QAccessible::Text what) const override { return isValid() && what == QAccessible::Name ? view_->spokenAt(row_) : QString(); }
+  QRect rect() const override {
+    if (!isValid()) return {};
+    const auto rect = view_->rowRect(row_);
+    return {view_->viewport()->mapToGlobal(rect.topLeft()), rect.size()};
+  }
+  QAccessible::State state() const override {
+    QAccessible::State state;
+    state.invalid = !isValid();
+    if (state.invalid) return state;
+    state.focusable = state.selectable = true;
+    state.selected = row_ == view_->cursor();
+    state.focused = state.selected && view_->hasFocus();
+    state.offscreen = state.invisible = !view_->isRowVisible(row_);
+    return state;
+  }
+
+  int row() const { return row_; }
+
+ private:
+  QPointer<CodeView> view_;
+  int row_;
+};
+
+/// The canvas: a list of its rows, with the one under the cursor as its value. Rows are made when they are asked for.
+class CodeAccessible : public QAccessibleWidget {
+ public:
+  explicit CodeAccessible(CodeView* view) : QAccessibleWidget(view, QAccessible::List) {}
+  ~CodeAccessible() override {
+    for (auto id : rows_) QAccessible::deleteAccessibleInterface(id);
+  }
+
+  QString text(QAccessible::Text what) const override {
+    if (what != QAccessible::Value && what != QAccessible::Description) return QAccessibleWidget::text(what);
+    return view()->rowCount() > 0 ? view()->spokenAt(view()->cursor()) : view()->emptyText();
+  }
+  int childCount() const override { return view()->rowCount(); }
+  QAccessibleInterface* child(int row) const override {
+    if (row < 0 || row >= view()->rowCount()) return nullptr;
+    auto& id = rows_[row];
+    if (!id) id = QAccessible::registerAccessibleInterface(new RowAccessible(view(), row));
+    return QAccessible::accessibleInterface(id);
+  }
+  QAccessibleInterface* childAt(int x, int y) const override { return child(view()->rowAtY(view()->viewport()->mapFromGlobal(QPoint(x, y)).y())); }
+  QAccessibleInterface* focusChild() const override { return view()->hasFocus() ? child(view()->cursor()) : nullptr; }
+  int indexOfChild(const QAccessibleInterface* child) const override {
+    const auto* row = dynamic_cast<const RowAccessible*>(child);
+    return row ? row->row() : -1;
+  }
+
+ private:
+  CodeView* view() const { return static_cast<CodeView*>(widget()); }
+
+  mutable QHash<int, QAccessible::Id> rows_;
+};
+
+QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
+  auto* view = qobject_cast<CodeView*>(object);
+  return view ? new CodeAccessible(view) : nullptr;
+}
+
+}  // namespace
+
+void installCodeAccessibility() { QAccessible::installFactory(makeAccessible); }
+
+CodeView::CodeView(Theme* theme, QWidget* parent) : QAbstractScrollArea(parent), theme_(theme) {
+  setFocusPolicy(Qt::StrongFocus);
+  setFrameShape(QFrame::NoFrame);
+  viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+  updateMetrics();
+  connect(theme_, &Theme::changed, this, [this] {
+    updateMetrics();
+    colorsChanged();
+    viewport()->update();
+  });
+}
+
+void CodeView::updateMetrics() { std::tie(rowHeight_, ascent_, charWidth_) = useCodeFont(*viewport()); }
+
+int CodeView::visibleRows() const { return std::max(1, viewport()->height() / rowHeight_); }
+
+QRect CodeView::rowRect(int visible) const { return {0, (visible - verticalScrollBar()->value()) * rowHeight_, rowWidth(), rowHeight_}; }
+
+bool CodeView::isRowVisible(int visible) const {
+  const auto top = verticalScrollBar()->value();
+  return visible >= top && visible < top + visibleRows();
+}
+
+int CodeView::rowAtY(int y) const {
+  const int visible = verticalScrollBar()->value() + y / rowHeight_;
+  return y >= 0 && visible < rowCount() ? visible : -1;
+}
+
+void CodeView::announce() {
+  if (!QAccessible::isActive()) return;
+  QAccessibleValueChangeEvent value(this, spokenAt(cursor_));
+  QAccessible::updateAccessibility(&value);
+  if (!hasFocus() || cursor_ < 0) return;
+  QAccessibleEvent focus(this, QAccessible::Focus);
+  focus.setChild(cursor_);
+  QAccessible::updateAccessibility(&focus);
+}
+
+void CodeView::focusInEvent(QFocusEvent* event) {
+  QAbstractScrollArea::focusInEvent(event);
+  viewport()->update();
+}
+
+void CodeView::focusOutEvent(QFocusEvent* event) {
+  QAbstractScrollArea::focusOutEvent(event);
+  viewport()->update();
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,52 @@
+#pragma once
+#include <QAbstractScrollArea>
+
+#include "views/theme/theme.h"
+
+namespace retrograd::views {
+
+/// A canvas for code: rows of equal height in the code font, as many as one likes, of which only those on screen are made and painted.
+///
+/// It keeps the row of the keyboard and gives the rows to assistive technology: a list whose items have the rows' text as their name.
+class CodeView : public QAbstractScrollArea {
+  Q_OBJECT
+
+ public:
+  explicit CodeView(Theme* theme, QWidget* parent = nullptr);
+
+  virtual int rowCount() const = 0;
+  /// The visible row of the keyboard; -1 where there is none.
+  int cursor() const { return cursor_; }
+  /// A row as a screen reader hears it, with what its marks tell; empty for a row that is not there.
+  virtual QString spokenAt(int visible) const = 0;
+  /// What is heard where there are no rows.
+  virtual QString emptyText() const { return {}; }
+
+  QRect rowRect(int visible) const;  ///< in viewport coordinates
+  bool isRowVisible(int visible) const;
+  /// The row at this height of the viewport; -1 where there is none.
+  int rowAtY(int y) const;
+
+ protected:
+  /// Pixels that rows have, from the left.
+  virtual int rowWidth() const { return viewport()->width(); }
+  int visibleRows() const;
+  int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
+  void updateMetrics();
+  /// Tells assistive technology that the cursor is in another row.
+  void announce();
+  /// What depends on the colours is to be made anew.
+  virtual void colorsChanged() {}
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
+
+  Theme* theme_;
+  int cursor_ = -1;
+  int rowHeight_ = 16, ascent_ = 12;  ///< of a row; from its top to where the letters stand
+  qreal charWidth_ = 8;
+};
+
+/// Makes the rows of code views known to assistive technology; call once before the first window.
+void installCodeAccessibility();
+
+}  // namespace retrograd::views

@@ -1,0 +1,97 @@
+#include "views/content/fold_rows.h"
+
+#include <algorithm>
+
+namespace retrograd::views {
+
+FoldRows::FoldRows(const Outline* outline) : outline_(outline), folded_(outline->item.size(), false) { rebuild(); }
+
+std::int32_t FoldRows::visibleOf(std::int32_t row) const {
+  if (row < 0 || visible_.empty() || !shows(row)) return -1;
+  const auto it = std::upper_bound(visible_.begin(), visible_.end(), row);
+  // A hidden row lies below the last shown row before it.
+  return it == visible_.begin() ? -1 : static_cast<std::int32_t>(it - visible_.begin()) - 1;
+}
+
+void FoldRows::setFolded(std::int32_t row, bool on) {
+  if (!outline_ || row < 0 || !outline_->foldable(row) || folded(row) == on) return;
+  folded_[static_cast<std::size_t>(row)] = on;
+  rebuild();
+}
+
+void FoldRows::setAllFolded(bool on) {
+  if (!outline_) return;
+  for (std::int32_t row = 0; row < outline_->rows(); ++row) folded_[static_cast<std::size_t>(row)] = on && outline_->foldable(row);
+  rebuild();
+}
+
+bool FoldRows::reveal(std::int32_t row) {
+  if (!outline_ || row < 0) return false;
+  bool changed = false;
+  for (auto parent = outline_->parent[static_cast<std::size_t>(row)]; parent >= 0;
+       parent = outline_->parent[static_cast<std::size_t>(parent)]) {
+    changed = changed || folded(parent);
+    folded_[static_cast<std::size_t>(parent)] = false;
+  }
+  if (changed) rebuild();
+  return changed;
+}
+
+void FoldRows::setFilter(std::shared_ptr<const PassingLines> filter) {
+  filter_ = std::move(filter);
+  if (outline_) rebuild();
+}
+
+bool FoldRows::keep(std::vector<std::int32_t> lines) {
+  std::sort(lines.begin(), lines.end());
+  if (lines == kept_) return false;
+  kept_ = std::move(lines);
+  if (!outline_ || !filter_) return false;
+  rebuild();
+  return true;
+}
+
+/// The first line at or after a row; one past the last line where there is none.
+std::int32_t FoldRows::firstLine(std::int32_t row) const {
+  while (row < outline_->rows() && outline_->isHeader(row)) ++row;
+  return row < outline_->rows() ? outline_->item[static_cast<std::size_t>(row)] : static_cast<std::int32_t>(outline_->rowOfLine.size());
+}
+
+FoldRows::Lines FoldRows::linesOf(std::int32_t row) const { return {firstLine(row), firstLine(outline_->end[static_cast<std::size_t>(row)])}; }
+
+std::int32_t FoldRows::passingBelow(std::int32_t row) const {
+  const auto [begin, end] = linesOf(row);
+  return filter_ ? filter_->count(begin, end) : end - begin;
+}
+
+bool FoldRows::passes(std::int32_t row) const {
+  if (!filter_) return true;
+  const auto item = outline_->item[static_cast<std::size_t>(row)];
+  return item >= 0 ? filter_->passes(item) : passingBelow(row) > 0;
+}
+
+bool FoldRows::shows(std::int32_t row) const {
+  if (!filter_) return true;
+  const auto [begin, end] = linesOf(row);
+  if (filter_->count(begin, end) > 0) return true;
+  const auto kept = std::lower_bound(kept_.begin(), kept_.end(), begin);
+  return kept != kept_.end() && *kept < end;
+}
+
+std::int32_t FoldRows::nearest(std::int32_t row) const {
+  if (visible_.empty()) return -1;
+  const auto it = std::upper_bound(visible_.begin(), visible_.end(), row);
+  return it == visible_.begin() ? 0 : static_cast<std::int32_t>(it - visible_.begin()) - 1;
+}
+
+void FoldRows::rebuild() {
+  visible_.clear();
+  visible_.reserve(filter_ ? static_cast<std::size_t>(filter_->count()) : outline_->item.size());
+  for (std::int32_t row = 0; row < outline_->rows();) {
+    const bool shown = shows(row);
+    if (shown) visible_.push_back(row);
+    row = shown && !folded(row) ? row + 1 : outline_->end[static_cast<std::size_t>(row)];
+  }
+}
+
+}  // namespace retrograd::views

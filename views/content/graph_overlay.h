@@ -1,0 +1,63 @@
+#pragma once
+#include <QColor>
+#include <QString>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "core/layout/scene.h"
+#include "core/torch/session/session.h"
+#include "views/content/node_stages.h"
+#include "views/session/document_controller.h"
+#include "views/theme/overlay_colors.h"
+
+namespace retrograd::views {
+
+/// What the boxes of a graph tell beside what they are.
+enum class Overlay : std::uint8_t { role, time, bytes, saved, health, dtype, device, stage };
+inline constexpr std::array overlays{Overlay::role, Overlay::time, Overlay::bytes, Overlay::saved, Overlay::health, Overlay::dtype, Overlay::device, Overlay::stage};
+QString titleText(Overlay overlay);
+QString toolTipText(Overlay overlay);
+
+/// One overlay over one graph: a colour and words for each box, so that it is never colour alone. Sums of groups are made once.
+class GraphOverlay {
+ public:
+  /// `measures` by position of the program, for Overlay::time; `cut`, which may be null, for Overlay::stage.
+  GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
+               const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark);
+
+  Overlay kind() const { return kind_; }
+  /// In place of a box's second line; empty where there is nothing to tell.
+  QString text(std::int32_t node, layout::Lane lane) const;
+  /// Invalid where the box keeps its own colour.
+  QColor fill(std::int32_t node, layout::Lane lane) const;
+
+  /// What an edge between two boxes of the scene takes over the border of a stage; empty for one that stays inside.
+  QString edgeText(const layout::Scene& scene, std::int32_t edge) const;
+
+  struct Entry {
+    QColor color;
+    QString text;
+  };
+  std::vector<Entry> legend() const;
+
+ private:
+  /// Of an op alone. For dtype its number, for device its place in `devices_`; -1 where it has none.
+  double amountOf(BoundSymbolId op);
+  int stepOf(double amount) const;
+
+  Overlay kind_;
+  std::shared_ptr<const layout::GraphTree> tree_;
+  std::shared_ptr<const OpenDocument> document_;
+  OverlayColors colors_;
+  std::vector<double> byOp_;   ///< time, by bound symbol
+  std::set<ValueId> badValues_;
+  std::set<BoundSymbolId> badOps_;
+  std::vector<std::array<double, layout::laneCount>> amounts_;
+  double most_ = 0;            ///< of an op
+  std::vector<Device> devices_;  ///< that ops of the graph are on, in the order in which they are met
+  std::shared_ptr<const StageCut> cut_;
+  std::unique_ptr<NodeStages> stages_;  ///< for Overlay::stage, where there is a cut
+};
+
+}  // namespace retrograd::views

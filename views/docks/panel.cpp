@@ -1,0 +1,206 @@
+#include "views/docks/panel.h"
+
+#include <QContextMenuEvent>
+#include <QDockWidget>
+#include <QHeaderView>
+#include <QTreeView>
+#include <QVBoxLayout>
+
+#include "views/widgets/command_key.h"
+#include "views/widgets/dock_tree.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString columnsKey = QStringLiteral("columns");
+
+QHeaderView* headerOf(QAbstractItemView* list) {
+  auto* tree = qobject_cast<QTreeView*>(list);
+  return tree ? tree->header() : nullptr;
+}
+
+}  // namespace
+
+Panel::Panel(ViewContext context, const char* name, QWidget* parent) : QWidget(parent), context_(context), name_(QLatin1String(name)) {
+  setObjectName(QStringLiteral("panel-") + name_);
+  soon_.setSingleShot(true);
+  soon_.setInterval(0);
+  connect(&soon_, &QTimer::timeout, this, [this] {
+    if (!inSight_) return;
+    stale_ = false;
+    refresh();
+    updateEmptyText();
+  });
+  connect(context_.controller, &DocumentController::documentAboutToChange, this, [this] {
+    soon_.stop();
+    for (auto question = questions_.begin(); question != questions_.end(); ++question) {
+      if (question->state == QuestionState::asked) context_.controller->questions().cancel(tag(question.key()));
+      question->state = QuestionState::none;
+    }
+    stale_ = true;
+    forget();
+  });
+  connect(context_.controller, &DocumentController::documentChanged, this, &Panel::invalidate);
+}
+
+bool Panel::busy() const {
+  return soon_.isActive() || std::any_of(questions_.begin(), questions_.end(), [](const AskedQuestion& question) { return question.state == QuestionState::asked; });
+}
+
+void Panel::invalidate() {
+  stale_ = true;
+  if (!inSight_) return;
+  if (soon_.interval() > 0) return soon_.start();
+  stale_ = false;
+  refresh();
+  updateEmptyText();
+}
+
+std::shared_ptr<const OpenDocument> Panel::document() const {
+  const auto& open = context_.controller->document();
+  return open && context_.selection->analysis() == open->analysis ? open : nullptr;
+}
+
+void Panel::ask(Asked asked, const QString& question, const QString& title, Questions::Question work, Failed failed) {
+  if (!context_.controller->document()) return;
+  questions_[question] = {asked, QuestionState::asked};
+  const auto answered = [this, question, work = std::move(work)](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    return [this, question, deliver = work(bench, progress)] {
+      questions_[question].state = QuestionState::answered;
+      if (deliver) deliver();
+      updateEmptyText();
+    };
+  };
+  context_.controller->questions().ask(this, tag(question), title, answered, [this, question, failed = std::move(failed)](const QString& message) {
+    questions_[question].state = message.isEmpty() ? QuestionState::cancelled : QuestionState::failed;
+    if (failed) failed(message);
+  });
+}
+
+void Panel::askAloud(QLabel* line, const QString& question, const QString& title, const QString& busy, Questions::Question work) {
+  line->setText(busy);
+  ask(Asked::anyhow, question, title, std::move(work), [line](const QString& message) {
+    line->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
+  });
+}
+
+void Panel::cancel(const QString& question) { context_.controller->questions().cancel(tag(question)); }
+
+void Panel::fillWith(QWidget* widget) {
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(widget);
+}
+
+void Panel::addList(QAbstractItemView* list) {
+  lists_ << list;
+  list->setContextMenuPolicy(Qt::DefaultContextMenu);
+  list->installEventFilter(this);
+  list->viewport()->installEventFilter(this);
+  connect(list, &QAbstractItemView::activated, this, &Panel::activate);
+}
+
+void Panel::setList(QAbstractItemView* list) {
+  addList(list);
+  list_ = list;
+  empty_ = new QLabel(list_->viewport());
+  empty_->setObjectName(name_ + QStringLiteral("-empty"));
+  empty_->setTextFormat(Qt::PlainText);
+  empty_->setWordWrap(true);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setMargin(12);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  empty_->setAttribute(Qt::WA_TransparentForMouseEvents);
+  empty_->hide();
+  const auto* model = list_->model();
+  connect(model, &QAbstractItemModel::modelReset, this, &Panel::updateEmptyText);
+  connect(model, &QAbstractItemModel::rowsInserted, this, &Panel::updateEmptyText);
+  connect(model, &QAbstractItemModel::rowsRemoved, this, &Panel::updateEmptyText);
+  updateEmptyText();
+}
+
+void Panel::updateEmptyText() {
+  if (!list_) return;
+  const auto text = list_->model()->rowCount() == 0 ? emptyText() : QString();
+  empty_->setText(text);
+  empty_->setGeometry(list_->viewport()->rect());
+  empty_->setVisible(!text.isEmpty());
+}
+
+QString Panel::unlessClosed(const QString& text) const { return context_.controller->document() ? text : tr("No file is open"); }
+
+void Panel::activate(const QModelIndex& row) {
+  if (const auto op = opOf(row)) Q_EMIT jumpRequested(op);
+}
+
+QVariantMap Panel::saveState() const {
+  const auto* header = headerOf(list_);
+  return header ? QVariantMap{{columnsKey, header->saveState()}} : QVariantMap();
+}
+
+void Panel::restoreState(const QVariantMap& state) {
+  if (auto* header = headerOf(list_); header && state.contains(columnsKey)) header->restoreState(state.value(columnsKey).toByteArray());
+}
+
+bool Panel::event(QEvent* event) {
+  const bool handled = QWidget::event(event);
+  if (event->type() == QEvent::ParentChange) followDock();
+  if (event->type() == QEvent::Show || event->type() == QEvent::Hide || event->type() == QEvent::ParentChange) updateSight();
+  return handled;
+}
+
+void Panel::followDock() {
+  for (const auto& connection : std::exchange(dockConnections_, {})) disconnect(connection);
+  inFront_ = true;
+  auto* dock = qobject_cast<QDockWidget*>(parentWidget());
+  if (!dock) return;
+  inFront_ = false;
+  // Of a dock behind a tab, isVisible() says true.
+  dockConnections_ << connect(dock, &QDockWidget::visibilityChanged, this, [this](bool inFront) {
+    inFront_ = inFront;
+    updateSight();
+  });
+}
+
+void Panel::updateSight() {
+  const bool now = inFront_ && isVisible();
+  if (now == inSight_) return;
+  inSight_ = now;
+  if (now) {
+    if (stale_) invalidate();
+    return;
+  }
+  soon_.stop();
+  for (auto question = questions_.begin(); question != questions_.end(); ++question) {
+    if (question->asked != Asked::inSight || question->state != QuestionState::asked) continue;
+    context_.controller->questions().cancel(tag(question.key()));
+    question->state = QuestionState::cancelled;
+    stale_ = true;  // its answer is still wanted when the panel is seen again
+  }
+  leave();
+}
+
+bool Panel::eventFilter(QObject* watched, QEvent* event) {
+  if (list_ && watched == list_->viewport() && event->type() == QEvent::Resize) empty_->setGeometry(list_->viewport()->rect());
+  if (event->type() == QEvent::ContextMenu)
+    for (auto* list : lists_)
+      if (watched == list || watched == list->viewport()) {
+        showMenu(list, static_cast<QContextMenuEvent*>(event));
+        return true;
+      }
+  return QWidget::eventFilter(watched, event);
+}
+
+void Panel::showMenu(QAbstractItemView* list, QContextMenuEvent* event) {
+  const bool mouse = event->reason() == QContextMenuEvent::Mouse;
+  const auto under = mouse ? list->indexAt(list->viewport()->mapFromGlobal(event->globalPos())) : QModelIndex();
+  const auto row = under.isValid() ? under : list->currentIndex();
+  auto* menu = contextMenu(list);
+  menu->setToolTipsVisible(true);
+  menu->addActions(list->actions());
+  Q_EMIT menuAboutToShow(menu, row);
+  if (menu->isEmpty()) return delete menu;
+  menu->exec(mouse ? event->globalPos() : list->viewport()->mapToGlobal(list->visualRect(row).bottomLeft()));
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,96 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/questions/run_record.h"
+#include "core/torch/execution/device.h"
+#include "core/torch/experiments/compare_runs.h"
+#include "core/torch/experiments/counterpart.h"
+#include "core/torch/experiments/grad_check.h"
+#include "core/torch/experiments/passes.h"
+#include "core/torch/experiments/what_if.h"
+#include "core/torch/session/allocator_peak.h"
+
+namespace retrograd::views {
+
+class PipelineEngine;
+
+/// Where the user inputs of a computation come from.
+enum class InputSource { sample, drawn, file };
+
+/// What to open and with which inputs.
+struct OpenRequest {
+  std::string path;
+  InputSource source = InputSource::sample;
+  std::string inputFile;  ///< safetensors with one tensor an input, for InputSource::file
+  std::uint64_t seed = 0;
+  std::optional<std::vector<std::string>> gradInputs;  ///< as DerivationRequest::gradInputs
+  PartitionOptions partition;
+  std::optional<Device> device;           ///< where to run; absent: where the file says
+  std::string loss;                       ///< the output at which the gradient begins with 1 (core/cut/loss.h); empty: at all outputs
+};
+
+/// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker; what stops it may be set by any thread,
+/// as there.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual std::size_t position() const = 0;
+  virtual StopReason runTo(std::size_t position, const Progress&) = 0;
+  virtual StopReason continueTo(std::size_t position, const Progress&) = 0;
+  virtual void restart() = 0;
+  virtual void setBreakpoints(std::vector<Breakpoint> breakpoints) = 0;
+  virtual std::optional<Breakpoint> hitBreakpoint() const = 0;
+  virtual std::vector<std::int64_t> breakpointHits() = 0;
+  virtual void setBreakOnBadNumber(bool on) = 0;
+  virtual ValueState state(ValueId) const = 0;
+  virtual TensorStatistics statistics(ValueId) const = 0;
+  virtual TensorData contents(ValueId) const = 0;
+  virtual std::vector<std::int64_t> histogram(ValueId, int bins) const = 0;
+  /// As setContents(), with the same number in every element.
+  virtual void fill(ValueId, double number) = 0;
+  /// What was filled on the way to the present position.
+  virtual std::map<ValueId, double> fills() const = 0;
+  virtual std::vector<OpMeasure> measures() const = 0;
+  virtual std::int64_t liveBytes() const = 0;
+  virtual std::int64_t peakBytes() const = 0;
+  virtual Session::HistoryState history() const = 0;
+  virtual void setHistoryBytes(std::int64_t bytes) = 0;
+};
+
+/// What stands behind the window: opens files and runs them. Called on the worker only. Tests put their own in its place.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  /// Throws Error as openModel() does.
+  virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) = 0;
+  /// Where models can be run, and why not elsewhere; the CPU first. May take a second: it asks the driver.
+  virtual std::vector<DeviceStatus> devices() { return {{Device(), true, {}, {}}}; }
+  /// Throws Error where the analysis cannot be run.
+  virtual std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) = 0;
+  /// As recordRun(): a run of its own, beside the Runner's, with these values filled as soon as they are there.
+  virtual RunRecord record(const Analysis&, const std::map<ValueId, double>& fills, const Progress&) = 0;
+  /// As the function of this name.
+  virtual WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) = 0;
+  /// Times of one run from start to end, beside the Runner's, by position of the joint.
+  virtual std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, const Progress&) {
+    throw Error(ErrorCode::badUse, "nothing can be run here", analysis->file.path);
+  }
+  /// As passesOf().
+  virtual PassTraces passes(const Analysis& analysis, const Progress&) { throw Error(ErrorCode::badUse, "nothing can be derived here", analysis.file.path); }
+  virtual GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>& ops, const Progress&) = 0;
+  /// As allocatorPeak().
+  virtual AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>&, const Progress&) = 0;
+  /// As compareRuns(), with the counterpart opened for it.
+  virtual RunComparison compare(const Analysis&, const Counterpart&, double tolerance, const Progress&) = 0;
+  /// Runs pipeline stages (pipeline_engine.h); null where nothing can.
+  virtual PipelineEngine* pipelines() { return nullptr; }
+};
+
+/// The engine over LibTorch, with registered gradient rules where there are some; in a build without LibTorch, one whose open() throws Error(badUse) saying so.
+std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry> rules = {});
+
+}  // namespace retrograd::views

@@ -1,0 +1,149 @@
+#include "core/formats/safetensors/safetensors.h"
+#include "core/torch/analysis/read_model.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/execution/threads.h"
+#include "core/torch/session/record_run.h"
+#include "core/torch/session/tensor_text.h"
+#include "core/torch/stages/open_pipeline.h"
+#include "views/engine/engine.h"
+#include "views/engine/pipeline_engine.h"
+#include "views/engine/versions.h"
+
+namespace retrograd::views {
+namespace {
+
+/// Session as Runner.
+class SessionRunner : public Runner {
+ public:
+  explicit SessionRunner(std::shared_ptr<const Analysis> analysis) : session_(std::move(analysis)) {}
+  std::size_t position() const override { return session_.position(); }
+  StopReason runTo(std::size_t position, const Progress& progress) override {
+    const auto reason = session_.runTo(position, progress);
+    forgetFills();
+    return reason;
+  }
+  StopReason continueTo(std::size_t position, const Progress& progress) override {
+    const auto reason = session_.continueTo(position, progress);
+    forgetFills();
+    return reason;
+  }
+  void restart() override {
+    session_.restart();
+    fills_.clear();
+  }
+  void setBreakpoints(std::vector<Breakpoint> breakpoints) override { session_.setBreakpoints(std::move(breakpoints)); }
+  std::optional<Breakpoint> hitBreakpoint() const override {
+    const auto& hit = session_.hitBreakpoint();
+    return hit ? std::optional(hit->breakpoint) : std::nullopt;
+  }
+  std::vector<std::int64_t> breakpointHits() override { return session_.breakpointHits(); }
+  void setBreakOnBadNumber(bool on) override { session_.setBreakOnBadNumber(on); }
+  ValueState state(ValueId value) const override { return session_.state(value); }
+  TensorStatistics statistics(ValueId value) const override { return session_.statistics(value); }
+  TensorData contents(ValueId value) const override { return session_.contents(value); }
+  std::vector<std::int64_t> histogram(ValueId value, int bins) const override { return session_.histogram(value, bins); }
+  void fill(ValueId value, double number) override {
+    session_.setContents(value, filledWith(session_.contents(value).meta, number));
+    fills_[value] = {session_.position(), number};
+  }
+  std::map<ValueId, double> fills() const override {
+    std::map<ValueId, double> numbers;
+    for (const auto& [value, fill] : fills_) numbers[value] = fill.second;
+    return numbers;
+  }
+  std::vector<OpMeasure> measures() const override { return session_.measures(); }
+  std::int64_t liveBytes() const override { return session_.liveBytes(); }
+  std::int64_t peakBytes() const override { return session_.peakBytes(); }
+  Session::HistoryState history() const override { return session_.history(); }
+  void setHistoryBytes(std::int64_t bytes) override { session_.setHistoryBytes(bytes); }
+
+ private:
+  /// A step back over the place of a fill takes it back.
+  void forgetFills() {
+    std::erase_if(fills_, [&](const auto& fill) { return fill.second.first > session_.position(); });
+  }
+
+  Session session_;
+  std::map<ValueId, std::pair<std::size_t, double>> fills_;  ///< with the position at which it was filled
+};
+
+class LiveEngine : public Engine {
+ public:
+  explicit LiveEngine(std::shared_ptr<const RuleRegistry> rules) : rules_(std::move(rules)) {}
+
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override {
+    DerivationRequest options;
+    options.seed = request.seed;
+    options.rules = rules_;
+    options.gradInputs = request.gradInputs;
+    options.partition = request.partition;
+    options.device = request.device;
+    if (request.device) requireDevice(*request.device);
+    if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
+    if (request.source != InputSource::drawn) return openForLoss(request.path, request.loss, options, progress);
+    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
+    auto file = readModel(request.path, options, progress);
+    if (!file.traced) file.sampleInputs.clear();
+    return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
+  }
+
+  std::vector<DeviceStatus> devices() override { return retrograd::devices(); }
+
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
+    return std::make_unique<SessionRunner>(std::move(analysis));
+  }
+
+  RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills, const Progress& progress) override {
+    RecordOptions options;
+    for (const auto& [value, number] : fills)
+      options.replaced[value] = filledWith(analysis.document->meta(analysis.document->value(value).meta), number);
+    return recordRun(analysis, options, progress);
+  }
+
+  WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
+                const Progress& progress) override {
+    return retrograd::whatIf(analysis, partition, measures, progress);
+  }
+
+  std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
+    SessionOptions options;
+    options.keepHistory = false;
+    Session session(analysis, options);
+    if (session.runTo(session.size(), progress) == StopReason::cancelled) throw Error(ErrorCode::cancelled, "cancelled");
+    return session.measures();
+  }
+
+  PassTraces passes(const Analysis& analysis, const Progress& progress) override { return passesOf(analysis, progress); }
+
+  GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override {
+    return retrograd::checkGradients(analysis, ops, progress);
+  }
+
+  AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override { return allocatorPeak(analysis, progress); }
+
+  RunComparison compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance, const Progress& progress) override {
+    progress.at("opening the other", 0);
+    const auto other = openCounterpart(analysis, counterpart, progress);
+    if (!other->derived()) {
+      const auto& problems = other->problems;
+      const auto why = std::find_if(problems.rbegin(), problems.rend(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
+      if (why != problems.rend()) throw Error(ErrorCode::badUse, why->message, why->place);
+      throw Error(ErrorCode::badUse, "no backward could be derived for it", other->file.path);
+    }
+    return compareRuns(analysis, *other, tolerance, {}, progress);
+  }
+
+  PipelineEngine* pipelines() override { return pipelines_.get(); }
+
+ private:
+  std::unique_ptr<PipelineEngine> pipelines_ = livePipelines();
+  std::shared_ptr<const RuleRegistry> rules_;
+};
+
+}  // namespace
+
+std::string engineVersion() { return libTorchVersion(); }
+
+std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry> rules) { return std::make_shared<LiveEngine>(std::move(rules)); }
+
+}  // namespace retrograd::views

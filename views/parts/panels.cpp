@@ -1,0 +1,55 @@
+// The panels that show and have no commands of their own; and the size of those of the default layout.
+#include <QDockWidget>
+
+#include "views/docks/breakpoints_dock.h"
+#include "views/docks/inspector_dock.h"
+#include "views/docks/memory_dock.h"
+#include "views/docks/modules_dock.h"
+#include "views/docks/problems_dock.h"
+#include "views/docks/values_dock.h"
+#include "views/docks/watches_dock.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+constexpr auto bottom = Qt::BottomDockWidgetArea;
+
+const WindowPart modules(PartOrder::modules, [](MainWindow& window) {
+  window.addPanel(new ModulesDock(window.context()), MainWindow::tr("Modules"), Qt::LeftDockWidgetArea);
+});
+
+const WindowPart inspector(PartOrder::inspector, [](MainWindow& window) {
+  window.addPanel(new InspectorDock(window.pinnable("dock-inspector")), MainWindow::tr("Inspector"), Qt::RightDockWidgetArea);
+});
+
+const WindowPart values(PartOrder::values, [](MainWindow& window) {
+  const auto& actions = window.actions();
+  window.addPanel(new ValuesDock(window.pinnable("dock-values"), {actions.watch, actions.fill, actions.saveContents}), MainWindow::tr("Values"), bottom);
+});
+
+const WindowPart watches(PartOrder::watches, [](MainWindow& window) {
+  window.addPanel(new WatchesDock(window.context()), MainWindow::tr("Watches"), bottom, &window.panel<ValuesDock>());
+});
+
+const WindowPart memory(PartOrder::memory, [](MainWindow& window) { window.addPanel(new MemoryDock(window.context()), MainWindow::tr("Memory"), bottom); });
+
+const WindowPart breakpoints(PartOrder::breakpoints, [](MainWindow& window) {
+  window.addPanel(new BreakpointsDock(window.context()), MainWindow::tr("Breakpoints"), bottom, &window.panel<MemoryDock>());
+});
+
+const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
+  window.addPanel(new ProblemsDock(window.context()), MainWindow::tr("Problems"), bottom, &window.panel<MemoryDock>());
+});
+
+const WindowPart sizes(PartOrder::panelSizes, [](MainWindow& window) {
+  const auto dock = [](const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); };
+  auto* values = dock(window.panel<ValuesDock>());
+  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {180, 340}, Qt::Horizontal);
+  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {720, 540}, Qt::Horizontal);
+  window.resizeDocks({values}, {280}, Qt::Vertical);
+});
+
+}  // namespace
+}  // namespace retrograd::views

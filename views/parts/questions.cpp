@@ -1,0 +1,71 @@
+// What is asked of values and gradients: Why, Findings, Checks and Compare with their commands.
+#include "views/docks/checks_dock.h"
+#include "views/docks/compare_dock.h"
+#include "views/docks/findings_dock.h"
+#include "views/docks/inspector_dock.h"
+#include "views/docks/memory_dock.h"
+#include "views/docks/values_dock.h"
+#include "views/docks/why_dock.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+/// Has a command show its panel first and then ask.
+template <class P, class Ask>
+void runIn(MainWindow& window, QAction* action, P* panel, Ask ask) {
+  QObject::connect(action, &QAction::triggered, panel, [&window, panel, ask] {
+    window.showPanel(*panel);
+    ask();
+  });
+}
+
+/// Where to walk from: the selected value if it is known to be bad, else another bad value of the selected op, else any.
+ValueId badStart(const ViewContext& context) {
+  const auto& document = context.controller->document();
+  if (!document) return {};
+  const auto& bad = context.execution->badValues();
+  if (bad.contains(context.selection->value())) return context.selection->value();
+  ValueId start;
+  if (context.selection->op())
+    for (const auto& row : valueRows(*document->analysis->document, context.selection->op()))
+      if (bad.contains(row.value)) start = row.value;
+  return start;
+}
+
+const WindowPart why(PartOrder::why, [](MainWindow& window) {
+  const auto& actions = window.actions();
+  auto* panel = window.addPanel(new WhyDock(window.pinnable("dock-why", {actions.recompute, actions.save}), actions.recompute, actions.save), MainWindow::tr("Why"),
+                                Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
+  runIn(window, actions.recompute, panel, [panel] { panel->recompute(); });
+  runIn(window, actions.save, panel, [panel] { panel->save(); });
+  QObject::connect(panel, &WhyDock::failed, &window, [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
+});
+
+const WindowPart findings(PartOrder::findings, [](MainWindow& window) {
+  const auto& actions = window.actions();
+  auto* panel = window.addPanel(new FindingsDock(window.context(), actions.walkToRoot, actions.checkRun), MainWindow::tr("Findings"), Qt::BottomDockWidgetArea,
+                                &window.panel<MemoryDock>());
+  runIn(window, actions.walkToRoot, panel, [panel, context = window.context()] {
+    if (context.controller->document()) panel->walk(badStart(context));
+  });
+  runIn(window, actions.checkRun, panel, [panel] { panel->walk({}); });
+});
+
+const WindowPart checks(PartOrder::checks, [](MainWindow& window) {
+  const auto& actions = window.actions();
+  auto* panel = window.addPanel(new ChecksDock(window.context(), actions.checkGradient, actions.terms), MainWindow::tr("Checks"), Qt::BottomDockWidgetArea,
+                                &window.panel<ValuesDock>());
+  runIn(window, actions.checkGradient, panel, [panel] { panel->check(); });
+  runIn(window, actions.terms, panel, [panel] { panel->terms(); });
+});
+
+const WindowPart compare(PartOrder::compare, [](MainWindow& window) {
+  auto* action = window.actions().compare;
+  auto* panel = window.addPanel(new CompareDock(window.context(), action), MainWindow::tr("Compare"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
+  runIn(window, action, panel, [panel] { panel->compare(); });
+});
+
+}  // namespace
+}  // namespace retrograd::views

@@ -1,0 +1,88 @@
+// Commands for the chosen value: watch it, fill it, save what it holds.
+#include <QFileDialog>
+#include <QInputDialog>
+#include <QLocale>
+#include <QStatusBar>
+
+#include "views/session/own_names.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+void watch(MainWindow& window) {
+  const auto& context = window.context();
+  const auto value = context.selection->chosenValue();
+  const auto& watches = context.execution->watches();
+  if (std::find(watches.begin(), watches.end(), value) == watches.end())
+    context.controller->marks().addWatch(value);
+  else
+    context.controller->marks().removeWatch(value);
+  window.statusBar()->showMessage(MainWindow::tr("%n value(s) watched", nullptr, static_cast<int>(context.execution->watches().size())), 4000);
+}
+
+void fillWith(MainWindow& window, ValueId value, bool isWhole, const QString& text) {
+  const auto refuse = [&window](const QString& reason) { window.messages().show(MessageBar::Kind::warning, reason); };
+  bool isNumber = false;
+  const double number = QLocale::c().toDouble(text.trimmed(), &isNumber);
+  if (!isNumber) return refuse(MainWindow::tr("'%1' is not a number: nothing was filled").arg(text));
+  // It goes by way of a double, which holds whole numbers up to 2^53 and some beyond.
+  const auto whole = text.trimmed().toLongLong(&isNumber);
+  if (isWhole && isNumber && QString::number(number, 'f', 0) != QString::number(whole))
+    return refuse(MainWindow::tr("%1 cannot be filled in exactly, only %2: nothing was filled").arg(whole).arg(number, 0, 'f', 0));
+  window.context().controller->questions().fillValue(value, number);
+}
+
+void askWhatToFill(MainWindow& window) {
+  const auto& context = window.context();
+  const auto& document = context.controller->document();
+  const auto value = context.selection->chosenValue();
+  if (!document || !value) return;
+  const auto name = nameOf(*document->analysis->document, value, context.notes);
+  auto* dialog = new QInputDialog(&window);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(MainWindow::tr("Fill %1").arg(name));
+  dialog->setLabelText(MainWindow::tr("A number for every element of %1 (nan and inf are numbers too):").arg(name));
+  dialog->setInputMode(QInputDialog::TextInput);
+  dialog->setTextValue(QStringLiteral("0"));
+  QObject::connect(context.controller, &DocumentController::documentAboutToChange, dialog, &QDialog::reject);  // the id is good until then
+  const auto meta = document->analysis->document->value(value).meta;
+  const bool isWhole = meta && !isDifferentiable(document->analysis->document->meta(meta).dtype);
+  QObject::connect(dialog, &QInputDialog::textValueSelected, &window, [&window, value, isWhole](const QString& text) { fillWith(window, value, isWhole, text); });
+  dialog->open();
+}
+
+void askWhereToSave(MainWindow& window) {
+  const auto& context = window.context();
+  const auto& document = context.controller->document();
+  const auto value = context.selection->chosenValue();
+  if (!document || !value) return;
+  const auto name = nameOf(*document->analysis->document, value, context.notes);
+  const auto numpy = MainWindow::tr("NumPy (*.npy)"), safetensors = MainWindow::tr("Safetensors (*.safetensors)");
+  auto* dialog = new QFileDialog(&window, MainWindow::tr("Save %1").arg(name), {}, numpy + QStringLiteral(";;") + safetensors);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setAcceptMode(QFileDialog::AcceptSave);
+  dialog->setDefaultSuffix(QStringLiteral("npy"));
+  QObject::connect(dialog, &QFileDialog::filterSelected, dialog, [dialog, numpy](const QString& filter) {
+    dialog->setDefaultSuffix(filter == numpy ? QStringLiteral("npy") : QStringLiteral("safetensors"));
+  });
+  QObject::connect(context.controller, &DocumentController::documentAboutToChange, dialog, &QDialog::reject);  // the id is good until then
+  QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, value, name](const QString& path) {
+    window.context().controller->questions().saveValue(value, path, [&window, name, path](const QString& problem) {
+      if (!problem.isEmpty()) return window.messages().show(MessageBar::Kind::error, problem);
+      window.statusBar()->showMessage(MainWindow::tr("%1 was written to %2").arg(name, path), 8000);
+    });
+  });
+  dialog->open();
+}
+
+const WindowPart part(PartOrder::valueCommands, [](MainWindow& window) {
+  const auto on = [&window](QAction* action, void (*run)(MainWindow&)) { QObject::connect(action, &QAction::triggered, &window, [&window, run] { run(window); }); };
+  on(window.actions().watch, &watch);
+  on(window.actions().fill, &askWhatToFill);
+  on(window.actions().saveContents, &askWhereToSave);
+});
+
+}  // namespace
+}  // namespace retrograd::views

@@ -1,0 +1,46 @@
+#pragma once
+#include <QString>
+#include <array>
+#include <memory>
+
+#include "views/engine/engine.h"
+#include "views/engine/program.h"
+#include "views/engine/worker.h"
+#include "views/session/execution_state.h"
+#include "views/settings/file_stamp.h"
+#include "views/text/trace_index.h"
+
+namespace retrograd::views {
+
+/// An open document as the views see it; never changes once published.
+struct OpenDocument {
+  OpenRequest request;
+  std::shared_ptr<const Analysis> analysis;
+  std::array<std::shared_ptr<const TraceIndex>, 4> traces;  ///< by TraceKind
+  SavedValues saved;
+  Program program;
+  QString noRunReason;  ///< why it cannot be run; empty when it can
+  FileStamp file;       ///< of the file when it was read
+
+  const TraceIndex& trace(TraceKind kind) const { return *traces[static_cast<std::size_t>(kind)]; }
+};
+
+/// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it; elsewhere it is only told what to stop at.
+struct RunSlot {
+  std::unique_ptr<Runner> runner;  ///< null where the document cannot be run
+  std::uint64_t stops = 0;         ///< how often a command ended early: by a bad number, an error or the user
+};
+
+/// What is open in a window and where it is worked on: shared by run control, marks and questions, written by the DocumentController alone.
+///
+/// What is posted for one document must not be heard of for the next: answers compare the slot that they were asked of with the one here.
+struct OpenState {
+  QObject* owner = nullptr;  ///< of all jobs of the window
+  std::shared_ptr<Worker> worker;
+  std::shared_ptr<Engine> engine;
+  ExecutionState* execution = nullptr;
+  std::shared_ptr<const OpenDocument> document;  ///< null while nothing is open
+  std::shared_ptr<RunSlot> slot;                 ///< of the document
+};
+
+}  // namespace retrograd::views

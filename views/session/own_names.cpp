@@ -1,0 +1,27 @@
+#include "views/session/own_names.h"
+
+#include "views/session/note_book.h"
+#include "views/text/line_text.h"
+
+namespace retrograd::views {
+
+QString nameOf(const Document& document, ValueId value, const NoteBook* notes) {
+  const auto own = notes ? notes->nameOf(value) : QString();
+  return own.isEmpty() ? QString::fromStdString(document.displayName(value)) : own;
+}
+
+QString fullNameOf(const Document& document, ValueId value, const NoteBook* notes) {
+  const auto given = QString::fromStdString(document.displayName(value));
+  const auto own = notes ? notes->nameOf(value) : QString();
+  return own.isEmpty() ? given : QStringLiteral("%1 (%2)").arg(own, given);
+}
+
+QString callOf(const Document& document, BoundSymbolId op, const NoteBook* notes) {
+  const auto line = lineOf(document, op, nullptr, true, false);
+  if (!notes || notes->notes().empty()) return line.text;
+  QString text;
+  for (const auto& token : line.tokens) text += token.value ? nameOf(document, token.value, notes) : line.text.mid(token.begin, token.length);
+  return text;
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,112 @@
+#include "views/session/questions.h"
+
+#include <QPointer>
+
+#include "core/formats/safetensors/npy.h"
+#include "core/formats/safetensors/safetensors.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString valuesTag = QStringLiteral("values");
+
+}  // namespace
+
+Questions::Questions(OpenState& state, QObject* parent) : QObject(parent), state_(state) {}
+
+void Questions::ask(QObject* asker, const QString& tag, const QString& title, Question question, std::function<void(const QString&)> failed) {
+  if (!state_.document || !state_.slot) return;
+  if (!title.isEmpty()) titled_.insert(tag);
+  // What comes of a question that was replaced may be on its way already: its answer, or that it was cancelled.
+  const auto isHeard = [this, asker = QPointer<QObject>(asker), slot = state_.slot, isNewest = newest(tag)] { return slot == state_.slot && asker && isNewest(); };
+  Worker::Job job;
+  job.tag = tag;
+  job.title = title;
+  job.replaceRunning = true;
+  job.work = [this, isHeard, slot = state_.slot, engine = state_.engine, document = state_.document,
+              question = std::move(question)](const Progress& progress) -> Worker::Deliver {
+    auto answer = question({*document, *engine, slot->runner.get()}, progress);
+    return [this, isHeard, answer] {
+      Q_EMIT askingChanged();
+      if (answer && isHeard()) answer();
+    };
+  };
+  job.failed = [this, isHeard, failed = std::move(failed)](const Error& error) {
+    Q_EMIT askingChanged();
+    if (failed && isHeard()) failed(error.code() == ErrorCode::cancelled ? QString() : QString::fromStdString(error.what()));
+  };
+  state_.worker->post(state_.owner, std::move(job));
+  Q_EMIT askingChanged();
+}
+
+std::function<bool()> Questions::newest(const QString& tag) {
+  return [this, tag, number = ++newest_[tag]] { return newest_.value(tag) == number; };
+}
+
+void Questions::cancel(const QString& tag) { state_.worker->cancel(state_.owner, tag); }
+
+void Questions::cancelAll() {
+  cancelValues();
+  for (const auto& tag : titled_) cancel(tag);
+}
+
+bool Questions::asking() const {
+  return std::any_of(titled_.begin(), titled_.end(), [&](const QString& tag) { return state_.worker->busy(state_.owner, tag); });
+}
+
+void Questions::requestValues(BoundSymbolId op, ValueId detail, bool beside) {
+  if (!state_.document || !state_.slot || !op) return;
+  const auto isHeard = [this, slot = state_.slot, isNewest = newest(valuesTag)] { return slot == state_.slot && isNewest(); };
+  Worker::Job job;
+  job.tag = valuesTag;
+  job.title = tr("Values");
+  job.replaceRunning = true;
+  job.work = [this, isHeard, slot = state_.slot, analysis = state_.document->analysis, op, detail, beside](const Progress& progress) -> Worker::Deliver {
+    auto report = std::make_shared<ValueReport>();
+    if (slot->runner) {
+      *report = reportValues(*slot->runner, *analysis, op, detail, beside, progress);
+    } else {
+      report->op = op;
+      report->rows = valueRows(*analysis->document, op);
+      for (auto& row : report->rows) row.state.reason = "the document cannot be run";
+    }
+    return [this, isHeard, report] {
+      if (!isHeard()) return;
+      values_ = report;
+      Q_EMIT valuesReady(report);
+    };
+  };
+  job.failed = [this, isHeard](const Error& error) {
+    if (isHeard() && error.code() != ErrorCode::cancelled) Q_EMIT valuesFailed(QString::fromStdString(error.what()));
+  };
+  state_.worker->post(state_.owner, std::move(job));
+}
+
+void Questions::cancelValues() { cancel(valuesTag); }
+
+void Questions::fillValue(ValueId value, double number) {
+  if (!state_.document || !state_.execution->now().available || state_.execution->now().running) return;
+  const auto question = [this, value, number](const Bench& bench, const Progress&) -> Worker::Deliver {
+    bench.runner->fill(value, number);
+    return [this] { state_.execution->set(state_.execution->now()); };  // views of values ask anew
+  };
+  ask(this, QStringLiteral("fill %1").arg(value.index), tr("Fill"), question, [this](const QString& message) {
+    if (!message.isEmpty()) Q_EMIT failed(message);
+  });
+}
+
+void Questions::saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done) {
+  if (!state_.document || !value) return;
+  const auto question = [value, path = path.toStdString(), done](const Bench& bench, const Progress&) -> Worker::Deliver {
+    if (!bench.runner) throw Error(ErrorCode::badUse, "the document cannot be run");
+    const auto contents = bench.runner->contents(value);
+    if (path.ends_with(".npy")) writeNpy(path, contents);
+    else writeSafetensors(path, {{bench.document.analysis->document->displayName(value), contents}});
+    return [done] { done({}); };
+  };
+  ask(this, QStringLiteral("save value ") + path, tr("Saving the value"), question, [done](const QString& message) {
+    done(message.isEmpty() ? tr("Cancelled: the value was not saved") : message);
+  });
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,58 @@
+#pragma once
+#include <QObject>
+#include <functional>
+
+#include "views/session/open_document.h"
+
+namespace retrograd::views {
+
+/// Runs the open document, forwards and back, on the worker, and writes where execution is to the ExecutionState. Nothing here waits.
+class RunControl : public QObject {
+  Q_OBJECT
+
+ public:
+  RunControl(OpenState& state, QObject* parent);
+
+  /// Steps asked for while others run add up to one goal.
+  void step(Step step);
+  void continueForward();
+  void continueBackward();
+  /// To the position where `op` runs, in either direction.
+  void runTo(BoundSymbolId op);
+  void runToPosition(std::size_t position);
+  void restart();
+  /// Stops the run between two ops; it can go on from there.
+  void pause();
+  void setBreakOnBadNumber(bool on);
+  /// What stepping back may keep, of this document and those opened later.
+  void setHistoryBytes(std::int64_t bytes);
+  std::int64_t historyBytes() const { return historyBytes_; }
+
+  /// Changes the runner on the worker; what `change` returns is called here while the document is open.
+  void onRunner(const QString& tag, std::function<Worker::Deliver(Runner&)> change);
+  /// Another document is open: execution is at its start.
+  void reset();
+
+ Q_SIGNALS:
+  /// A command ended with this error.
+  void failed(const QString& message);
+  /// A command is on its way: what is asked of the present position is no longer of use.
+  void leavesPosition();
+
+ private:
+  struct Outcome;
+  using Command = std::function<StopReason(Runner&, const Progress&)>;
+
+  void command(const QString& title, bool walking, std::size_t goal, Command command);
+  void commandDone(const Outcome& outcome);
+  void commandDropped(std::uint64_t number);
+
+  OpenState& state_;
+  std::int64_t historyBytes_ = SessionOptions().historyBytes;
+  std::uint64_t commandNumber_ = 0;  ///< of the newest command
+  std::uint64_t settled_ = 0;        ///< newest command of which it is known what came of it
+  std::uint64_t stops_ = 0;          ///< RunSlot::stops as far as they were heard of
+  std::size_t goal_ = 0;             ///< where the steps asked for so far lead to
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,56 @@
+#pragma once
+#include <QByteArray>
+#include <QSettings>
+#include <QStringList>
+#include <QVariant>
+
+namespace retrograd::views {
+
+/// One thing that is kept from one start of the program to the next: its key in the settings' file, its type, and its value where nothing was kept.
+/// What is in the file but of another type counts as not there.
+template <class T>
+class Setting {
+ public:
+  explicit Setting(QString key, T usual = {}) : key_(std::move(key)), usual_(std::move(usual)) {}
+
+  T of(const QSettings& settings) const { return of(settings, usual_); }
+  T of(const QSettings& settings, const T& usual) const {
+    const auto kept = settings.value(key_);
+    return kept.isValid() && kept.canConvert<T>() ? kept.value<T>() : usual;
+  }
+  void keep(QSettings& settings, const T& value) const { settings.setValue(key_, QVariant::fromValue(value)); }
+  void forget(QSettings& settings) const { settings.remove(key_); }
+  /// For settings that are lists of records (QSettings::beginReadArray).
+  const QString& key() const { return key_; }
+
+ private:
+  QString key_;
+  T usual_;
+};
+
+/// All settings of the program. A key is never given another type: older files have it.
+namespace kept {
+inline const Setting<int> theme(QStringLiteral("theme"), 0);  ///< Theme::Choice
+inline const Setting<QByteArray> geometry(QStringLiteral("window/geometry"));
+inline const Setting<QByteArray> arrangement(QStringLiteral("window/arrangement"));
+inline const Setting<bool> shortNames(QStringLiteral("window/short-names"), true);
+inline const Setting<int> grouping(QStringLiteral("window/fold"), -1);  ///< Grouping
+inline const Setting<QVariantMap> layouts(QStringLiteral("layouts"));   ///< those that a user saved, by name
+inline const Setting<QStringList> recentFiles(QStringLiteral("recent"));
+inline const Setting<QString> keyPreset(QStringLiteral("keys/preset"));
+inline const Setting<QVariantMap> chosenKeys(QStringLiteral("keys/chosen"));  ///< keys by command
+inline const Setting<QVariantList> filters(QStringLiteral("filters"));
+inline const Setting<QStringList> sourceMappings(QStringLiteral("source/mappings"));
+inline const Setting<QString> editor(QStringLiteral("source/editor"));
+inline const Setting<QString> exportFolder(QStringLiteral("export/folder"));
+inline const Setting<qlonglong> historyBytes(QStringLiteral("history/bytes"));
+inline const Setting<bool> reopensSession(QStringLiteral("session/reopen"), true);
+inline const Setting<QVariantList> sessionWindows(QStringLiteral("session/windows"));
+inline const Setting<bool> restoringSession(QStringLiteral("session/restoring"), false);
+/// What a person arranged in the panel of this name.
+inline Setting<QVariantMap> panel(const QString& name) { return Setting<QVariantMap>(QStringLiteral("panels/") + name); }
+/// Breakpoints of a file, in words. Paths may hold anything, keys of settings may not: it is known by a hash of its path.
+inline Setting<QStringList> breakpoints(const QString& pathHash) { return Setting<QStringList>(QStringLiteral("breakpoints/") + pathHash); }
+}  // namespace kept
+
+}  // namespace retrograd::views

@@ -1,0 +1,26 @@
+#pragma once
+#include <QString>
+#include <cstdint>
+#include <optional>
+
+#include "core/base/tensor_meta.h"
+
+namespace retrograd::views {
+
+/// "3.1 MiB", "512 B".
+QString bytesText(std::int64_t bytes);
+/// "0.41 ms", "12 µs".
+QString secondsText(double seconds);
+/// A number as people read it: five significant digits, "nan", "inf".
+QString numberText(double number);
+/// "[2, 3]", with the names of dynamic sizes.
+QString shapeText(const TensorMeta& meta);
+/// "f32[2, 3]".
+QString typeText(const TensorMeta& meta);
+QString toQt(std::string_view text);
+/// A seed as people write it, of all 64 bits; nothing where the text is none.
+std::optional<std::uint64_t> seedFromText(const QString& text);
+/// What is said of a text that is no seed.
+QString noSeedText(const QString& text);
+
+}  // namespace retrograd::views

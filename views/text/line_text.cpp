@@ -1,0 +1,151 @@
+#include "views/text/line_text.h"
+
+#include "core/trace/print/printer.h"
+#include "views/text/format.h"
+
+namespace retrograd::views {
+namespace {
+
+bool isNameChar(QChar c) { return c.isLetterOrNumber() || c == QLatin1Char('_') || c == QLatin1Char('.'); }
+
+/// Splits a printed call into tokens. The printed form is ours, so the few rules here are all of its grammar.
+class Lexer {
+ public:
+  Lexer(const Document& document, BoundSymbolId op, bool shortNames) : document_(document), op_(op), shortNames_(shortNames) {}
+
+  LineText run(const QString& source) {
+    const auto callName = toQt(document_.opName(op_));
+    for (int i = 0; i < source.size();) {
+      const auto c = source[i];
+      if (c == QLatin1Char('\'') || c == QLatin1Char('"')) {
+        int end = i + 1;
+        while (end < source.size() && source[end] != c) end += source[end] == QLatin1Char('\\') ? 2 : 1;
+        end = std::min<int>(end + 1, static_cast<int>(source.size()));
+        add(source.mid(i, end - i), TokenKind::literal);
+        i = end;
+      } else if (isNameChar(c) || (c == QLatin1Char('-') && i + 1 < source.size() && source[i + 1].isDigit())) {
+        int end = i + 1;
+        while (end < source.size() && (isNameChar(source[end]) || exponentSign(source, i, end))) ++end;
+        word(source.mid(i, end - i), callName, end < source.size() && source[end] == QLatin1Char('='));
+        i = end;
+      } else {
+        int end = i + 1;
+        while (end < source.size() && !isNameChar(source[end]) && source[end] != QLatin1Char('\'') && source[end] != QLatin1Char('"') &&
+               source[end] != QLatin1Char('-'))
+          ++end;
+        add(source.mid(i, end - i), TokenKind::plain);
+        i = end;
+      }
+    }
+    return std::move(line_);
+  }
+
+  void add(const QString& text, TokenKind kind, ValueId value = {}) {
+    line_.tokens.push_back({static_cast<int>(line_.text.size()), static_cast<int>(text.size()), kind, value});
+    line_.text += text;
+  }
+
+ private:
+  static bool exponentSign(const QString& source, int begin, int at) {
+    return (source[at] == QLatin1Char('-') || source[at] == QLatin1Char('+')) && source[at - 1] == QLatin1Char('e') &&
+           source[begin].isDigit();
+  }
+
+  void word(const QString& text, const QString& callName, bool keyword) {
+    if (text == callName) return add(shortNames_ ? shortOpName(document_, op_) : text, TokenKind::op);
+    if (keyword) return add(text, TokenKind::plain);
+    if (const auto value = valueNamed(text)) return add(text, TokenKind::value, value);
+    add(text, TokenKind::literal);
+  }
+
+  ValueId valueNamed(const QString& text) const {
+    const auto name = text.toStdString();
+    for (auto value : document_.outputs(op_))
+      if (value && document_.displayName(value) == name) return value;
+    for (auto value : document_.operands(op_))
+      if (value && document_.displayName(value) == name) return value;
+    return {};
+  }
+
+  const Document& document_;
+  BoundSymbolId op_;
+  bool shortNames_;
+  LineText line_;
+};
+
+/// "  # f32[10, 10]  saved 8 KiB  forward: linear"
+QString commentOf(const Document& document, BoundSymbolId op, const SavedValues* saved) {
+  const auto& bound = document.boundSymbol(op);
+  QStringList parts;
+  std::int64_t savedBytes = 0;
+  for (auto value : document.outputs(op)) {
+    if (!value || !document.isTensor(value)) continue;
+    const auto& meta = document.meta(document.value(value).meta);
+    if (parts.size() < 4) parts << typeText(meta);
+    if (saved && saved->contains(value)) savedBytes += meta.bytes();
+  }
+  if (savedBytes > 0) parts << QObject::tr("saved %1").arg(bytesText(savedBytes));
+  if (bound.origin.role != Role::none && bound.origin.op)
+    parts << QStringLiteral("%1: %2").arg(isBackwardRole(bound.origin.role) ? QObject::tr("forward") : QObject::tr("of"),
+                                          operationName(document, bound.origin.op));
+  if (bound.origin.role == Role::accumulation || bound.origin.role == Role::zero || bound.origin.role == Role::recompute)
+    parts << toQt(name(bound.origin.role));
+  return parts.isEmpty() ? QString() : QStringLiteral("  # ") + parts.join(QStringLiteral("  "));
+}
+
+}  // namespace
+
+QString shortOpName(const Document& document, BoundSymbolId op) {
+  auto name = toQt(document.symbol(document.boundSymbol(op).symbol).name);
+  if (name.endsWith(QLatin1String(".default"))) name.chop(8);
+  return name;
+}
+
+QString operationName(const Document& document, BoundSymbolId op) {
+  const auto& bound = document.boundSymbol(op);
+  if (bound.name) return toQt(document.text(bound.name));
+  const auto outputs = document.outputs(op);
+  return outputs.empty() ? shortOpName(document, op) : QString::fromStdString(document.displayName(outputs.front()));
+}
+
+QString modulePath(const Document& document, const OutlineHeader& header) {
+  const auto parts = toQt(document.text(header.module)).split(QLatin1Char('.'));
+  return parts.mid(0, header.moduleParts).join(QLatin1Char('.'));
+}
+
+LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* saved, bool shortNames, bool comments) {
+  Lexer lexer(document, op, shortNames);
+  auto line = lexer.run(QString::fromStdString(printCall(document, op)));
+  if (!comments) return line;
+  const auto comment = commentOf(document, op, saved);
+  if (!comment.isEmpty()) {
+    line.tokens.push_back({static_cast<int>(line.text.size()), static_cast<int>(comment.size()), TokenKind::comment, {}});
+    line.text += comment;
+  }
+  return line;
+}
+
+LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing) {
+  LineText line;
+  const auto add = [&](const QString& text, TokenKind kind) {
+    line.tokens.push_back({static_cast<int>(line.text.size()), static_cast<int>(text.size()), kind, {}});
+    line.text += text;
+  };
+  const auto all = header.ops == 1 ? QObject::tr("1 op") : QObject::tr("%1 ops").arg(header.ops);
+  const auto ops = passing < 0 || passing >= header.ops ? all : QObject::tr("%1 of %2").arg(passing).arg(all);
+  if (header.operation) {
+    if (header.backward) add(QObject::tr("backward of "), TokenKind::comment);
+    add(operationName(document, header.operation), TokenKind::header);
+    add(QStringLiteral("  ") + shortOpName(document, header.operation), TokenKind::comment);
+    const auto module = document.boundSymbol(header.operation).module;
+    if (module) add(QStringLiteral("  ") + toQt(document.text(module)), TokenKind::comment);
+  } else if (header.subgraph >= 0) {
+    add(toQt(document.subgraph(SubgraphId(header.subgraph)).name), TokenKind::header);
+  } else {
+    add(modulePath(document, header), TokenKind::header);
+  }
+  add(QStringLiteral("  ") + ops, TokenKind::comment);
+  return line;
+}
+
+}  // namespace retrograd::views

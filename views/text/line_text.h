@@ -1,0 +1,41 @@
+#pragma once
+#include <QString>
+#include <vector>
+
+#include "views/text/trace_index.h"
+
+namespace retrograd::views {
+
+enum class TokenKind : std::uint8_t {
+  plain, op, value, literal, comment, header,
+  ownName,  ///< a value by the name that a person gave it
+  note      ///< a person's comment
+};
+
+/// A stretch of a line in one colour.
+struct Token {
+  int begin = 0;
+  int length = 0;
+  TokenKind kind = TokenKind::plain;
+  ValueId value;  ///< of a value's name
+};
+
+/// A row of a listing as it is painted; tokens cover the text in order without overlap.
+struct LineText {
+  QString text;
+  std::vector<Token> tokens;
+};
+
+/// The line of an op. Short: `t6 = aten.mm(t1, t5)` for `torch.ops.aten.mm.default`; long: as in the printed trace.
+/// `comments` appends shape, module and origin.
+LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* saved, bool shortNames, bool comments = true);
+/// The line of a header row: "linear  aten.linear  lin1  3 ops", or "2 of 3 ops" where fewer pass a filter.
+LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing = -1);
+/// The name of an op without "torch.ops." and ".default".
+QString shortOpName(const Document& document, BoundSymbolId op);
+/// The display name of a computation op: its name in the file, else its first output.
+QString operationName(const Document& document, BoundSymbolId op);
+/// The path a module header stands for.
+QString modulePath(const Document& document, const OutlineHeader& header);
+
+}  // namespace retrograd::views

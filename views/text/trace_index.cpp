@@ -1,0 +1,255 @@
+#include "views/text/trace_index.h"
+
+#include <unordered_set>
+
+namespace retrograd::views {
+namespace {
+
+/// Appends rows in preorder and closes open parents.
+class OutlineBuilder {
+ public:
+  explicit OutlineBuilder(std::size_t lines) { outline_.rowOfLine.assign(lines, -1); }
+
+  std::int32_t open(std::int32_t item) {
+    const auto row = outline_.rows();
+    outline_.item.push_back(item);
+    outline_.end.push_back(row + 1);
+    outline_.parent.push_back(stack_.empty() ? -1 : stack_.back());
+    outline_.depth.push_back(static_cast<std::uint8_t>(std::min<std::size_t>(stack_.size(), 255)));
+    if (item >= 0) outline_.rowOfLine[static_cast<std::size_t>(item)] = row;
+    stack_.push_back(row);
+    return row;
+  }
+  std::int32_t openHeader(const OutlineHeader& header) {
+    outline_.headers.push_back(header);
+    return open(~(static_cast<std::int32_t>(outline_.headers.size()) - 1));
+  }
+  void close() {
+    const auto row = static_cast<std::size_t>(stack_.back());
+    outline_.end[row] = outline_.rows();
+    stack_.pop_back();
+  }
+  std::size_t depth() const { return stack_.size(); }
+  Outline take() { return std::move(outline_); }
+
+ private:
+  Outline outline_;
+  std::vector<std::int32_t> stack_;
+};
+
+/// Lines of the computation: top-level ops, each followed by the ops of its bodies.
+void appendLines(const Document& document, std::span<const BoundSymbolId> ops, std::vector<BoundSymbolId>& lines);
+
+template <class Visit>
+void forEachSubgraph(const Argument& argument, Visit&& visit) {
+  if (argument.kind == Argument::Kind::subgraph) visit(SubgraphId(argument.integer));
+  for (const auto& item : argument.items) forEachSubgraph(item, visit);
+}
+
+template <class Visit>
+void forEachBody(const Document& document, BoundSymbolId op, Visit&& visit) {
+  for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments) forEachSubgraph(argument, visit);
+}
+
+void appendLines(const Document& document, std::span<const BoundSymbolId> ops, std::vector<BoundSymbolId>& lines) {
+  for (auto op : ops) {
+    lines.push_back(op);
+    forEachBody(document, op, [&](SubgraphId body) { appendLines(document, document.subgraph(body).ops, lines); });
+  }
+}
+
+/// The key under which neighbouring lines stand together: same computation op, same direction.
+struct GroupKey {
+  BoundSymbolId operation;
+  bool backward = false;
+  bool operator==(const GroupKey&) const = default;
+};
+
+GroupKey groupKey(const Document& document, BoundSymbolId op) {
+  const auto& bound = document.boundSymbol(op);
+  const auto operation = bound.origin.role == Role::none ? BoundSymbolId() : bound.origin.op ? bound.origin.op : bound.parent;
+  return {operation, isBackwardRole(bound.origin.role)};
+}
+
+class IndexBuilder {
+ public:
+  IndexBuilder(const Document& document, const std::vector<BoundSymbolId>& lines, const Progress& progress)
+      : document_(document), lines_(lines), progress_(progress), builder_(lines.size()) {}
+
+  Outline flat() {
+    for (std::size_t i = 0; i < lines_.size();) i = openLine(i);
+    return builder_.take();
+  }
+  Outline byOperation() {
+    operations(0, lines_.size());
+    return builder_.take();
+  }
+  /// Module headers nest by path; under them operations.
+  Outline byModule() {
+    std::vector<std::string> open;
+    std::vector<std::string> path;
+    for (std::size_t i = 0; i < lines_.size();) {
+      progress_.check();
+      const auto module = document_.boundSymbol(lines_[i]).module;
+      std::size_t next = i;
+      while (next < lines_.size() && document_.boundSymbol(lines_[next]).module == module) ++next;
+      path = split(document_.text(module));
+      std::size_t common = 0;
+      while (common < open.size() && common < path.size() && open[common] == path[common]) ++common;
+      for (; open.size() > common; open.pop_back()) builder_.close();
+      for (; open.size() < path.size(); open.push_back(path[open.size()])) openModule(open.size(), i);
+      operations(i, next);
+      i = next;
+    }
+    for (; !open.empty(); open.pop_back()) builder_.close();
+    auto outline = builder_.take();
+    countOps(outline);
+    return outline;
+  }
+
+ private:
+  static std::vector<std::string> split(std::string_view path) {
+    std::vector<std::string> parts;
+    while (!path.empty()) {
+      const auto dot = path.find('.');
+      parts.emplace_back(path.substr(0, dot));
+      path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+    }
+    return parts;
+  }
+
+  void openModule(std::size_t depth, std::size_t line) {
+    OutlineHeader header;
+    header.module = document_.boundSymbol(lines_[line]).module;
+    header.moduleParts = static_cast<std::int32_t>(depth) + 1;
+    moduleRows_.push_back(builder_.openHeader(header));
+  }
+
+  void countOps(Outline& outline) const {
+    for (const auto row : moduleRows_) {
+      auto& header = outline.headers[static_cast<std::size_t>(~outline.item[static_cast<std::size_t>(row)])];
+      for (auto r = row; r < outline.end[static_cast<std::size_t>(row)]; ++r) header.ops += outline.item[static_cast<std::size_t>(r)] >= 0;
+    }
+  }
+
+  void operations(std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end;) {
+      if ((i & 0xfff) == 0) progress_.check();
+      const auto key = groupKey(document_, lines_[i]);
+      std::size_t next = i + 1;
+      while (key.operation && next < end && groupKey(document_, lines_[next]) == key) ++next;
+      if (next == i + 1) {
+        i = openLine(i);
+        continue;
+      }
+      OutlineHeader header;
+      header.operation = key.operation;
+      header.backward = key.backward;
+      header.ops = static_cast<std::int32_t>(next - i);
+      builder_.openHeader(header);
+      for (; i < next; ++i) leaf(i);
+      builder_.close();
+    }
+  }
+
+  void leaf(std::size_t line) {
+    builder_.open(static_cast<std::int32_t>(line));
+    builder_.close();
+  }
+
+  /// Adds line `i` with the bodies of its op below it; returns the first line after them.
+  std::size_t openLine(std::size_t i) {
+    builder_.open(static_cast<std::int32_t>(i));
+    auto next = i + 1;
+    forEachBody(document_, lines_[i], [&](SubgraphId body) {
+      OutlineHeader header;
+      header.subgraph = body.index;
+      header.ops = static_cast<std::int32_t>(document_.subgraph(body).ops.size());
+      builder_.openHeader(header);
+      for (std::size_t k = 0; k < document_.subgraph(body).ops.size() && next < lines_.size(); ++k) next = openLine(next);
+      builder_.close();
+    });
+    builder_.close();
+    return next;
+  }
+
+  const Document& document_;
+  const std::vector<BoundSymbolId>& lines_;
+  const Progress& progress_;
+  OutlineBuilder builder_;
+  std::vector<std::int32_t> moduleRows_;
+};
+
+}  // namespace
+
+bool isBackwardRole(Role role) { return role != Role::none && role != Role::forward; }
+
+QString titleText(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::computation:
+      return QObject::tr("Computation");
+    case TraceKind::joint:
+      return QObject::tr("Joint");
+    case TraceKind::forward:
+      return QObject::tr("Forward");
+    case TraceKind::backward:
+      return QObject::tr("Backward");
+  }
+  return {};
+}
+
+const Trace& traceOf(const Analysis& analysis, TraceKind kind) {
+  switch (kind) {
+    case TraceKind::joint:
+      return analysis.joint;
+    case TraceKind::forward:
+      return analysis.forward;
+    case TraceKind::backward:
+      return analysis.backward;
+    case TraceKind::computation:
+      break;
+  }
+  return analysis.computation().trace;
+}
+
+const Trace& TraceIndex::trace() const { return traceOf(*analysis, kind); }
+
+std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind, const Progress& progress) {
+  auto index = std::make_shared<TraceIndex>();
+  const auto& document = *analysis->document;
+  const auto& trace = traceOf(*analysis, kind);
+  if (kind == TraceKind::computation)
+    appendLines(document, trace.ops, index->lines);
+  else
+    index->lines = trace.ops;
+  index->lineOf.assign(document.boundSymbolCount(), -1);
+  for (std::size_t i = 0; i < index->lines.size(); ++i)
+    index->lineOf[static_cast<std::size_t>(index->lines[i].index)] = static_cast<std::int32_t>(i);
+  index->analysis = std::move(analysis);
+  index->kind = kind;
+  const auto& lines = index->lines;
+  index->outlines[static_cast<std::size_t>(Grouping::operation)] = IndexBuilder(document, lines, progress).byOperation();
+  index->outlines[static_cast<std::size_t>(Grouping::module)] = IndexBuilder(document, lines, progress).byModule();
+  index->outlines[static_cast<std::size_t>(Grouping::none)] = IndexBuilder(document, lines, progress).flat();
+  return index;
+}
+
+SavedValues savedValues(const Analysis& analysis) {
+  SavedValues result;
+  const auto& document = *analysis.document;
+  result.saved.assign(document.valueCount(), false);
+  std::unordered_set<StorageId> storages;
+  const auto& outputs = analysis.forward.outputs;
+  for (std::size_t i = analysis.forward.resultCount; i < outputs.size(); ++i) {
+    const auto value = outputs[i];
+    if (!value || result.contains(value)) continue;
+    result.saved[value] = true;
+    ++result.count;
+    const auto storage = document.value(value).storage;
+    // Inputs, parameters and views of them are there anyway.
+    if (storage && !document.storage(storage).external && storages.insert(storage).second) result.bytes += document.storage(storage).bytes;
+  }
+  return result;
+}
+
+}  // namespace retrograd::views

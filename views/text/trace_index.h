@@ -1,0 +1,74 @@
+#pragma once
+#include <QString>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "core/derivation/analysis.h"
+
+namespace retrograd::views {
+
+/// How listings fold.
+enum class Grouping : std::uint8_t { operation, module, none };
+
+/// A header row: a run of ops that belong together.
+struct OutlineHeader {
+  BoundSymbolId operation;  ///< computation op whose ops stand below; none for a module
+  StringId module;          ///< for a module header: path of its first op, of which it stands for the first `moduleParts` parts
+  std::int32_t moduleParts = 0;
+  std::int32_t subgraph = -1;  ///< body of a higher-order op; -1 for others
+  std::int32_t ops = 0;        ///< ops below, at any depth
+  bool backward = false;       ///< the ops below come from the operation and run in the backward
+};
+
+/// Rows of a listing as a tree in preorder, in integer vectors: 1,000,000 rows are made in milliseconds.
+struct Outline {
+  std::vector<std::int32_t> item;    ///< >= 0: line of the trace; < 0: ~index into headers
+  std::vector<std::int32_t> end;     ///< one past the last row below this one
+  std::vector<std::int32_t> parent;  ///< row; -1 at the top
+  std::vector<std::uint8_t> depth;
+  std::vector<std::int32_t> rowOfLine;
+  std::vector<OutlineHeader> headers;
+
+  std::int32_t rows() const { return static_cast<std::int32_t>(item.size()); }
+  bool foldable(std::int32_t row) const { return end[static_cast<std::size_t>(row)] > row + 1; }
+  bool isHeader(std::int32_t row) const { return item[static_cast<std::size_t>(row)] < 0; }
+  const OutlineHeader& header(std::int32_t row) const { return headers[static_cast<std::size_t>(~item[static_cast<std::size_t>(row)])]; }
+};
+
+/// What a listing needs to know of a trace, made once off the UI thread and never changed.
+struct TraceIndex {
+  std::shared_ptr<const Analysis> analysis;
+  TraceKind kind = TraceKind::computation;
+  std::vector<BoundSymbolId> lines;  ///< the ops; for the computation with the bodies of higher-order ops
+  std::vector<std::int32_t> lineOf;  ///< by bound symbol; -1: not in this trace
+  std::array<Outline, 3> outlines;   ///< by Grouping
+
+  const Document& document() const { return *analysis->document; }
+  const Trace& trace() const;
+  std::int32_t line(BoundSymbolId op) const {
+    return op && static_cast<std::size_t>(op.index) < lineOf.size() ? lineOf[static_cast<std::size_t>(op.index)] : -1;
+  }
+  const Outline& outline(Grouping grouping) const { return outlines[static_cast<std::size_t>(grouping)]; }
+};
+
+/// "Joint": the trace's name for people.
+QString titleText(TraceKind kind);
+/// True for what runs in the backward: gradients, accumulations, recomputed ops and so on.
+bool isBackwardRole(Role role);
+
+const Trace& traceOf(const Analysis& analysis, TraceKind kind);
+/// Throws Error(cancelled).
+std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind, const Progress& progress = {});
+
+/// Values that the forward saves for the backward, by ValueId, and who asks for them.
+struct SavedValues {
+  IdVector<ValueId, bool> saved;
+  std::int64_t bytes = 0;  ///< of distinct storages that are no input's or parameter's
+  std::size_t count = 0;
+
+  bool contains(ValueId value) const { return saved.contains(value) && saved[value]; }
+};
+SavedValues savedValues(const Analysis& analysis);
+
+}  // namespace retrograd::views

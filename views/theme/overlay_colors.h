@@ -1,0 +1,31 @@
+#pragma once
+#include <QColor>
+
+#include "core/base/tensor_meta.h"
+
+namespace retrograd::views {
+
+/// Grounds of the graph's boxes under an overlay: each light enough, or dark enough, for the text that stands on it.
+class OverlayColors {
+ public:
+  static constexpr int steps = 5;
+
+  explicit OverlayColors(bool dark) : dark_(dark) {}
+
+  /// From little (0) to much (steps - 1).
+  QColor ramp(int step) const;
+  QColor dtype(DType dtype) const;
+  /// Of a pipeline stage, or a device.
+  QColor stage(int number) const;
+  /// Where the overlay has nothing to tell.
+  QColor none() const;
+  /// What the backward computes anew.
+  QColor recomputed() const;
+  /// A NaN or Inf was seen.
+  QColor bad() const;
+
+ private:
+  bool dark_;
+};
+
+}  // namespace retrograd::views

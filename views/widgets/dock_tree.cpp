@@ -1,0 +1,67 @@
+#include "views/widgets/dock_tree.h"
+
+#include <QHeaderView>
+
+#include "views/widgets/item_view.h"
+
+namespace retrograd::views {
+
+void prepareTree(QTreeView& tree, const QString& name, bool uniform, int copied) {
+  tree.setAccessibleName(name);
+  tree.setFrameShape(QFrame::NoFrame);
+  tree.setUniformRowHeights(uniform);
+  tree.setAlternatingRowColors(false);
+  tree.setSelectionBehavior(QAbstractItemView::SelectRows);
+  tree.setItemDelegate(new RowDelegate(&tree));
+  tree.setEditTriggers(QAbstractItemView::NoEditTriggers);
+  tree.setExpandsOnDoubleClick(false);
+  tree.setAllColumnsShowFocus(true);
+  tree.setTextElideMode(Qt::ElideRight);
+  tree.header()->setHighlightSections(false);
+  addCopy(tree, copied);
+  letTypeAhead(tree);
+}
+
+ColumnFitter::ColumnFitter(QTreeView* tree) : QObject(tree), tree_(tree) {
+  QObject::connect(tree->header(), &QHeaderView::sectionResized, this, [this](int column) {
+    if (!fitting_) chosen_.insert(column);
+  });
+}
+
+void ColumnFitter::fit(bool onlyWider) {
+  fitting_ = true;
+  for (int column = 0; column < tree_->model()->columnCount(); ++column) {
+    if (chosen_.contains(column) || tree_->header()->isSectionHidden(column)) continue;
+    const int before = tree_->columnWidth(column);
+    tree_->resizeColumnToContents(column);
+    if (onlyWider && tree_->columnWidth(column) < before) tree_->setColumnWidth(column, before);
+  }
+  fitting_ = false;
+}
+
+RowDelegate::RowDelegate(QTreeView* tree) : QStyledItemDelegate(tree), tree_(tree) {
+  QObject::connect(tree->header(), &QHeaderView::sectionResized, tree, [tree] {
+    if (tree->wordWrap()) QMetaObject::invokeMethod(tree, &QTreeView::doItemsLayout, Qt::QueuedConnection);
+  });
+}
+
+void RowDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
+  QStyledItemDelegate::initStyleOption(option, index);
+  if (option->displayAlignment & Qt::AlignTop) option->rect.adjust(0, 2, 0, 0);
+}
+
+QSize RowDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
+  constexpr int air = 4;
+  auto size = QStyledItemDelegate::sizeHint(option, index);
+  size.setHeight(option.fontMetrics.height() + air);
+  if (!tree_->wordWrap()) return size;
+  int indent = 0;
+  if (index.column() == 0)
+    for (auto level = index; level.isValid(); level = level.parent()) indent += tree_->indentation();
+  const int width = std::max(40, tree_->columnWidth(index.column()) - indent - 8);
+  const auto text = option.fontMetrics.boundingRect(QRect(0, 0, width, 10000), Qt::TextWordWrap | Qt::AlignLeft, index.data().toString());
+  size.setHeight(std::max(size.height(), text.height() + air));
+  return size;
+}
+
+}  // namespace retrograd::views

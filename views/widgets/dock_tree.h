@@ -1,0 +1,50 @@
+#pragma once
+#include <QSet>
+#include <QStyledItemDelegate>
+#include <QTreeView>
+
+#include "views/models/tree_model.h"
+
+namespace retrograd::views {
+
+/// What the trees of the docks have in common: name for screen readers, whole rows, no frame; they can be copied from, and typed letters search in them.
+/// Copying takes whole rows, or one column alone where it is given.
+void prepareTree(QTreeView& tree, const QString& name, bool uniform, int copied = -1);
+
+/// Makes columns as wide as what they show, but for those whose width a person chose.
+class ColumnFitter : public QObject {
+ public:
+  explicit ColumnFitter(QTreeView* tree);
+  /// As wide as what they show now.
+  void fit() { fit(false); }
+  /// The same, and none narrower: other numbers in the same rows move no column back and forth.
+  void widen() { fit(true); }
+
+ private:
+  void fit(bool onlyWider);
+
+  QTreeView* tree_;
+  QSet<int> chosen_;
+  bool fitting_ = false;
+};
+
+/// Gives rows some air and, in trees that wrap words, the height their text needs, where Qt would cut it off.
+class RowDelegate : public QStyledItemDelegate {
+ public:
+  explicit RowDelegate(QTreeView* tree);
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
+
+ private:
+  QTreeView* tree_;
+};
+
+/// The op a row leads to (opRole); may be invalid.
+inline BoundSymbolId opOf(const QModelIndex& index) {
+  const auto op = index.data(opRole);
+  return op.isValid() ? BoundSymbolId(op.toInt()) : BoundSymbolId();
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,76 @@
+#include "views/widgets/item_view.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QTableView>
+#include <QTreeView>
+
+namespace retrograd::views {
+namespace {
+
+const QHeaderView* columnsOf(const QAbstractItemView& view) {
+  if (const auto* tree = qobject_cast<const QTreeView*>(&view)) return tree->header();
+  const auto* table = qobject_cast<const QTableView*>(&view);
+  return table ? table->horizontalHeader() : nullptr;
+}
+
+/// By where they show. A tree's rows are known by their place on the screen, as those of different parents have the same numbers.
+std::vector<QModelIndex> selectedCells(const QAbstractItemView& view, int column) {
+  const auto* columns = columnsOf(view);
+  const bool isTree = qobject_cast<const QTreeView*>(&view);
+  std::vector<std::pair<std::pair<int, int>, QModelIndex>> cells;
+  for (const auto& cell : view.selectionModel()->selectedIndexes()) {
+    if (column >= 0 ? cell.column() != column : columns && columns->isSectionHidden(cell.column())) continue;
+    cells.push_back({{isTree ? view.visualRect(cell).top() : cell.row(), columns ? columns->visualIndex(cell.column()) : cell.column()}, cell});
+  }
+  std::sort(cells.begin(), cells.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<QModelIndex> sorted;
+  for (const auto& cell : cells) sorted.push_back(cell.second);
+  return sorted;
+}
+
+QString textOf(const QAbstractItemView& view, int column) {
+  QString text;
+  QModelIndex before;
+  for (const auto& cell : selectedCells(view, column)) {
+    if (before.isValid()) text += cell.row() == before.row() && cell.parent() == before.parent() ? QLatin1Char('\t') : QLatin1Char('\n');
+    text += cell.data().toString();
+    before = cell;
+  }
+  return text;
+}
+
+class TypeAhead : public QObject {
+ public:
+  using QObject::QObject;
+
+  bool eventFilter(QObject*, QEvent* event) override {
+    if (event->type() != QEvent::ShortcutOverride) return false;
+    const auto* key = static_cast<QKeyEvent*>(event);
+    // Searching minds no case, so a letter with Shift is still a command's: Shift+P pins the dock that has the focus.
+    const bool isChord = key->modifiers() & ~Qt::KeypadModifier;
+    const auto text = key->text();
+    if (isChord || text.isEmpty() || !text[0].isPrint() || text[0].isSpace()) return false;
+    event->accept();
+    return true;
+  }
+};
+
+}  // namespace
+
+void addCopy(QAbstractItemView& view, int column) {
+  auto* copy = new QAction(QAbstractItemView::tr("Copy"), &view);
+  copy->setObjectName(QStringLiteral("copy"));
+  copy->setShortcut(QKeySequence::Copy);
+  copy->setShortcutContext(Qt::WidgetShortcut);
+  QObject::connect(copy, &QAction::triggered, &view, [&view, column] { QApplication::clipboard()->setText(textOf(view, column)); });
+  view.addAction(copy);
+  view.setContextMenuPolicy(Qt::ActionsContextMenu);
+}
+
+void letTypeAhead(QWidget& widget) { widget.installEventFilter(new TypeAhead(&widget)); }
+
+}  // namespace retrograd::views

@@ -1,0 +1,13 @@
+#pragma once
+#include <QAbstractItemView>
+
+namespace retrograd::views {
+
+/// Gives a tree or table the command Copy, by Ctrl+C and in its context menu. It puts the selected cells on the clipboard as they show: a row a line,
+/// cells separated by tabs. With `column` only that column's text, for tables whose other columns are marks.
+void addCopy(QAbstractItemView& view, int column = -1);
+
+/// Lets letters, digits and signs typed without Shift into a list, tree or combo box search in it, where they would otherwise be the keys of the window's commands.
+void letTypeAhead(QWidget& widget);
+
+}  // namespace retrograd::views

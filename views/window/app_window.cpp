@@ -1,0 +1,223 @@
+#include "views/window/app_window.h"
+
+#include <QApplication>
+#include <QBuffer>
+#include <QDialog>
+#include <QEventLoop>
+#include <QPainter>
+#include <QStyle>
+#include <QTemporaryDir>
+#include <QTimer>
+#include <cstdio>
+
+#include "core/formats/files/atomic_file.h"
+#include "views/canvases/diff_view.h"
+#include "views/settings/settings.h"
+#include "views/window/diff_window.h"
+#include "views/window/main_window.h"
+#include "views/window/session_keeper.h"
+
+namespace retrograd {
+namespace {
+
+using namespace views;
+
+/// Settings and theme chosen, listings known to screen readers: what every window needs.
+void prepare(Theme& theme, QSettings& settings) {
+  installCodeAccessibility();
+  installGraphAccessibility();
+  theme.choose(static_cast<Theme::Choice>(kept::theme.of(settings)));
+}
+
+void nameApplication() {
+  QApplication::setApplicationName(QStringLiteral("retrograd"));
+  QApplication::setApplicationDisplayName(QStringLiteral("Retrograd"));
+  QApplication::setOrganizationName(QStringLiteral("retrograd"));
+  QApplication::setDesktopFileName(QStringLiteral("org.retrograd.retrograd"));  // as its desktop file is called, whose icon desktops then show
+}
+
+/// Lets events run until `done` or the time is over; returns whether it was done. Only for programs without a user.
+template <class Done>
+bool waitFor(Done done, int seconds = 600) {
+  QEventLoop loop;
+  QTimer poll, limit;
+  QObject::connect(&poll, &QTimer::timeout, &loop, [&] {
+    if (done()) loop.quit();
+  });
+  limit.setSingleShot(true);
+  QObject::connect(&limit, &QTimer::timeout, &loop, &QEventLoop::quit);
+  poll.start(20);
+  limit.start(seconds * 1000);
+  loop.exec();
+  return done();
+}
+
+/// Into the backward by three groups, with the last op that ran selected: what the program is about in one picture.
+void showBackward(MainWindow& window) {
+  auto& controller = *window.context().controller;
+  const auto& execution = *window.context().execution;
+  const auto& program = controller.document()->program;
+  if (!execution.now().available || program.size() == program.forwardSize()) return;
+  auto position = program.forwardSize();
+  for (int group = 0; group < 3; ++group) position = program.steps().goal(Step::over, position);
+  position = std::min(position, program.size());
+  controller.run().runToPosition(position);
+  waitFor([&] { return !execution.now().running; });
+  window.listings().goTo(program.opAt(position - 1));
+}
+
+/// The graph alone in place of the listings.
+void showGraph(MainWindow& window, const PictureOptions& options) {
+  auto& listings = window.listings();
+  listings.graphAction()->setChecked(true);
+  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) listings.toggleAction(kind)->setChecked(false);
+  auto& graph = listings.graph();
+  graph.setKind(options.trace);
+  waitFor([&] { return graph.picture() && !graph.busy(); });
+  if (options.openAll) {
+    graph.setAllOpen(true);
+    waitFor([&] { return !graph.busy(); });
+  }
+  graph.setFocus();
+  options.whole ? graph.zoomToFit() : graph.reveal(window.context().selection->op());
+  waitFor([&] { return !graph.busy(); });
+}
+
+BoundSymbolId opThatMakes(const OpenDocument& document, const QString& name) {
+  for (auto kind : {TraceKind::joint, TraceKind::computation})
+    for (auto op : document.trace(kind).trace().ops)
+      for (auto value : document.analysis->document->outputs(op))
+        if (value && QString::fromStdString(document.analysis->document->displayName(value)) == name) return op;
+  return {};
+}
+
+void giveCommand(MainWindow& window, const QString& name) {
+  auto* action = window.findChild<QAction*>(QStringLiteral("action-") + name);
+  if (!action) throw Error(ErrorCode::badUse, "there is no such command", "--do " + name.toStdString());
+  if (!action->isEnabled()) throw Error(ErrorCode::badUse, action->statusTip().toStdString(), "--do " + name.toStdString());
+  action->trigger();
+  auto& controller = *window.context().controller;
+  waitFor([&] { return !window.context().execution->now().running && !controller.questions().asking() && !controller.opening(); });
+}
+
+/// Commands to the graph are given once it is there; in the order of the command line among themselves.
+bool isForGraph(const std::string& command) { return command.starts_with("graph-"); }
+
+/// A state of the window that is worth a picture. Throws Error(badUse) for what is not there.
+void arrange(MainWindow& window, const PictureOptions& options) {
+  if (!options.select.empty()) {
+    const auto op = opThatMakes(*window.context().controller->document(), QString::fromStdString(options.select));
+    if (!op) throw Error(ErrorCode::badUse, "no op makes a value of this name", "--select " + options.select);
+    window.listings().goTo(op);
+  }
+  for (const auto& name : options.docks) {
+    auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + QString::fromStdString(name));
+    if (!dock) throw Error(ErrorCode::badUse, "there is no such dock", "--dock " + name);
+    dock->show();
+    dock->raise();
+  }
+  for (const auto& name : options.commands)
+    if (!isForGraph(name)) giveCommand(window, QString::fromStdString(name));
+  if (options.filter.empty()) return;
+  auto& filter = *window.context().filter;
+  if (const auto problem = OpFilter::problemOf(QString::fromStdString(options.filter))) throw Error(ErrorCode::badUse, problem->message.toStdString(), "--filter " + options.filter);
+  filter.apply(QString::fromStdString(options.filter));
+  waitFor([&] { return !filter.busy(); });
+}
+
+/// The window that compares traces, on the joint.
+QWidget* showComparison(MainWindow& window, const PictureOptions& options) {
+  auto* comparison = window.findChild<DiffWindow*>();
+  if (!options.compareWith.empty())
+    comparison->chooser(Side::right).choose({TraceSource::Kind::file, QString::fromStdString(options.compareWith)}, options.trace);
+  for (auto side : bothSides) comparison->chooser(side).choose(comparison->chooser(side).source(), options.trace);
+  comparison->resize(options.width, options.height);
+  comparison->open();
+  waitFor([&] { return !comparison->busy(); });
+  return comparison;
+}
+
+/// What the window looks like with the dialogs that are open before it, in its middle.
+QPixmap withDialogs(QWidget& window) {
+  auto picture = window.grab();
+  QPainter painter(&picture);
+  for (auto* dialog : window.findChildren<QDialog*>()) {
+    if (!dialog->isVisible()) continue;
+    const auto place = QStyle::alignedRect(Qt::LeftToRight, Qt::AlignCenter, dialog->size(), window.rect());
+    painter.drawPixmap(place, dialog->grab());
+    painter.setPen(dialog->palette().color(QPalette::Mid));
+    painter.drawRect(place.adjusted(-1, -1, 0, 0));
+  }
+  return picture;
+}
+
+}  // namespace
+
+int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std::shared_ptr<const RuleRegistry> rules) {
+  QApplication application(argc, argv);
+  nameApplication();
+  QSettings settings;
+  Theme theme(application);
+  prepare(theme, settings);
+  const Shared shared{std::make_shared<Worker>(), liveEngine(std::move(rules)), &theme, &settings};
+  const auto show = [&shared](const std::string* file) {
+    auto* window = new MainWindow(shared);
+    window->show();
+    if (file) window->openFile(QString::fromStdString(*file));
+  };
+  for (const auto& file : files) show(&file);
+  if (files.empty() && reopenLastSession(shared).isEmpty()) show(nullptr);
+  return QApplication::exec();
+}
+
+bool renderWindowToPicture(const std::string& file, const std::string& picture, const PictureOptions& options) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  int argc = 1;
+  char name[] = "retrograd";
+  char* argv[] = {name, nullptr};
+  std::unique_ptr<QApplication> application;
+  if (!qApp) application = std::make_unique<QApplication>(argc, argv);
+  nameApplication();
+  QTemporaryDir folder;  // the picture shows the program as it comes, not as someone left it
+  QSettings settings(folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat);
+  kept::exportFolder.keep(settings, QStringLiteral("."));  // not where it was made
+  Theme theme(*qApp, nullptr, [&options] { return options.dark; });
+  prepare(theme, settings);
+  theme.choose(options.highContrast ? Theme::Choice::highContrast : options.dark ? Theme::Choice::dark : Theme::Choice::light);
+  auto* window = new MainWindow({std::make_shared<Worker>(), liveEngine(), &theme, &settings});
+  window->resize(options.width, options.height);
+  window->show();
+  window->openFile(QString::fromStdString(file));
+  auto& controller = *window->context().controller;
+  waitFor([&] { return !controller.opening(); });
+  bool written = false;
+  try {
+    if (!controller.document()) throw Error(ErrorCode::badInput, window->messages().text().toStdString());
+    showBackward(*window);
+    arrange(*window, options);
+    if (options.graph) showGraph(*window, options);
+    for (const auto& name : options.commands)
+      if (isForGraph(name)) {
+        giveCommand(*window, QString::fromStdString(name));
+        waitFor([&] { return !window->listings().graph().busy(); });
+      }
+    // The last answer to the values panel comes after its last question.
+    waitFor([&] { return !controller.worker().busy(&controller, QStringLiteral("values")); });
+    QEventLoop rest;
+    QTimer::singleShot(400, &rest, &QEventLoop::quit);
+    rest.exec();
+    QWidget* seen = options.compare ? showComparison(*window, options) : window;
+    QBuffer encoded;
+    encoded.open(QIODevice::WriteOnly);
+    if (!withDialogs(*seen).save(&encoded, "PNG")) throw Error(ErrorCode::io, "the picture cannot be encoded", picture);
+    writeWholeFile(picture, encoded.data().toStdString());
+    written = true;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "retrograd: %s\n", error.what());
+  }
+  window->close();
+  QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+  return written;
+}
+
+}  // namespace retrograd

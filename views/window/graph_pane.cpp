@@ -1,0 +1,134 @@
+#include "views/window/graph_pane.h"
+
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QVBoxLayout>
+
+#include "views/widgets/prepare_box.h"
+#include "views/window/listings_area.h"
+
+namespace retrograd::views {
+namespace {
+
+constexpr std::array kinds{TraceKind::joint, TraceKind::forward, TraceKind::backward, TraceKind::computation};
+constexpr std::array edgeKinds{layout::EdgeKind::data, layout::EdgeKind::gradient, layout::EdgeKind::saved, layout::EdgeKind::accumulation,
+                               layout::EdgeKind::origin};
+
+QString toolTipOf(layout::EdgeKind kind) {
+  switch (kind) {
+    case layout::EdgeKind::data:
+      return QObject::tr("Values that the forward computes");
+    case layout::EdgeKind::saved:
+      return QObject::tr("Tensors that the forward keeps for the backward, with their bytes");
+    case layout::EdgeKind::gradient:
+      return QObject::tr("Gradients, from below to above");
+    case layout::EdgeKind::accumulation:
+      return QObject::tr("Gradients that are summed, where a value has several users");
+    case layout::EdgeKind::origin:
+      return QObject::tr("From each backward part to the forward part it comes from: they stand in one row");
+  }
+  return {};
+}
+
+}  // namespace
+
+GraphPane::GraphPane(ViewContext context, QWidget* parent) : QWidget(parent), context_(context) {
+  view_ = new GraphView(context, this);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(makeControls());
+  layout->addWidget(view_, 1);
+  connect(view_, &GraphView::layoutChanged, this, &GraphPane::updateControls);
+  connect(view_, &GraphView::overlayChanged, this, [this] { overlay_->setCurrentIndex(overlay_->findData(static_cast<int>(view_->overlay()))); });
+  connect(context_.theme, &Theme::changed, this, &GraphPane::updateControls);
+  updateControls();
+}
+
+QWidget* GraphPane::makeControls() {
+  auto* row = new QWidget(this);
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(6, 2, 6, 3);
+  layout->setSpacing(3);
+  trace_ = new QComboBox(row);
+  prepareBox(trace_, tr("Trace to draw"));
+  for (auto kind : kinds) trace_->addItem(titleText(kind), static_cast<int>(kind));
+  connect(trace_, &QComboBox::activated, this, [this](int row) { view_->setKind(static_cast<TraceKind>(trace_->itemData(row).toInt())); });
+  layout->addWidget(trace_);
+  overlay_ = new QComboBox(row);
+  prepareBox(overlay_, tr("What boxes tell"));
+  for (auto overlay : overlays) {
+    overlay_->addItem(titleText(overlay), static_cast<int>(overlay));
+    overlay_->setItemData(overlay_->count() - 1, toolTipText(overlay), Qt::ToolTipRole);
+  }
+  overlay_->setToolTip(tr("What the boxes tell beside what they are"));
+  connect(overlay_, &QComboBox::activated, this, [this](int row) { view_->setOverlay(static_cast<Overlay>(overlay_->itemData(row).toInt())); });
+  layout->addWidget(overlay_);
+  layout->addSpacing(6);
+  for (auto kind : edgeKinds) {
+    auto* button = new QToolButton(row);
+    button->setText(titleText(kind));
+    button->setAccessibleName(tr("Show edges: %1").arg(titleText(kind)));
+    button->setToolTip(toolTipOf(kind));
+    button->setCheckable(true);
+    button->setChecked(view_->edgesShown(kind));
+    button->setAutoRaise(true);
+    button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    button->setIconSize({26, 12});
+    connect(button, &QToolButton::toggled, this, [this, kind](bool on) { view_->showEdges(kind, on); });
+    edges_[static_cast<std::size_t>(kind)] = button;
+    layout->addWidget(button);
+  }
+  layout->addStretch(1);
+  const auto look = [&](const QString& text, const QString& tip, auto run) {
+    auto* button = new QToolButton(row);
+    button->setText(text);
+    button->setToolTip(tip);
+    button->setAutoRaise(true);
+    connect(button, &QToolButton::clicked, this, [this, run] {
+      run();
+      view_->setFocus();
+    });
+    layout->addWidget(button);
+  };
+  look(tr("Fit"), tr("Shows the whole graph (F)"), [this] { view_->zoomToFit(); });
+  look(tr("Width"), tr("Shows the graph in its whole width (Home)"), [this] { view_->zoomToWidth(); });
+  // A choice that cannot be read is none; buttons give way, whose lines tell which is which.
+  for (auto* choice : {trace_, overlay_}) choice->setMinimumWidth(choice->sizeHint().width());
+  wholeWidth_ = row->sizeHint().width();
+  row->setMinimumWidth(1);
+  return row;
+}
+
+void GraphPane::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  for (auto* button : edges_) button->setToolButtonStyle(width() < wholeWidth_ ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
+}
+
+QIcon GraphPane::edgeIcon(layout::EdgeKind kind) const {
+  const auto colors = graphColors(context_.theme->dark(), context_.theme->highContrast());
+  QPixmap pixmap(QSize(26, 12) * 2);
+  pixmap.setDevicePixelRatio(2);
+  pixmap.fill(Qt::transparent);
+  QPainter painter(&pixmap);
+  painter.setPen(edgePen(colors, kind, 4));
+  painter.drawLine(QPointF(1, 6), QPointF(25, 6));
+  return pixmap;
+}
+
+void GraphPane::updateControls() {
+  trace_->setCurrentIndex(trace_->findData(static_cast<int>(view_->kind())));
+  for (auto kind : edgeKinds) edges_[static_cast<std::size_t>(kind)]->setIcon(edgeIcon(kind));
+  Q_EMIT titleChanged();
+}
+
+QString GraphPane::title() const {
+  const auto& picture = view_->picture();
+  const auto title = tr("Graph  \u00b7  %1").arg(titleText(view_->kind()));
+  if (!picture) return title;
+  int closed = 0;
+  for (const auto& box : picture->scene.boxes) closed += !box.open;
+  return title + tr("  \u00b7  %n boxes", nullptr, closed);
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,287 @@
+#include "views/window/listings_area.h"
+
+#include <QAction>
+#include <QEvent>
+#include <QKeyEvent>
+#include <QVBoxLayout>
+
+#include "views/text/format.h"
+
+namespace retrograd::views {
+namespace {
+
+constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
+
+}  // namespace
+
+ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(parent), context_(context) {
+  splitter_ = new QSplitter(Qt::Horizontal, this);
+  splitter_->setChildrenCollapsible(false);
+  splitter_->setHandleWidth(5);
+  for (auto kind : kinds) panes_[static_cast<std::size_t>(kind)] = makePane(kind);
+  makeGraphPane();
+  active_ = panes_[static_cast<std::size_t>(TraceKind::forward)].view;
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(makeSwitches());
+  layout->addWidget(splitter_, 1);
+  layout->addWidget(makeFindBar());
+  connect(context_.controller, &DocumentController::documentChanged, this, &ListingsArea::updateTitles);
+  connect(context_.filter, &OpFilter::changed, this, &ListingsArea::updateTitles);
+  connect(context_.theme, &Theme::changed, this, [this] { setActive(active_); });
+  resetLayout();
+  updateTitles();
+}
+
+ListingsArea::Pane ListingsArea::makePane(TraceKind kind) {
+  Pane pane;
+  pane.view = new ListingView(context_, kind);
+  placePane(pane, pane.view, titleText(kind));
+  pane.view->installEventFilter(this);
+  connect(pane.view, &ListingView::activated, this, [this, view = pane.view] { setActive(view); });
+  connect(pane.view, &ListingView::jumpRequested, this, &ListingsArea::jumpRequested);
+  connect(pane.view, &ListingView::breakpointRequested, this, &ListingsArea::breakpointRequested);
+  connect(pane.view, &ListingView::findDone, this, &ListingsArea::findDone);
+  return pane;
+}
+
+void ListingsArea::placePane(Pane& pane, QWidget* content, const QString& toggleText) {
+  pane.frame = new QWidget(splitter_);
+  pane.title = new QLabel(pane.frame);
+  pane.title->setContentsMargins(8, 3, 8, 3);
+  pane.title->setMinimumWidth(1);
+  auto* layout = new QVBoxLayout(pane.frame);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(pane.title);
+  layout->addWidget(content, 1);
+  pane.frame->setMinimumWidth(160);
+  pane.toggle = new QAction(toggleText, this);
+  pane.toggle->setCheckable(true);
+  connect(pane.toggle, &QAction::toggled, this, &ListingsArea::toggled);
+}
+
+void ListingsArea::makeGraphPane() {
+  graphPane_ = new GraphPane(context_);
+  placePane(graph_, graphPane_, tr("Graph"));
+  graph().installEventFilter(this);
+  connect(graphPane_, &GraphPane::titleChanged, this, [this] { graph_.title->setText(graphPane_->title()); });
+  connect(&graph(), &GraphView::jumpRequested, this, &ListingsArea::jumpRequested);
+  connect(&graph(), &GraphView::breakpointRequested, this, &ListingsArea::breakpointRequested);
+  connect(&graph(), &GraphView::activated, this, [this] { setActive(nullptr); });
+}
+
+void ListingsArea::switchGraph() {
+  const auto op = context_.selection->op();
+  if (graph().hasFocus()) {
+    // Not goTo(): that stays in the graph while it has the focus.
+    if (!isShown(active_->kind())) toggleAction(active_->kind())->setChecked(true);
+    if (op) active_->reveal(op);
+    return active_->setFocus();
+  }
+  graph_.toggle->setChecked(true);
+  if (op) graph().reveal(op);
+  graph().setFocus();
+}
+
+QWidget* ListingsArea::makeSwitches() {
+  auto* row = new QWidget(this);
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(6, 4, 6, 4);
+  layout->setSpacing(14);
+  auto* label = new QLabel(tr("Listings"), row);
+  label->setContentsMargins(2, 0, 0, 0);
+  layout->addWidget(label);
+  const auto add = [&](QAction* action, const QString& accessibleName) {
+    // Check boxes: a pressed button is hard to tell from one that is not.
+    auto* box = new QCheckBox(action->text(), row);
+    box->setAccessibleName(accessibleName);
+    box->setFocusPolicy(Qt::TabFocus);
+    connect(box, &QCheckBox::toggled, action, &QAction::setChecked);
+    connect(action, &QAction::changed, box, [box, action] {
+      box->setChecked(action->isChecked());
+      box->setEnabled(action->isEnabled());
+      box->setToolTip(action->toolTip());
+    });
+    layout->addWidget(box);
+  };
+  for (auto kind : kinds) add(toggleAction(kind), tr("Show the %1 listing").arg(titleText(kind)));
+  add(graphAction(), tr("Show the graph"));
+  switches_ = layout;
+  return row;
+}
+
+void ListingsArea::addToSwitches(QWidget* widget) { switches_->addWidget(widget, 1); }
+
+QWidget* ListingsArea::makeFindBar() {
+  findBar_ = new QWidget(this);
+  auto* layout = new QHBoxLayout(findBar_);
+  layout->setContentsMargins(8, 4, 8, 4);
+  auto* label = new QLabel(tr("F&ind:"), findBar_);
+  findText_ = new QLineEdit(findBar_);
+  findText_->setObjectName(QStringLiteral("find-text"));
+  findText_->setAccessibleName(tr("Text to find in the active listing"));
+  findText_->setPlaceholderText(tr("op, value, shape or module; Enter: next, Shift+Enter: previous, Esc: close"));
+  findText_->setClearButtonEnabled(true);
+  findText_->installEventFilter(this);
+  label->setBuddy(findText_);
+  findExpression_ = new QCheckBox(tr("Regular e&xpression"), findBar_);
+  findExpression_->setObjectName(QStringLiteral("find-expression"));
+  findExpression_->setToolTip(tr(". * + ? | ( ) [ ] ^ $ \\d \\w \\s; case matters"));
+  findState_ = new QLabel(findBar_);
+  findState_->setObjectName(QStringLiteral("find-state"));
+  findState_->setMinimumWidth(160);
+  layout->addWidget(label);
+  layout->addWidget(findText_, 1);
+  layout->addWidget(findExpression_);
+  layout->addWidget(findState_);
+  connect(findText_, &QLineEdit::textEdited, this, [this] { findPattern(); });
+  connect(findExpression_, &QCheckBox::toggled, this, [this] {
+    findPattern();
+    findText_->setFocus();
+  });
+  findBar_->hide();
+  return findBar_;
+}
+
+bool ListingsArea::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
+  const auto* key = static_cast<QKeyEvent*>(event);
+  if (watched != findText_) {
+    if (key->key() != Qt::Key_Space || key->modifiers() != Qt::NoModifier) return QWidget::eventFilter(watched, event);
+    switchGraph();
+    return true;
+  }
+  if (key->key() == Qt::Key_Escape) {
+    active_->cancelFind();
+    findBar_->hide();
+    active_->setFocus();
+    return true;
+  }
+  if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
+    findNext(!(key->modifiers() & Qt::ShiftModifier));
+    return true;
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+void ListingsArea::showFind() {
+  findBar_->show();
+  findText_->setFocus();
+  findText_->selectAll();
+}
+
+std::optional<LinePattern> ListingsArea::findPattern() {
+  findState_->clear();
+  if (!findExpression_->isChecked()) return LinePattern(findText_->text());
+  QString problem;
+  auto pattern = LinePattern::expression(findText_->text(), problem);
+  if (!pattern) findState_->setText(QStringLiteral("! ") + problem);
+  return pattern;
+}
+
+void ListingsArea::findNext(bool forward) {
+  if (!context_.controller->document()) return;
+  if (findText_->text().isEmpty()) return showFind();
+  const auto pattern = findPattern();
+  if (!pattern) return;
+  findState_->setText(tr("Searching %1 ...").arg(titleText(active_->kind())));
+  active_->find(*pattern, forward);
+}
+
+void ListingsArea::findDone(bool found, bool wrapped) {
+  findState_->setText(!found    ? tr("Not found in %1").arg(titleText(active_->kind()))
+                      : wrapped ? tr("Found, from the other end")
+                                : QString());
+}
+
+void ListingsArea::toggled() {
+  int shown = graph_.toggle->isChecked();
+  for (const auto& pane : panes_) shown += pane.toggle->isChecked();
+  const auto update = [&](Pane& pane) {
+    const bool on = pane.toggle->isChecked();
+    pane.frame->setVisible(on);
+    const bool last = on && shown == 1;
+    pane.toggle->setEnabled(!last);
+    const auto key = pane.toggle->shortcut().toString(QKeySequence::NativeText);
+    pane.toggle->setToolTip(last            ? tr("The last listing stays")
+                            : key.isEmpty() ? pane.toggle->text()
+                                            : QStringLiteral("%1 (%2)").arg(pane.toggle->text(), key));
+  };
+  for (auto& pane : panes_) update(pane);
+  update(graph_);
+  if (active_ && !isShown(active_->kind()))
+    for (auto& pane : panes_)
+      if (pane.toggle->isChecked()) setActive(pane.view);
+}
+
+void ListingsArea::resetLayout() {
+  for (auto kind : kinds) toggleAction(kind)->setChecked(kind != TraceKind::computation);
+  graph_.toggle->setChecked(false);
+  toggled();
+  setActive(&listing(TraceKind::forward));
+  splitter_->setSizes({1000, 1000, 1000, 1000, 1600});
+}
+
+void ListingsArea::updateTitles() {
+  const auto& document = context_.controller->document();
+  for (auto kind : kinds) {
+    auto& pane = panes_[static_cast<std::size_t>(kind)];
+    const auto ops = document ? static_cast<qlonglong>(document->trace(kind).lines.size()) : 0;
+    const auto& filtered = context_.filter->ops();
+    auto text = !document                          ? titleText(kind)
+                : filtered && filtered->document == document ? tr("%1  ·  %2 of %3 ops").arg(titleText(kind)).arg(filtered->trace(kind).count()).arg(ops)
+                                                   : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
+    if (document && kind == TraceKind::forward && document->saved.count) text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
+    pane.title->setText(text);
+    pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count)
+                                                                  : text);
+  }
+  graph_.title->setText(graphPane_->title());
+  setActive(active_);
+}
+
+void ListingsArea::setActive(ListingView* view) {
+  const auto mark = [](const Pane& pane, bool on) {
+    auto font = pane.title->font();
+    font.setBold(on);
+    pane.title->setFont(font);
+  };
+  if (view) active_ = view;
+  for (const auto& pane : panes_) mark(pane, pane.view == view);
+  mark(graph_, !view);
+}
+
+void ListingsArea::setGrouping(Grouping grouping) {
+  for (auto& pane : panes_) pane.view->setGrouping(grouping);
+}
+
+void ListingsArea::setShortNames(bool on) {
+  for (auto& pane : panes_) pane.view->setShortNames(on);
+}
+
+void ListingsArea::goTo(BoundSymbolId op) {
+  const auto& document = context_.controller->document();
+  if (!document || !op) return;
+  if (graph().hasFocus()) {
+    context_.selection->select(op);
+    return graph().reveal(op);
+  }
+  const auto has = [&](TraceKind kind) { return document->trace(kind).line(op) >= 0; };
+  auto target = active_->kind();
+  if (!has(target) || !isShown(target)) {
+    // Forward and backward first: the joint shows everything and would always win.
+    constexpr std::array order{TraceKind::forward, TraceKind::backward, TraceKind::computation, TraceKind::joint};
+    const auto shown = std::find_if(order.begin(), order.end(), [&](TraceKind kind) { return has(kind) && isShown(kind); });
+    const auto any = shown != order.end() ? shown : std::find_if(order.begin(), order.end(), has);
+    if (any == order.end()) return;
+    target = *any;
+  }
+  toggleAction(target)->setChecked(true);
+  context_.selection->select(op);
+  listing(target).reveal(op);
+  listing(target).setFocus();
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,94 @@
+#pragma once
+#include <QActionGroup>
+#include <QCheckBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSplitter>
+#include <QToolButton>
+#include <QWidget>
+#include <array>
+
+#include "views/canvases/listing_view.h"
+#include "views/window/graph_pane.h"
+
+namespace retrograd::views {
+
+/// The listings of the four traces and the graph side by side, with a row of switches over them and the find bar below.
+class ListingsArea : public QWidget {
+  Q_OBJECT
+
+ public:
+  ListingsArea(ViewContext context, QWidget* parent = nullptr);
+
+  ListingView& listing(TraceKind kind) const { return *panes_[static_cast<std::size_t>(kind)].view; }
+  /// The listing that has or last had the focus.
+  ListingView& active() const { return *active_; }
+  QAction* toggleAction(TraceKind kind) const { return panes_[static_cast<std::size_t>(kind)].toggle; }
+  bool isShown(TraceKind kind) const { return toggleAction(kind)->isChecked(); }
+  GraphView& graph() const { return graphPane_->view(); }
+  GraphPane& graphPane() const { return *graphPane_; }
+  QAction* graphAction() const { return graph_.toggle; }
+  bool isGraphShown() const { return graph_.toggle->isChecked(); }
+  /// From a listing to the selected op in the graph, and from there to its line.
+  void switchGraph();
+  void setGrouping(Grouping grouping);
+  void setShortNames(bool on);
+  /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses that listing. While the
+  /// graph has the focus it is shown there.
+  void goTo(BoundSymbolId op);
+
+  /// Puts a widget at the right end of the row of switches.
+  void addToSwitches(QWidget* widget);
+
+  void showFind();
+  void findNext(bool forward);
+
+  QByteArray saveLayout() const { return splitter_->saveState(); }
+  void restoreLayout(const QByteArray& state) { splitter_->restoreState(state); }
+  /// Brings the switches' states and tooltips up to date.
+  void refreshToggles() { toggled(); }
+  /// Joint, forward and backward, equally wide.
+  void resetLayout();
+
+ Q_SIGNALS:
+  void jumpRequested(retrograd::BoundSymbolId op);
+  void breakpointRequested(retrograd::BoundSymbolId op);
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  struct Pane {
+    QWidget* frame = nullptr;
+    QLabel* title = nullptr;
+    ListingView* view = nullptr;
+    QAction* toggle = nullptr;
+  };
+
+  Pane makePane(TraceKind kind);
+  void makeGraphPane();
+  void placePane(Pane& pane, QWidget* content, const QString& toggleText);
+  QWidget* makeSwitches();
+  QWidget* makeFindBar();
+  void toggled();
+  void updateTitles();
+  void setActive(ListingView* view);
+  void findDone(bool found, bool wrapped);
+  /// What the find bar asks for; tells what is wrong with it.
+  std::optional<LinePattern> findPattern();
+
+  ViewContext context_;
+  std::array<Pane, 4> panes_;
+  Pane graph_;  ///< without a listing
+  GraphPane* graphPane_ = nullptr;
+  ListingView* active_ = nullptr;
+  QSplitter* splitter_ = nullptr;
+  QWidget* findBar_ = nullptr;
+  QHBoxLayout* switches_ = nullptr;
+  QLineEdit* findText_ = nullptr;
+  QCheckBox* findExpression_ = nullptr;
+  QLabel* findState_ = nullptr;
+};
+
+}  // namespace retrograd::views

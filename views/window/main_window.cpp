@@ -1,0 +1,390 @@
+#include "views/window/main_window.h"
+
+#include <QApplication>
+#include <QCloseEvent>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QScreen>
+#include <QStatusBar>
+#include <QVBoxLayout>
+
+#include "views/dialogs/inputs_dialog.h"
+#include "views/session/kept_marks.h"
+#include "views/session/own_names.h"
+#include "views/settings/settings.h"
+#include "views/stages/stage_plan.h"
+#include "views/text/format.h"
+#include "views/window/app_window.h"
+#include "views/window/quick_open.h"
+#include "views/window/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString archiveFilter = QStringLiteral(
+    "Models and sessions (*.pt2 *.pt *.retrograd);;torch.export archives (*.pt2);;TorchScript files (*.pt);;Sessions (*.retrograd);;All files (*)");
+
+}  // namespace
+
+MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
+  setAttribute(Qt::WA_DeleteOnClose);
+  setObjectName(QStringLiteral("main-window"));
+  setWindowIcon(Theme::appIcon());
+  setAcceptDrops(true);
+  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+  setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+  controller_ = new DocumentController(shared_.worker, shared_.engine, &execution_, this);
+  context_ = {controller_, &selection_, &execution_, &history_, shared_.theme, new OpFilter(controller_, this), new NoteBook(controller_, this),
+              new StagePlan(controller_)};
+  actions_ = new WindowActions(context_, this);
+  recent_ = new RecentFiles(shared_.settings, this);
+
+  auto* centre = new QWidget(this);
+  auto* layout = new QVBoxLayout(centre);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  messages_ = new MessageBar(shared_.theme, centre);
+  listings_ = new ListingsArea(context_, centre);
+  welcome_ = new WelcomePage(recent_, actions_->open, centre);
+  layout->addWidget(messages_);
+  layout->addWidget(welcome_, 1);
+  layout->addWidget(listings_, 1);
+  setCentralWidget(centre);
+
+  makeMenus();
+  makeToolBar();
+  makeStatusBar();
+  connectCommands();
+  connectRun();
+  connectFinding();
+  connectMarks();
+  connectState();
+  installWindowParts(*this);
+  resize(QSize(1600, 980).boundedTo(screen()->availableGeometry().size()));
+  restoreState();
+  documentChanged();
+  executionChanged();
+}
+
+MainWindow::~MainWindow() {
+  // Views and actions hang on the members below by connections: they go first.
+  disconnect(&selection_, nullptr, nullptr, nullptr);
+  disconnect(&execution_, nullptr, nullptr, nullptr);
+  disconnect(&history_, nullptr, nullptr, nullptr);
+  delete takeCentralWidget();
+  panels_.clear();
+  qDeleteAll(std::exchange(docks_, {}));
+  delete std::exchange(controller_, nullptr);
+}
+
+void MainWindow::connectCommands() {
+  const auto on = [this](QAction* action, auto&& run) { connect(action, &QAction::triggered, this, run); };
+  on(actions_->open, [this] { askForFile(false); });
+  on(actions_->openWindow, [this] { askForFile(true); });
+  on(actions_->reload, [this] { controller_->reload(); });
+  on(actions_->inputs, [this] { editInputs(); });
+  on(actions_->close, [this] { controller_->close(); });
+  on(actions_->quit, [] { QApplication::closeAllWindows(); });
+  connect(recent_, &RecentFiles::chosen, this, &MainWindow::openFile);
+  connect(welcome_, &WelcomePage::chosen, this, &MainWindow::openFile);
+
+  on(actions_->origin, [this] { goToOrigin(selection_.op()); });
+  on(actions_->back, [this] { listings_->goTo(history_.back(selection_.op())); });
+  on(actions_->forward, [this] { listings_->goTo(history_.forward(selection_.op())); });
+  on(actions_->toExecution, [this] { jumpTo(execution_.now().current); });
+  on(actions_->find, [this] { listings_->showFind(); });
+  on(actions_->findNext, [this] { listings_->findNext(true); });
+  on(actions_->findPrevious, [this] { listings_->findNext(false); });
+  connect(listings_, &ListingsArea::jumpRequested, this, &MainWindow::goToOrigin);
+  connect(listings_, &ListingsArea::breakpointRequested, this, &MainWindow::toggleBreakpoint);
+
+  on(actions_->foldAll, [this] { listings_->active().setAllFolded(true); });
+  on(actions_->unfoldAll, [this] { listings_->active().setAllFolded(false); });
+  on(actions_->resetLayout, [this] { resetLayout(); });
+  connect(actions_->shortNames, &QAction::toggled, listings_, &ListingsArea::setShortNames);
+  connect(actions_->grouping, &QActionGroup::triggered, this,
+          [this](QAction* action) { listings_->setGrouping(static_cast<Grouping>(action->data().toInt())); });
+  connect(actions_->themes, &QActionGroup::triggered, this, [this](QAction* action) {
+    kept::theme.keep(*shared_.settings, action->data().toInt());
+    shared_.theme->choose(static_cast<Theme::Choice>(action->data().toInt()));
+  });
+}
+
+void MainWindow::connectRun() {
+  const auto on = [this](QAction* action, auto method) { connect(action, &QAction::triggered, &controller_->run(), method); };
+  on(actions_->resume, &RunControl::continueForward);
+  on(actions_->resumeBack, &RunControl::continueBackward);
+  const auto steps = [this](QAction* action, Step step) { connect(action, &QAction::triggered, controller_, [this, step] { controller_->run().step(step); }); };
+  steps(actions_->stepOver, Step::over);
+  steps(actions_->stepOverBack, Step::overBack);
+  steps(actions_->stepInto, Step::into);
+  steps(actions_->stepIntoBack, Step::intoBack);
+  steps(actions_->stepOut, Step::out);
+  steps(actions_->stepOutBack, Step::outBack);
+  on(actions_->pause, &RunControl::pause);
+  on(actions_->restart, &RunControl::restart);
+  connect(actions_->stop, &QAction::triggered, this, [this] {
+    controller_->cancelOpen();
+    controller_->stop();
+  });
+  connect(actions_->toCursor, &QAction::triggered, this, [this] { controller_->run().runTo(selection_.op()); });
+  connect(actions_->breakpoint, &QAction::triggered, this, [this] { toggleBreakpoint(selection_.op()); });
+  connect(actions_->breakOnBad, &QAction::triggered, &controller_->run(), &RunControl::setBreakOnBadNumber);
+}
+
+void MainWindow::connectMarks() {
+  const auto* marks = new KeptMarks(context_, shared_.settings, this);
+  connect(marks, &KeptMarks::lost, this, [this](const QString& words, const QString& why) {
+    messages_->show(MessageBar::Kind::warning, tr("The breakpoint '%1' was not set again: %2").arg(words, why));
+  });
+}
+
+void MainWindow::connectFinding() {
+  const auto commands = [this] {
+    auto all = actions_->all();
+    for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) all << listings_->toggleAction(kind);
+    for (auto* dock : docks_) all << dock->toggleViewAction();
+    return all;
+  };
+  quickOpen_ = new QuickOpen(context_, commands, this);
+  const auto on = [this](QAction* action, auto&& run) { connect(action, &QAction::triggered, this, run); };
+  on(actions_->goTo, [this] { quickOpen_->openPlaces(); });
+  on(actions_->palette, [this] { quickOpen_->openCommands(); });
+  connect(quickOpen_, &QuickOpen::placeChosen, this, [this](BoundSymbolId op, ValueId value) {
+    if (!op) return messages_->show(MessageBar::Kind::warning, tr("No op uses it, so there is no line to go to"));
+    // Operations and modules are known by ops of the computation; with that hidden, by what they became.
+    const auto& analysis = *controller_->document()->analysis;
+    const auto became = analysis.links.derived(op);
+    const bool inComputation = listings_->isShown(TraceKind::computation) || became.empty();
+    jumpTo(inComputation ? op : became.front());
+    if (value) selection_.selectValue(value);
+  });
+  connect(quickOpen_, &QuickOpen::refused, this, [this](const QString& reason) { statusBar()->showMessage(reason, 8000); });
+}
+
+void MainWindow::connectState() {
+  connect(controller_, &DocumentController::documentChanged, this, &MainWindow::documentChanged);
+  connect(controller_, &DocumentController::openFailed, this,
+          [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
+  const auto showError = [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); };
+  connect(&controller_->run(), &RunControl::failed, this, showError);
+  connect(&controller_->questions(), &Questions::failed, this, showError);
+  connect(&execution_, &ExecutionState::changed, this, &MainWindow::executionChanged);
+  connect(controller_, &DocumentController::documentAboutToChange, this, [this] {
+    closePopups();
+    selectedKey_.clear();
+    if (const auto& document = controller_->document(); document && selection_.op())
+      selectedKey_ = {keyOf(*document->analysis, selection_.op())};
+    history_.clear();
+    selection_.reset(nullptr);
+  });
+  connect(shared_.theme, &Theme::changed, this, [this] {
+    for (auto* action : actions_->themes->actions())
+      action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
+  });
+}
+
+/// Menus of this window: what their entries are for, ids and rows, goes with the document.
+void MainWindow::closePopups() {
+  while (auto* popup = QApplication::activePopupWidget()) {
+    const QWidget* owner = popup;
+    while (owner && owner != this) owner = owner->parentWidget();
+    if (!owner || !popup->close() || QApplication::activePopupWidget() == popup) return;
+  }
+}
+
+void MainWindow::openFile(const QString& path) {
+  OpenRequest request;
+  request.path = QFileInfo::exists(path) ? QFileInfo(path).absoluteFilePath().toStdString() : path.toStdString();
+  messages_->hide();
+  controller_->open(request);
+}
+
+void MainWindow::documentChanged() {
+  const auto& document = controller_->document();
+  const auto path = document ? toQt(document->request.path) : QString();
+  const bool sameFile = document && path == openPath_;
+  BoundSymbolId kept;
+  if (sameFile && !selectedKey_.empty()) kept = findKeys(*document->analysis, selectedKey_).front();
+  openPath_ = path;
+  selection_.reset(document ? document->analysis : nullptr);
+  setWindowTitle(document ? tr("%1 - Retrograd").arg(QFileInfo(path).fileName()) : tr("Retrograd"));
+  setWindowFilePath(path);
+  auto& active = listings_->active();  // hiding the welcome page gives the focus to the first listing instead
+  welcome_->setVisible(!document);
+  listings_->setVisible(document != nullptr);
+  if (document && !sameFile) active.setFocus();
+  if (!document) return inputsLabel_->clear();
+  if (!sameFile) recent_->add(path);
+  if (kept) listings_->goTo(kept);
+  QStringList sources;
+  for (const auto& source : document->analysis->inputSource) sources << QString::fromStdString(source);
+  inputsLabel_->setText(sources.mid(0, 3).join(QStringLiteral("  ·  ")) + (sources.size() > 3 ? QStringLiteral("  ...") : QString()));
+  inputsLabel_->setToolTip(sources.join(QLatin1Char('\n')));
+  if (!document->analysis->derived()) {
+    messages_->show(MessageBar::Kind::warning, tr("The computation is shown, but no backward could be derived: see Problems."));
+  } else if (!document->noRunReason.isEmpty()) {
+    messages_->show(MessageBar::Kind::warning, document->noRunReason);
+  } else {
+    messages_->hide();
+  }
+}
+
+void MainWindow::executionChanged() {
+  const auto& now = execution_.now();
+  if (!now.available) {
+    position_->clear();
+    return;
+  }
+  const bool inBackward = now.position >= now.forwardSize && now.size > now.forwardSize;
+  const auto at = inBackward ? now.position - now.forwardSize : now.position;
+  const auto of = inBackward ? now.size - now.forwardSize : now.forwardSize;
+  position_->setText(tr("%1 %2/%3  ·  live %4  ·  peak %5")
+                         .arg(inBackward ? tr("backward") : tr("forward"))
+                         .arg(at)
+                         .arg(of)
+                         .arg(bytesText(now.liveBytes), bytesText(now.peakBytes)));
+  if (now.running) return;
+  switch (now.reason) {
+    case StopReason::breakpoint:
+      statusBar()->showMessage(hitText(), 15000);
+      break;
+    case StopReason::badNumber:
+      statusBar()->showMessage(tr("Stopped: the op before made NaN or Inf"), 15000);
+      break;
+    case StopReason::cancelled:
+      statusBar()->showMessage(tr("Stopped"), 8000);
+      break;
+    case StopReason::end:
+      statusBar()->showMessage(tr("At the end of the backward"), 8000);
+      break;
+    default:  // what was said of another place
+      statusBar()->clearMessage();
+      break;
+  }
+}
+
+QString MainWindow::hitText() const {
+  const auto& now = execution_.now();
+  if (!now.hit || !controller_->document()) return tr("Stopped at a breakpoint");
+  const auto& analysis = *controller_->document()->analysis;
+  auto words = QString::fromStdString(describe(analysis, *now.hit));
+  if (now.hit->where == Breakpoint::Where::op)  // people know it by what it makes
+    if (const auto outputs = analysis.document->outputs(now.hit->op); !outputs.empty() && outputs[0])
+      words.replace(0, words.section(QLatin1Char(' '), 0, 0).size(), nameOf(*analysis.document, outputs[0], context_.notes));
+  return (looksAtOutputs(*now.hit) ? tr("Stopped: the op before meets the breakpoint '%1'") : tr("Stopped at the breakpoint '%1'")).arg(words);
+}
+
+void MainWindow::jumpTo(BoundSymbolId op) {
+  if (!op) return;
+  history_.jumped(selection_.op(), op);
+  listings_->goTo(op);
+}
+
+void MainWindow::goToOrigin(BoundSymbolId op) {
+  const auto& document = controller_->document();
+  if (!document || !op) return;
+  if (const auto from = history_.returnFrom(op)) {
+    history_.originJumped(op, from);
+    return listings_->goTo(from);
+  }
+  const auto& tables = *document->analysis->document;
+  const auto& links = document->analysis->links;
+  BoundSymbolId target;
+  if (isBackwardRole(tables.boundSymbol(op).origin.role)) {
+    target = links.forwardOf(tables, op);
+    if (!target) target = OriginLinks::origin(tables, op);
+  } else {
+    for (auto derived : links.derived(OriginLinks::origin(tables, op))) {
+      if (!isBackwardRole(tables.boundSymbol(derived).origin.role)) continue;
+      target = derived;
+      break;
+    }
+  }
+  if (!target) {
+    statusBar()->showMessage(isBackwardRole(tables.boundSymbol(op).origin.role)
+                                 ? tr("This op comes from no op: its value is an input of the graph")
+                                 : tr("No backward op comes from this op"),
+                             8000);
+    return;
+  }
+  history_.originJumped(op, target);
+  listings_->goTo(target);
+}
+
+void MainWindow::toggleBreakpoint(BoundSymbolId op) {
+  QString problem;
+  if (!controller_->marks().toggleBreakpoint(op, &problem)) statusBar()->showMessage(problem, 8000);
+}
+
+void MainWindow::askForFile(bool newWindow) {
+  // Non-modal: what runs goes on, and so does the window.
+  auto* dialog = new QFileDialog(this, tr("Open"), QFileInfo(openPath_).absolutePath(), archiveFilter);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  connect(dialog, &QFileDialog::fileSelected, this, [this, newWindow](const QString& path) {
+    if (!newWindow || !controller_->document()) return openFile(path);
+    auto* window = new MainWindow(shared_);
+    window->show();
+    window->openFile(path);
+  });
+  dialog->open();
+}
+
+void MainWindow::editInputs() {
+  const auto& document = controller_->document();
+  if (!document) return;
+  auto* dialog = new InputsDialog(*document, this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(controller_, &DocumentController::documentAboutToChange, dialog, &QDialog::reject);  // it is for the file as it was opened
+  connect(dialog, &InputsDialog::chosen, this, [this](const OpenRequest& request) {
+    messages_->hide();
+    controller_->reopen(request);
+  });
+  dialog->open();
+}
+
+QDockWidget* MainWindow::dockOf(const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); }
+
+void MainWindow::showPanel(const Panel& panel) {
+  auto* dock = dockOf(panel);
+  dock->show();
+  dock->raise();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  for (const auto& url : event->mimeData()->urls())
+    if (url.isLocalFile()) return event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  bool first = true;
+  for (const auto& url : event->mimeData()->urls()) {
+    if (!url.isLocalFile()) continue;
+    event->acceptProposedAction();
+    auto* window = first ? this : new MainWindow(shared_);
+    if (!first) window->show();
+    window->openFile(url.toLocalFile());
+    first = false;
+  }
+}
+
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+  // A key whose action is disabled arrives here: it says why rather than doing nothing.
+  const auto reason = actions_->reasonFor(QKeySequence(event->keyCombination()));
+  if (!reason.isEmpty()) return statusBar()->showMessage(reason, 8000);
+  if (event->key() == Qt::Key_Escape && messages_->isVisible()) return messages_->hide();
+  QMainWindow::keyPressEvent(event);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  saveState();
+  controller_->close();
+  event->accept();
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,134 @@
+#pragma once
+#include <QDockWidget>
+#include <QLabel>
+#include <QMainWindow>
+#include <QSettings>
+#include <span>
+
+#include "views/docks/panel.h"
+#include "views/session/op_key.h"
+#include "views/widgets/busy_panel.h"
+#include "views/widgets/message_bar.h"
+#include "views/window/listings_area.h"
+#include "views/window/recent_files.h"
+#include "views/window/welcome_page.h"
+#include "views/window/window_actions.h"
+
+namespace retrograd::views {
+
+class QuickOpen;
+
+/// What all windows of the program share.
+struct Shared {
+  std::shared_ptr<Worker> worker;
+  std::shared_ptr<Engine> engine;
+  Theme* theme = nullptr;
+  QSettings* settings = nullptr;
+};
+
+/// The window of one file: listings in the middle, docks around, commands in menus and tool bar. It owns the shared objects that
+/// the views subscribe to and wires commands to them; it knows nothing of how a trace is shown. What can stand by itself is a WindowPart,
+/// which adds its docks, commands and menu entries from a file of its own.
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+
+ public:
+  explicit MainWindow(Shared shared);
+  ~MainWindow() override;
+
+  /// Opens in this window, in place of what is open.
+  void openFile(const QString& path);
+  /// Jumps to the origin of the op, or back from where the last such jump led.
+  void goToOrigin(BoundSymbolId op);
+
+  /// A dock around the panel, listed in View > Docks. `behind` is a panel whose place it shares.
+  template <class P>
+  P* addPanel(P* panel, const QString& title, Qt::DockWidgetArea area, const Panel* behind = nullptr) {
+    panels_.insert(&P::staticMetaObject, panel);
+    placePanel(panel, title, area, behind);
+    return panel;
+  }
+  /// The panel of this class; there from when its part is installed.
+  template <class P>
+  P& panel() const {
+    return *static_cast<P*>(panels_.value(&P::staticMetaObject));
+  }
+  /// The shared objects for a dock of this name that can be pinned: with a PinnedSelection in place of the window's. Commands in `releasing`
+  /// ask about what is selected in the window, and so end it.
+  ViewContext pinnable(const char* dock, const QList<QAction*>& releasing = {});
+  /// "file", "view", "go", "run", "value" or "help"; another name makes a menu with that title before Help.
+  QMenu* menu(const char* name, const QString& title = {});
+  /// Brings the panel's dock to the front, opened if need be.
+  void showPanel(const Panel& panel);
+  /// Where docks stand and which listings are shown, as bytes for the settings.
+  QByteArray arrangement() const;
+  /// False, and nothing changes, where these are no bytes of arrangement().
+  bool arrange(const QByteArray& arrangement);
+  /// Listings and docks as they come with the program; all docks are there.
+  void resetLayout();
+  /// Shows the op, and remembers where the jump came from.
+  void jumpTo(BoundSymbolId op);
+  const Shared& shared() const { return shared_; }
+  const QList<QDockWidget*>& docks() const { return docks_; }
+
+  const ViewContext& context() const { return context_; }
+  ListingsArea& listings() { return *listings_; }
+  WindowActions& actions() { return *actions_; }
+  MessageBar& messages() { return *messages_; }
+  BusyPanel& busy() { return *busy_; }
+  QuickOpen& quickOpen() { return *quickOpen_; }
+  /// "forward 212/535 · live 3.1 MiB", as in the tool bar.
+  QString positionText() const { return position_->text(); }
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+ private:
+  void makeMenus();
+  void makeToolBar();
+  void makeStatusBar();
+  void connectCommands();
+  void connectRun();
+  void connectFinding();
+  void connectMarks();
+  void connectState();
+  void closePopups();
+  void documentChanged();
+  void executionChanged();
+  void askForFile(bool newWindow);
+  void editInputs();
+  void placePanel(Panel* panel, const QString& title, Qt::DockWidgetArea area, const Panel* behind);
+  static QDockWidget* dockOf(const Panel& panel);
+  /// "Stopped at the breakpoint 'kind mm after 2'".
+  QString hitText() const;
+  void toggleBreakpoint(BoundSymbolId op);
+  void saveState();
+  void restoreState();
+
+  Shared shared_;
+  ExecutionState execution_;
+  Selection selection_;
+  JumpHistory history_;
+  ViewContext context_;
+  DocumentController* controller_;
+  WindowActions* actions_ = nullptr;
+  ListingsArea* listings_ = nullptr;
+  WelcomePage* welcome_ = nullptr;
+  MessageBar* messages_ = nullptr;
+  BusyPanel* busy_ = nullptr;
+  QLabel* position_ = nullptr;
+  QLabel* inputsLabel_ = nullptr;
+  QuickOpen* quickOpen_ = nullptr;
+  RecentFiles* recent_ = nullptr;
+  QList<QDockWidget*> docks_;
+  QHash<const QMetaObject*, Panel*> panels_;  ///< by class
+  QMap<QByteArray, QMenu*> menus_;
+  QByteArray defaultLayout_;
+  std::vector<OpKey> selectedKey_;  ///< of the selected op, to find it after a reload
+  QString openPath_;
+};
+
+}  // namespace retrograd::views

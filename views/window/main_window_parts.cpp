@@ -1,0 +1,211 @@
+// The furniture of the main window: menus, tool bar, docks, status bar, layout.
+#include <QDockWidget>
+#include <QMenuBar>
+#include <QStatusBar>
+#include <QToolBar>
+
+#include "views/session/pinned_selection.h"
+#include "views/settings/settings.h"
+#include "views/window/main_window.h"
+
+namespace retrograd::views {
+namespace {
+
+constexpr int layoutVersion = 6;
+constexpr quint8 graphBit = 1 << 4;   // beside one bit for each trace
+constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
+
+QMenu* withTips(QMenu* menu) {
+  menu->setToolTipsVisible(true);
+  return menu;
+}
+
+}  // namespace
+
+void MainWindow::placePanel(Panel* panel, const QString& title, Qt::DockWidgetArea area, const Panel* behind) {
+  auto* dock = new QDockWidget(title, this);
+  dock->setObjectName(QStringLiteral("dock-") + panel->name());
+  dock->setAccessibleName(title);
+  dock->setWidget(panel);
+  addDockWidget(area, dock);
+  if (auto* front = behind ? dockOf(*behind) : nullptr) {
+    tabifyDockWidget(front, dock);
+    front->raise();
+  }
+  docks_.append(dock);
+  menus_.value("docks")->addAction(dock->toggleViewAction());
+  connect(panel, &Panel::jumpRequested, this, &MainWindow::jumpTo);
+}
+
+ViewContext MainWindow::pinnable(const char* dock, const QList<QAction*>& releasing) {
+  auto* selection = new PinnedSelection(&selection_, controller_, this);
+  selection->setObjectName(QLatin1String(dock));
+  for (const auto* action : releasing) connect(action, &QAction::triggered, selection, [selection] { selection->setPinned(false); });
+  auto context = context_;
+  context.selection = selection;
+  return context;
+}
+
+QMenu* MainWindow::menu(const char* name, const QString& title) {
+  auto*& found = menus_[name];
+  if (!found) {
+    found = withTips(new QMenu(title, this));
+    auto* help = menus_.value("help");
+    menuBar()->insertMenu(help ? help->menuAction() : nullptr, found);
+  }
+  return found;
+}
+
+void MainWindow::makeMenus() {
+  auto& a = *actions_;
+  auto* file = menu("file", tr("&File"));
+  file->addActions({a.open, a.openWindow});
+  file->addMenu(recent_);
+  file->addActions({a.reload, a.inputs});
+  file->addSeparator();
+  file->addActions({a.close, a.quit});
+
+  auto* view = menu("view", tr("&View"));
+  for (auto kind : kinds) {
+    auto* toggle = listings_->toggleAction(kind);
+    toggle->setShortcut(kind == TraceKind::computation
+                            ? QKeySequence(Qt::Key_C)
+                            : QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(kind) - 1)));
+    addAction(toggle);
+    view->addAction(toggle);
+  }
+  listings_->graphAction()->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_4));
+  addAction(listings_->graphAction());
+  view->addAction(listings_->graphAction());
+  listings_->refreshToggles();
+  view->addSeparator();
+  auto* grouping = withTips(view->addMenu(tr("&Fold")));
+  grouping->addActions(a.grouping->actions());
+  grouping->addSeparator();
+  grouping->addActions({a.foldAll, a.unfoldAll});
+  view->addAction(a.shortNames);
+  view->addSeparator();
+  menus_["docks"] = withTips(view->addMenu(tr("&Docks")));
+  withTips(view->addMenu(tr("&Theme")))->addActions(a.themes->actions());
+
+  auto* go = menu("go", tr("&Go"));
+  go->addActions({a.goTo, a.origin, a.back, a.forward, a.toExecution});
+  go->addSeparator();
+  go->addActions({a.references, a.nextUse, a.previousUse});
+  go->addSeparator();
+  go->addActions({a.find, a.findNext, a.findPrevious});
+
+  auto* run = menu("run", tr("&Run"));
+  run->addActions({a.resume, a.stepOver, a.stepInto, a.stepOut, a.toCursor});
+  run->addSeparator();
+  run->addActions({a.resumeBack, a.stepOverBack, a.stepIntoBack, a.stepOutBack, a.restart});
+  run->addSeparator();
+  run->addActions({a.pause, a.stop, a.breakpoint, a.breakOnBad});
+
+  auto* value = menu("value", tr("V&alue"));
+  value->addActions({a.watch, a.fill, a.saveContents});
+  value->addSeparator();
+  value->addActions({a.recompute, a.save});
+  value->addSeparator();
+  value->addActions({a.walkToRoot, a.checkRun});
+  value->addSeparator();
+  value->addActions({a.checkGradient, a.terms, a.compare});
+
+  menu("help", tr("&Help"))->addActions({a.palette, a.keys, a.about});
+}
+
+void MainWindow::makeToolBar() {
+  auto& a = *actions_;
+  auto* bar = addToolBar(tr("Run"));
+  bar->setObjectName(QStringLiteral("toolbar-run"));
+  bar->setAccessibleName(tr("Run tool bar"));
+  bar->setIconSize({18, 18});
+  bar->setMovable(false);
+  bar->addActions({a.open, a.reload});
+  bar->addSeparator();
+  bar->addActions({a.resumeBack, a.stepOutBack, a.stepOverBack, a.stepIntoBack, a.stepInto, a.stepOver, a.stepOut, a.resume});
+  bar->addSeparator();
+  bar->addActions({a.pause, a.stop, a.toCursor, a.restart, a.breakpoint, a.breakOnBad});
+  bar->addSeparator();
+  bar->addActions({a.back, a.forward, a.origin});
+  for (auto* action : {a.toCursor, a.breakOnBad, a.origin})
+    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action))) button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  auto* gap = new QWidget(bar);
+  gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar->addWidget(gap);
+  position_ = new QLabel(bar);
+  position_->setObjectName(QStringLiteral("position"));
+  position_->setAccessibleName(tr("Where execution stands"));
+  position_->setContentsMargins(8, 0, 10, 0);
+  bar->addWidget(position_);
+}
+
+void MainWindow::makeStatusBar() {
+  inputsLabel_ = new QLabel(this);
+  inputsLabel_->setAccessibleName(tr("Inputs"));
+  inputsLabel_->setTextFormat(Qt::PlainText);
+  inputsLabel_->setMinimumWidth(1);
+  busy_ = new BusyPanel(controller_, this);
+  statusBar()->addPermanentWidget(busy_);
+  statusBar()->addPermanentWidget(inputsLabel_);
+}
+
+void MainWindow::resetLayout() {
+  QMainWindow::restoreState(defaultLayout_, layoutVersion);
+  for (auto* dock : docks_) dock->show();
+  listings_->resetLayout();
+}
+
+QByteArray MainWindow::arrangement() const {
+  QByteArray bytes;
+  QDataStream stream(&bytes, QIODevice::WriteOnly);
+  quint8 shown = listings_->isGraphShown() ? graphBit : 0;
+  for (auto kind : kinds)
+    if (listings_->isShown(kind)) shown |= 1 << static_cast<int>(kind);
+  stream << QMainWindow::saveState(layoutVersion) << listings_->saveLayout() << shown;
+  return bytes;
+}
+
+bool MainWindow::arrange(const QByteArray& arrangement) {
+  QDataStream stream(arrangement);
+  QByteArray docks, listings;
+  quint8 shown = 0;
+  stream >> docks >> listings >> shown;
+  if (stream.status() != QDataStream::Ok || shown == 0 || !QMainWindow::restoreState(docks, layoutVersion)) return false;
+  // Those that are to be shown first: the last one that is shown cannot be hidden.
+  for (bool on : {true, false}) {
+    for (auto kind : kinds)
+      if (static_cast<bool>(shown & (1 << static_cast<int>(kind))) == on) listings_->toggleAction(kind)->setChecked(on);
+    if (static_cast<bool>(shown & graphBit) == on) listings_->graphAction()->setChecked(on);
+  }
+  listings_->restoreLayout(listings);
+  return true;
+}
+
+void MainWindow::saveState() {
+  auto& settings = *shared_.settings;
+  kept::geometry.keep(settings, saveGeometry());
+  kept::arrangement.keep(settings, arrangement());
+  for (const auto* panel : panels_) kept::panel(panel->name()).keep(settings, panel->saveState());
+  kept::shortNames.keep(settings, actions_->shortNames->isChecked());
+  kept::grouping.keep(settings, actions_->grouping->checkedAction()->data().toInt());
+}
+
+void MainWindow::restoreState() {
+  auto& settings = *shared_.settings;
+  defaultLayout_ = QMainWindow::saveState(layoutVersion);
+  restoreGeometry(kept::geometry.of(settings));
+  arrange(kept::arrangement.of(settings));
+  for (auto* panel : panels_)
+    if (const auto state = kept::panel(panel->name()).of(settings); !state.isEmpty()) panel->restoreState(state);
+  actions_->shortNames->setChecked(kept::shortNames.of(settings));
+  for (auto* action : actions_->grouping->actions())
+    if (action->data().toInt() == kept::grouping.of(settings, action->data().toInt())) {
+      action->setChecked(true);
+      listings_->setGrouping(static_cast<Grouping>(action->data().toInt()));
+      break;
+    }
+  for (auto* action : actions_->themes->actions()) action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
+}
+
+}  // namespace retrograd::views

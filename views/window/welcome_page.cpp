@@ -1,0 +1,131 @@
+#include "views/window/welcome_page.h"
+
+#include <QAction>
+#include <QDir>
+#include <QFileInfo>
+
+namespace retrograd::views {
+namespace {
+
+constexpr int columnWidth = 720, cardWidth = 350;
+
+QLabel* heading(const QString& text, qreal scale, QWidget* parent) {
+  auto* label = new QLabel(text, parent);
+  auto font = label->font();
+  font.setPointSizeF(font.pointSizeF() * scale);
+  font.setWeight(scale > 1.5 ? QFont::Normal : QFont::DemiBold);
+  label->setFont(font);
+  return label;
+}
+
+}  // namespace
+
+SampleCard::SampleCard(const Sample& sample, QWidget* parent) : QPushButton(parent), column_(new QVBoxLayout(this)) {
+  setObjectName(QStringLiteral("sample-") + QFileInfo(sample.path).completeBaseName());
+  setAccessibleName(tr("Open the sample %1").arg(sample.title));
+  setAccessibleDescription(sample.text);
+  setToolTip(sample.path);
+  auto* title = heading(sample.title, 1.1, this);
+  auto* text = new QLabel(sample.text, this);
+  text->setWordWrap(true);
+  column_->setContentsMargins(14, 12, 14, 12);
+  column_->setSpacing(4);
+  for (auto* label : {title, text}) {
+    label->setTextFormat(Qt::PlainText);
+    label->setAttribute(Qt::WA_TransparentForMouseEvents);
+    column_->addWidget(label);
+  }
+  column_->addStretch(1);
+  setFixedWidth(cardWidth);
+}
+
+QSize SampleCard::sizeHint() const { return {cardWidth, column_->totalHeightForWidth(cardWidth)}; }
+
+WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, QWidget* parent) : QScrollArea(parent), recent_(recent), page_(new QWidget) {
+  setFrameShape(QFrame::NoFrame);
+  setWidgetResizable(true);
+  setFocusPolicy(Qt::NoFocus);
+  setAccessibleName(tr("Start page"));
+  auto* text = new QLabel(
+      tr("Retrograd reads archives of torch.export (.pt2) and TorchScript files (.pt), derives the backward, links each backward op to "
+         "the forward op it comes from, and runs both op by op. Drop a file here, or open one."),
+      page_);
+  text->setWordWrap(true);
+  auto* button = new QPushButton(tr("Open a File..."), page_);
+  button->setObjectName(QStringLiteral("start-open"));
+  const auto tellKey = [button, open] { button->setToolTip(open->toolTip()); };
+  tellKey();
+  connect(open, &QAction::changed, button, tellKey);
+  connect(button, &QPushButton::clicked, open, &QAction::trigger);
+  auto* content = new QWidget(page_);
+  content->setFixedWidth(columnWidth);
+  auto* column = new QVBoxLayout(content);
+  column->setContentsMargins(0, 24, 0, 24);
+  column->setSpacing(14);
+  column->addStretch(2);
+  column->addWidget(heading(tr("Open a saved model trace"), 1.7, page_));
+  column->addWidget(text);
+  column->addWidget(button, 0, Qt::AlignLeft);
+  addSamples(column);
+  column->addSpacing(10);
+  recentTitle_ = heading(tr("Opened lately"), 1.1, page_);
+  column->addWidget(recentTitle_);
+  list_ = new QVBoxLayout;
+  list_->setSpacing(2);
+  column->addLayout(list_);
+  column->addStretch(3);
+  auto* layout = new QHBoxLayout(page_);
+  layout->addStretch(1);
+  layout->addWidget(content);
+  layout->addStretch(1);
+  setWidget(page_);
+}
+
+void WelcomePage::addSamples(QVBoxLayout* column) {
+  const auto all = samples();
+  if (all.isEmpty()) return;  // a program without the files beside it
+  column->addSpacing(10);
+  column->addWidget(heading(tr("Samples"), 1.1, page_));
+  auto* cards = new QGridLayout;
+  cards->setSpacing(columnWidth - 2 * cardWidth);
+  int count = 0;
+  for (const auto& sample : all) {
+    auto* card = new SampleCard(sample, page_);
+    connect(card, &QPushButton::clicked, this, [this, path = sample.path] { Q_EMIT chosen(path); });
+    cards->addWidget(card, count / 2, count % 2, Qt::AlignLeft);
+    ++count;
+  }
+  column->addLayout(cards);
+  auto* tour = new QPushButton(tr("Take the Tour"), page_);
+  tour->setObjectName(QStringLiteral("start-tour"));
+  tour->setToolTip(tr("A few steps through the first sample, which watch what you do; it can be left at any time"));
+  connect(tour, &QPushButton::clicked, this, &WelcomePage::tourWanted);
+  column->addWidget(tour, 0, Qt::AlignLeft);
+}
+
+void WelcomePage::showEvent(QShowEvent* event) {
+  fill();
+  QScrollArea::showEvent(event);
+}
+
+void WelcomePage::fill() {
+  while (auto* item = list_->takeAt(0)) {
+    delete item->widget();
+    delete item;
+  }
+  const auto paths = recent_->paths().mid(0, 6);
+  recentTitle_->setVisible(!paths.isEmpty());
+  for (const auto& path : paths) {
+    const QFileInfo info(path);
+    auto* button = new QPushButton(
+        QStringLiteral("%1/%2").arg(info.dir().dirName(), info.fileName()).replace(QLatin1Char('&'), QStringLiteral("&&")), page_);
+    button->setFlat(true);
+    button->setToolTip(info.exists() ? path : tr("%1: no longer there").arg(path));
+    button->setEnabled(info.exists());
+    button->setAccessibleName(tr("Open %1").arg(path));
+    connect(button, &QPushButton::clicked, this, [this, path] { Q_EMIT chosen(path); });
+    list_->addWidget(button, 0, Qt::AlignLeft);
+  }
+}
+
+}  // namespace retrograd::views

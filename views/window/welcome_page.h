@@ -1,0 +1,48 @@
+#pragma once
+#include <QBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QScrollArea>
+
+#include "views/settings/samples.h"
+#include "views/window/recent_files.h"
+
+namespace retrograd::views {
+
+/// A button that tells what it opens: a title and a line or two below it.
+class SampleCard : public QPushButton {
+  Q_OBJECT
+
+ public:
+  explicit SampleCard(const Sample& sample, QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+
+ private:
+  QVBoxLayout* column_;
+};
+
+/// Stands in place of the listings while no file is open: how to open one, those opened lately, samples to try and the tour.
+class WelcomePage : public QScrollArea {
+  Q_OBJECT
+
+ public:
+  WelcomePage(RecentFiles* recent, QAction* open, QWidget* parent = nullptr);
+
+ Q_SIGNALS:
+  void chosen(const QString& path);
+  void tourWanted();
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  void addSamples(QVBoxLayout* column);
+  void fill();
+
+  RecentFiles* recent_;
+  QWidget* page_;
+  QLabel* recentTitle_;
+  QVBoxLayout* list_;
+};
+
+}  // namespace retrograd::views

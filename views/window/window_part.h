@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+
+namespace retrograd::views {
+
+class MainWindow;
+
+/// All parts of the window, in the order in which they are installed. It is the one place that orders what parts have in common: docks in View > Docks and
+/// in their stacks, and entries in a menu that several parts add to.
+enum class PartOrder : std::uint8_t {
+  // Panels of the default layout.
+  modules, inspector, why, values, watches, memory, breakpoints, findings, references, checks, compare, problems, panelSizes,
+  valueCommands, fileNotice, filter, jumps, notes, source, layouts, pins,                      // File, View, Go, Marks
+  deviceMenu, graphMenu, measureMemory, historyMemory, compareTraces, sessions, exports,  // Run, View, File
+  stages, tour, stageCheck, saveStages, cutMenus, schedule,                     // Pipeline
+  help, keys, narrowWindow                                                      // those that look at what all others added
+};
+
+/// A part of the window that stands by itself in a file of views/parts/: it adds its docks, commands and menu entries to each main window.
+/// Make one at namespace scope; that is all that has to be done for it to be there.
+class WindowPart {
+ public:
+  using Install = void (*)(MainWindow& window);
+  /// Parts are installed after the window's own furniture, before its saved layout is restored.
+  WindowPart(PartOrder order, Install install);
+};
+
+/// Called by the main window, once.
+void installWindowParts(MainWindow& window);
+
+}  // namespace retrograd::views
