@@ -182,7 +182,9 @@ class GlooTransport final : public Transport {
       group->setTimeout(where_.operation);
       return group;
     } catch (const std::exception& error) {
-      throw Error(ErrorCode::execution, fmt::format("rank {} of {} cannot connect to the others: {}", where_.rank, where_.size, reasonOf(error)));
+      // A rank that dies now is no more than a closed connection to this one, so the message says where the ranks meet.
+      throw Error(ErrorCode::execution, fmt::format("rank {} of {} cannot connect to the others, who meet at rank 0 ({}:{}): {}", where_.rank, where_.size, where_.address,
+                                                    where_.port, reasonOf(error)));
     }
   }
 
