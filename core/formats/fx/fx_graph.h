@@ -1,0 +1,166 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/tensor_meta.h"
+
+namespace retrograd::fx {
+
+/// An expression of graph text as a tree. Plain data: nothing says what a call means.
+struct Expression {
+  enum class Kind : std::uint8_t {
+    none,     ///< None
+    boolean,  ///< `integer` is 0 or 1
+    integer,
+    bigInteger,  ///< beyond 64 bits; `text` has its digits and sign
+    real,        ///< also inf and nan
+    complex,     ///< real + imaginary: `1.5j`, and `complex(a, b)` of numbers
+    string,      ///< `text`, escapes resolved
+    ellipsis,
+    value,      ///< an input or node of the graph: `integer` is its index, see Graph::valueName()
+    path,       ///< a dotted name that is no value of the graph: "torch.float32", "torch.ops.aten.mm.default", "self._tensor_constant0"
+    attribute,  ///< items[0].text
+    call,       ///< items[0](items[1..]); keyword arguments are of kind keyword
+    keyword,    ///< text = items[0]; in calls only
+    item,       ///< items[0][items[1]]
+    slice,      ///< items[0]:items[1]:items[2], each may be none
+    tuple,
+    list,
+    dict,    ///< items: key, value, key, value, ...
+    unary,   ///< text items[0], text one of - + ~
+    binary,  ///< items[0] text items[1], text a sign such as "+" or "=="
+    inPlace  ///< only as Node::call: `items[0] text items[1]` with text "+=", "*=", ...; text "[]=": items[0][items[1]] = items[2]
+  };
+  Kind kind = Kind::none;
+  std::string text;
+  std::int64_t integer = 0;
+  double real = 0, imaginary = 0;
+  std::vector<Expression> items;
+
+  bool is(Kind k) const { return kind == k; }
+  bool isPath(std::string_view path) const { return kind == Kind::path && text == path; }
+  /// A call of this path.
+  bool isCallOf(std::string_view path) const { return kind == Kind::call && items.front().isPath(path); }
+  /// The argument of a call given by keyword; null where there is none.
+  const Expression* keyword(std::string_view name) const;
+};
+
+/// Visits the value indices below `expression`, depth first, left to right.
+template <class Visitor>
+void forEachValue(const Expression& expression, Visitor&& visit) {
+  if (expression.kind == Expression::Kind::value) visit(static_cast<std::size_t>(expression.integer));
+  for (const auto& item : expression.items) forEachValue(item, visit);
+}
+
+/// NAME of `self.NAME`, also as `getattr(self.a, "0")` is written ("a.0"); nullopt for anything else.
+std::optional<std::string> ownAttribute(const Expression& expression);
+
+/// An expression as Python text. `names`: of the values, by index.
+std::string toText(const Expression& expression, const std::vector<std::string>& names);
+
+/// What an annotation says a value is: "f32[2, s0][s0, 1]cpu", "Sym(8*s13)", "DTensor(...)", a class.
+struct Type {
+  enum class Kind : std::uint8_t { none, tensor, number, dtensor, other };
+  Kind kind = Kind::none;
+  std::string text;                ///< as written, without quotes
+  DType dtype = DType::f32;        ///< tensor
+  std::vector<std::string> sizes;  ///< tensor: numbers or expressions over size symbols
+  std::vector<std::string> strides;
+  bool hasStrides = false;
+  std::string device;      ///< "cpu", "cuda:0"; empty where it is not written
+  std::string expression;  ///< number: "8*s13"
+};
+
+/// Reads the content of an annotation. What has no known form is of kind other, never an error.
+Type readType(std::string_view text);
+
+/// A comment line that holds for the nodes after it: where in the Python program they come from, and how checkpointing treats them.
+struct Source {
+  std::string text;                  ///< as written, without '#'
+  std::string file, function, code;  ///< empty where there is no stack trace
+  int line = 0;
+  bool backward = false;                   ///< "Backward of forward node:"
+  std::optional<std::int64_t> checkpoint;  ///< ac_graph_id
+  std::string policy;                      ///< "MUST_SAVE", "PREFER_RECOMPUTE"
+  std::string annotation;                  ///< "{...}" of torch.fx.traceback.annotate
+};
+Source readSource(std::string_view comment);
+
+/// A descriptor of an input or output, as PyTorch 2.9 and later writes behind it: "GradAOTOutput(grad_of=PlainAOTInput(idx=1))".
+struct Descriptor {
+  std::string text;
+  std::optional<Expression> expression;  ///< where the comment is an expression
+
+  /// "GradAOTOutput"; empty where there is none.
+  std::string_view kind() const;
+  /// idx of PlainAOTInput(idx=..) or PlainAOTOutput, of the descriptor itself or of one nested in it; nullopt where there is none.
+  std::optional<std::int64_t> plainIndex() const;
+};
+
+inline constexpr std::uint32_t noIndex = 0xffffffff;
+
+struct Input {
+  std::string name;    ///< in the graph: "l_x_", "primals_1"
+  std::string target;  ///< of the parameter of forward(), where it has another: "L_x_"
+  std::uint32_t type = noIndex;
+  Descriptor descriptor;
+  bool dropped = false;  ///< named and never defined: a size of a DTensor that nobody uses ("primals_2  ,")
+  int line = 0;
+};
+
+struct Node {
+  std::string name;
+  std::uint32_t type = noIndex;    ///< into Graph::types
+  std::uint32_t source = noIndex;  ///< into Graph::sources
+  Expression call;                 ///< the right-hand side
+  int line = 0;                    ///< in the text
+};
+
+struct Output {
+  Expression value;
+  Descriptor descriptor;
+  int line = 0;
+};
+
+/// `self.NAME = TEXT` in `__init__`, or `self.register_buffer('NAME', TEXT)`: text as written, not read further.
+struct Constant {
+  std::string name, text;
+  int line = 0;
+};
+
+/// A graph as torch.fx prints it.
+struct Graph {
+  enum class Return : std::uint8_t { single, tuple, list, pytree };
+
+  std::string className;            ///< "inner_f", "joint_helper", "GraphModule", "Repro"
+  std::vector<std::string> groups;  ///< parameters of forward() that are unpacked to the inputs: "primals", "tangents"
+  std::vector<Input> inputs;
+  std::vector<Node> nodes;
+  std::vector<Output> outputs;
+  Return returns = Return::tuple;
+  std::vector<Type> types;      ///< each text once
+  std::vector<Source> sources;  ///< each text once
+  std::vector<Constant> constants;
+  std::vector<Graph> bodies;      ///< nested classes: bodies of higher-order ops, by className
+  bool hasDescriptors = false;    ///< written by PyTorch 2.9 or later
+  bool hasBackwardMarks = false;  ///< written by 2.15 or later
+  bool hasCheckpointTags = false;
+
+  std::size_t valueCount() const { return inputs.size() + nodes.size(); }
+  /// Values are the inputs, then the nodes.
+  const std::string& valueName(std::size_t value) const {
+    return value < inputs.size() ? inputs[value].name : nodes[value - inputs.size()].name;
+  }
+  std::uint32_t valueType(std::size_t value) const {
+    return value < inputs.size() ? inputs[value].type : nodes[value - inputs.size()].type;
+  }
+  const Graph* body(std::string_view name) const;
+};
+
+/// "PyTorch 2.9 or later": what the text's form says of who wrote it.
+std::string_view writtenBy(const Graph& graph);
+
+}  // namespace retrograd::fx
