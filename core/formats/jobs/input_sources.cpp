@@ -1,0 +1,178 @@
+#include "core/formats/jobs/input_sources.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/number_text.h"
+#include "core/formats/fx/fx_reader.h"
+#include "core/formats/jobs/log_builder.h"
+#include "core/formats/json/json_tree.h"
+
+namespace retrograd::jobs {
+namespace {
+
+/// A record of an attempt once more; nullopt where it cannot be read, which was said when the log was opened.
+template <class Use>
+void forEachDescription(const JobLog& log, const Attempt& attempt, Use&& use) {
+  const auto all = log.files.at(attempt.file).bytes.text();
+  for (const auto offset : attempt.descriptions) {
+    if (offset >= all.size()) continue;
+    auto line = all.substr(offset, all.find('\n', offset) - offset);
+    if (const auto envelope = readEnvelope(line)) line = envelope->content;
+    try {
+      const JsonTree tree(line);
+      use(tree.root());
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::badInput) throw;
+    }
+  }
+}
+
+using Kind = fx::Expression::Kind;
+
+/// The keys along a source: "L", "model", "_modules", "emb", ...; `isSource` is false for anything but subscripts and attributes.
+void collect(const fx::Expression& e, std::vector<std::string>& keys, bool& isSource) {
+  if (e.is(Kind::path)) {
+    std::size_t begin = 0;
+    for (auto dot = e.text.find('.'); dot != std::string::npos; begin = dot + 1, dot = e.text.find('.', begin))
+      keys.push_back(e.text.substr(begin, dot - begin));
+    keys.push_back(e.text.substr(begin));
+  } else if (e.is(Kind::attribute)) {
+    collect(e.items.front(), keys, isSource);
+    keys.push_back(e.text);
+  } else if (e.is(Kind::item) && (e.items[1].is(Kind::string) || e.items[1].is(Kind::integer))) {
+    collect(e.items.front(), keys, isSource);
+    keys.push_back(e.items[1].is(Kind::string) ? e.items[1].text : std::to_string(e.items[1].integer));
+  } else {
+    isSource = false;
+  }
+}
+
+std::string joined(const std::vector<std::string>& keys, std::size_t from) {
+  std::string text;
+  for (auto i = from; i < keys.size(); ++i) text += (text.empty() ? "" : ".") + keys[i];
+  return text;
+}
+
+/// As Dynamo makes a name of a source: what is no letter or digit becomes one '_'.
+std::string placeholderName(std::string_view source) {
+  std::string name;
+  for (const char c : source) {
+    const bool isPlain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (isPlain) {
+      name += c;
+    } else if (!name.ends_with('_')) {
+      name += '_';
+    }
+  }
+  return name;
+}
+
+}  // namespace
+
+InputSource readInputSource(std::string_view source) {
+  InputSource result;
+  result.source = source;
+  result.name = source;
+  std::vector<std::string> keys;
+  bool isSource = true;
+  try {
+    collect(fx::readExpression(source, "source"), keys, isSource);
+  } catch (const Error&) {
+    isSource = false;
+  }
+  if (!isSource || keys.size() < 2) {
+    if (source.starts_with("___as_tensor(")) result.kind = InputSource::Kind::number;
+    return result;
+  }
+  const auto isStructure = [](const std::string& key) { return key == "_modules" || key == "_parameters" || key == "_buffers"; };
+  const bool isOfModule = std::any_of(keys.begin(), keys.end(), isStructure);
+  if (std::find(keys.begin(), keys.end(), "_parameters") != keys.end()) result.kind = InputSource::Kind::parameter;
+  if (std::find(keys.begin(), keys.end(), "_buffers") != keys.end()) result.kind = InputSource::Kind::buffer;
+  keys.erase(std::remove_if(keys.begin(), keys.end(), isStructure), keys.end());
+  // L['model']._modules['emb']: the variable that holds the module is no part of the name; of L['ids'] it is all there is.
+  result.name = isOfModule && keys.size() > 2 ? joined(keys, 2) : joined(keys, 1);
+  return result;
+}
+
+std::vector<InputSource> describedInputs(const JobLog& log, const Attempt& attempt) {
+  std::vector<InputSource> inputs;
+  std::map<std::pair<std::int64_t, std::int64_t>, InputSource> tensors;  // by describer and id
+  const auto key = [](const Json& record) { return std::pair(record.at("describer_id").integer(), record.at("id").integer()); };
+  forEachDescription(log, attempt, [&](const Json& record) {
+    if (const auto* tensor = record.find("describe_tensor"); tensor != nullptr && tensor->isObject()) {
+      auto& described = tensors[key(*tensor)];
+      if (const auto* dtype = tensor->find("dtype"); dtype != nullptr && dtype->isString()) described.dtype = dtype->text();
+      if (const auto* size = tensor->find("size"); size != nullptr && size->isArray()) {
+        described.sizes.clear();
+        for (const auto& n : size->items()) described.sizes.push_back(n.kind() == Json::Kind::integer ? n.integer() : 0);
+      }
+      if (const auto* grad = tensor->find("requires_grad"); grad != nullptr && grad->kind() == Json::Kind::boolean)
+        described.requiresGrad = grad->boolean();
+      if (const auto* flag = tensor->find("is_parameter"); flag != nullptr && flag->kind() == Json::Kind::boolean && flag->boolean()) {
+        described.kind = InputSource::Kind::parameter;
+      }
+    } else if (const auto* source = record.find("describe_source"); source != nullptr && source->isObject()) {
+      auto input = readInputSource(source->at("source").text());
+      const auto& described = tensors[key(*source)];
+      if (described.kind == InputSource::Kind::parameter) input.kind = InputSource::Kind::parameter;
+      input.dtype = described.dtype;
+      input.sizes = described.sizes;
+      input.requiresGrad = described.requiresGrad;
+      inputs.push_back(std::move(input));
+    }
+  });
+  return inputs;
+}
+
+std::map<std::string, std::int64_t> sizeHints(const JobLog& log, const Attempt& attempt) {
+  std::map<std::string, std::int64_t> hints;
+  forEachDescription(log, attempt, [&](const Json& record) {
+    const auto* symbol = record.find("create_symbol");
+    if (symbol == nullptr || !symbol->isObject()) return;
+    const auto* value = symbol->find("val");
+    const auto number = value != nullptr && value->isString() ? numberIn<std::int64_t>(value->text()) : std::nullopt;
+    if (number) hints[std::string(symbol->at("symbol").text())] = *number;
+  });
+  return hints;
+}
+
+std::vector<std::optional<InputSource>> bindInputs(const fx::Graph& dynamo, const std::vector<InputSource>& described) {
+  std::unordered_map<std::string, std::vector<const InputSource*>> byName;
+  std::unordered_map<std::string, bool> met;
+  for (const auto& input : described) {
+    if (!met.try_emplace(input.source, true).second) continue;  // an attempt may describe an input more than once
+    auto text = std::string_view(input.source);
+    if (text.starts_with("___as_tensor(") && text.ends_with(")")) text = text.substr(13, text.size() - 14);
+    byName[placeholderName(text)].push_back(&input);
+  }
+  std::vector<std::optional<InputSource>> bound;
+  for (const auto& input : dynamo.inputs) {
+    const auto& target = input.target.empty() ? input.name : input.target;
+    auto found = byName.find(target);
+    std::size_t which = 0;
+    if (found == byName.end()) {  // "L_x__1": the second source of that name
+      const auto underscore = target.rfind('_');
+      const auto number =
+          underscore == std::string::npos ? std::nullopt : numberIn<std::size_t>(std::string_view(target).substr(underscore + 1));
+      if (number) found = byName.find(target.substr(0, underscore)), which = *number;
+    }
+    const bool isThere = found != byName.end() && which < found->second.size();
+    bound.push_back(isThere ? std::optional(*found->second[which]) : std::nullopt);
+  }
+  return bound;
+}
+
+std::string plainName(std::string_view name) {
+  std::string plain;
+  while (!name.empty()) {
+    const auto dot = name.find('.');
+    const auto part = name.substr(0, dot);
+    const bool isWrapper = dot != std::string_view::npos && (part == "_orig_mod" || part == "module" || part == "_fsdp_wrapped_module");
+    if (!isWrapper) plain.append(plain.empty() ? "" : ".").append(part);
+    name = dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
+  }
+  return plain;
+}
+
+}  // namespace retrograd::jobs

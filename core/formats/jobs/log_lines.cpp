@@ -1,0 +1,132 @@
+// What a single line of a log says.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/base/number_text.h"
+#include "core/formats/jobs/log_builder.h"
+
+namespace retrograd::jobs {
+namespace {
+
+bool isDigit(char c) { return c >= '0' && c <= '9'; }
+bool isNamePart(char c) { return isDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// Takes the characters up to the next space, and the space.
+std::string_view takeWord(std::string_view& text) {
+  const auto space = text.find(' ');
+  if (space == std::string_view::npos) return {};
+  const auto word = text.substr(0, space);
+  text.remove_prefix(space + 1);
+  return word;
+}
+
+constexpr std::array<std::pair<std::string_view, GraphKind>, 10> records{{{"dynamo_output_graph", GraphKind::dynamo},
+                                                                          {"before_pre_grad_graph", GraphKind::beforePreGrad},
+                                                                          {"after_pre_grad_graph", GraphKind::afterPreGrad},
+                                                                          {"aot_joint_graph", GraphKind::joint},
+                                                                          {"aot_inference_graph", GraphKind::inference},
+                                                                          {"aot_forward_graph", GraphKind::forward},
+                                                                          {"aot_backward_graph", GraphKind::backward},
+                                                                          {"fx_graph_runnable", GraphKind::runnable},
+                                                                          {"before_post_grad_graph", GraphKind::beforePostGrad},
+                                                                          {"inductor_post_grad_graph", GraphKind::postGrad}}};
+
+constexpr std::array<std::string_view, 10> kindNames{"dynamo",   "before-pre-grad", "after-pre-grad",   "joint",    "inference", "forward",
+                                                     "backward", "runnable",        "before-post-grad", "post-grad"};
+
+}  // namespace
+
+std::string_view name(GraphKind kind) { return kindNames[static_cast<std::size_t>(kind)]; }
+
+std::optional<GraphKind> graphKindNamed(std::string_view name) {
+  const auto* found = std::find(kindNames.begin(), kindNames.end(), name);
+  return found == kindNames.end() ? std::nullopt : std::optional(static_cast<GraphKind>(found - kindNames.begin()));
+}
+
+std::optional<GraphKind> graphKindOfRecord(std::string_view name) {
+  const auto* found = std::find_if(records.begin(), records.end(), [&](const auto& record) { return record.first == name; });
+  return found == records.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<Envelope> readEnvelope(std::string_view line) {
+  Envelope envelope;
+  auto rest = line;
+  if (rest.starts_with("[rank")) {
+    const auto close = rest.find("]:");
+    if (close == std::string_view::npos) return std::nullopt;
+    envelope.rank = numberIn<std::int64_t>(rest.substr(5, close - 5));
+    rest.remove_prefix(close + 2);
+  }
+  constexpr std::string_view levels = "VIWEC";
+  if (rest.size() < 6 || levels.find(rest.front()) == std::string_view::npos || rest[5] != ' ') return std::nullopt;
+  if (!std::all_of(rest.begin() + 1, rest.begin() + 5, isDigit)) return std::nullopt;
+  const auto* timeBegin = rest.data() + 1;
+  rest.remove_prefix(6);
+  const auto clock = takeWord(rest);
+  envelope.time = std::string_view(timeBegin, static_cast<std::size_t>(clock.data() + clock.size() - timeBegin));
+  envelope.pid = takeWord(rest);
+  const auto close = rest.find(']');
+  if (clock.empty() || envelope.pid.empty() || !std::all_of(envelope.pid.begin(), envelope.pid.end(), isDigit) ||
+      close == std::string_view::npos)
+    return std::nullopt;
+  const auto colon = rest.substr(0, close).rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == close) return std::nullopt;
+  rest.remove_prefix(close + 1);
+  envelope.content = rest.starts_with(' ') ? rest.substr(1) : rest;
+  envelope.all = line.substr(0, line.size() - envelope.content.size());
+  return envelope;
+}
+
+void OpCounter::line(std::string_view text) {
+  const auto indent = text.find_first_not_of(' ');
+  if (indent == std::string_view::npos) return;
+  text.remove_prefix(indent);
+  if (text.starts_with("class ")) {
+    inClass_ = true, hasOps_ = false;
+    return;
+  }
+  if (indent == 0) inClass_ = false;
+  if (!inClass_ || !isNamePart(text.front()) || isDigit(text.front()) || text.back() == ',') return;
+  std::size_t end = 0;
+  while (end < text.size() && isNamePart(text[end])) ++end;
+  auto rest = text.substr(end);
+  if (rest.starts_with(": \"")) {
+    const auto quote = rest.find('"', 3);
+    if (quote == std::string_view::npos) return;
+    rest.remove_prefix(quote + 1);
+  }
+  const bool isWrite = rest.starts_with('[') ||
+                       (rest.size() > 3 && rest[0] == ' ' && rest.substr(1, 4).find("= ") != std::string_view::npos && rest[1] != '=');
+  if (!isWrite) {
+    if (!rest.starts_with(" = ") || rest.starts_with(" = fx_pytree.tree_flatten_spec(")) return;
+    // Names of inputs come before the first op.
+    if (!hasOps_ && std::all_of(rest.begin() + 3, rest.end(), isNamePart)) return;
+  } else if (rest.find(" = ") == std::string_view::npos) {
+    return;
+  }
+  hasOps_ = true;
+  ++ops_;
+}
+
+std::optional<std::pair<CompileId, std::int64_t>> compileOfFolder(std::string_view name) {
+  std::vector<std::optional<std::int64_t>> parts;
+  while (true) {
+    const auto end = name.find('_');
+    const auto part = name.substr(0, end);
+    if (part == "-") {
+      parts.emplace_back();
+    } else if (const auto number = numberIn<std::int64_t>(part); number && *number >= 0) {
+      parts.emplace_back(*number);
+    } else {
+      return std::nullopt;
+    }
+    if (end == std::string_view::npos) break;
+    name.remove_prefix(end + 1);
+  }
+  if (parts.size() == 3) parts.insert(parts.begin(), std::nullopt);  // before compiled autograd
+  if (parts.size() != 4) return std::nullopt;
+  return std::pair(CompileId{parts[0], parts[1], parts[2]}, parts[3].value_or(0));
+}
+
+}  // namespace retrograd::jobs

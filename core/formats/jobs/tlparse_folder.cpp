@@ -1,0 +1,118 @@
+// A folder that tlparse made: payloads as files, in a folder for each compile; raw.jsonl has the records without them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/memory_account.h"
+#include "core/base/number_text.h"
+#include "core/formats/jobs/log_builder.h"
+
+namespace retrograd::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct GraphFile {
+  std::int64_t number = 0;  ///< counts all artifacts of the folder, in the log's order
+  GraphKind kind = GraphKind::dynamo;
+  std::string path;
+};
+
+/// "aot_joint_graph_5.txt"
+std::optional<GraphFile> graphFileOf(const fs::path& path) {
+  auto stem = path.stem().string();
+  if (path.extension() != ".txt") return std::nullopt;
+  const auto underscore = stem.rfind('_');
+  if (underscore == std::string::npos) return std::nullopt;
+  const auto number = numberIn<std::int64_t>(std::string_view(stem).substr(underscore + 1));
+  const auto kind = graphKindOfRecord(std::string_view(stem).substr(0, underscore));
+  if (!number || !kind) return std::nullopt;
+  return GraphFile{*number, *kind, path.string()};
+}
+
+std::vector<fs::path> entriesOf(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    paths.push_back(entry->path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+void addGraphs(const fs::path& folder, const CompileId& id, std::int64_t attempt, JobLog& log, LogBuilder& builder) {
+  std::vector<GraphFile> files;
+  for (const auto& path : entriesOf(folder)) {
+    if (auto file = graphFileOf(path)) files.push_back(std::move(*file));
+  }
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  for (const auto& file : files) {
+    std::error_code error;
+    if (fs::file_size(file.path, error) == 0 || error) {
+      log.problems.push_back({Problem::Severity::warning, "an empty file in place of a graph", file.path, -1});
+      continue;
+    }
+    log.files.push_back({file.path, mapFile(file.path)});
+    const auto text = log.files.back().bytes.text();
+    OpCounter counter;
+    for (std::size_t at = 0; at < text.size();) {
+      const auto end = std::min(text.find('\n', at), text.size());
+      counter.line(text.substr(at, end - at));
+      at = end + 1;
+    }
+    GraphRecord graph;
+    graph.kind = file.kind;
+    graph.payload = {log.files.size() - 1, 0, text.size(), Payload::Lines::plain, 1};
+    graph.ops = counter.ops();
+    builder.addGraph(builder.process(0, "-"), id, attempt, std::move(graph));
+  }
+}
+
+void readRecords(JobLog& log, std::size_t file, LogBuilder& builder, const Progress& progress) {
+  const auto all = log.files[file].bytes.text();
+  std::size_t unreadable = 0;
+  const ReadingScope scope(all.size());
+  for (std::size_t at = 0; at < all.size();) {
+    const auto end = std::min(all.find('\n', at), all.size());
+    const auto line = all.substr(at, end - at);
+    const auto offset = at;
+    at = end + 1;
+    progress.check();
+    if (line.empty()) continue;
+    try {
+      const JsonTree tree(line);
+      if (!tree.root().isObject()) continue;
+      const auto* time = tree.root().find("timestamp");
+      builder.addRecord(builder.process(file, "-"), tree.root(), offset,
+                        time != nullptr && time->isString() ? time->text() : std::string_view());
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::badInput) throw;
+      ++unreadable;
+    }
+  }
+  if (unreadable > 0)
+    log.problems.push_back(
+        {Problem::Severity::warning, fmt::format("{} lines are not whole JSON; they are left out", unreadable), log.files[file].path, -1});
+}
+
+}  // namespace
+
+void openFolder(const std::string& path, JobLog& log, LogBuilder& builder, const Progress& progress) {
+  const auto records = fs::path(path) / "raw.jsonl";
+  std::error_code error;
+  if (fs::is_regular_file(records, error) && fs::file_size(records, error) > 0) {
+    log.files.push_back({records.string(), mapFile(records.string())});
+    readRecords(log, 0, builder, progress);
+  } else {
+    log.problems.push_back({Problem::Severity::note, "no raw.jsonl: times, failures and the names of inputs are unknown", path, -1});
+  }
+  for (const auto& entry : entriesOf(path)) {
+    progress.check();
+    const auto id = compileOfFolder(entry.filename().string());
+    if (id && fs::is_directory(entry, error)) addGraphs(entry, id->first, id->second, log, builder);
+  }
+}
+
+}  // namespace retrograd::jobs

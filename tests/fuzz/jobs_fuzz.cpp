@@ -1,0 +1,30 @@
+// Logs of torch.compile: opened from a file, every graph's text taken, every description read.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "core/formats/jobs/input_sources.h"
+#include "tests/fuzz/fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace retrograd;
+  static const std::string path = "/tmp/retrograd-fuzz-jobs-" + std::to_string(::getpid()) + ".log";
+  auto* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) return 0;
+  std::fwrite(data, 1, size, file);
+  std::fclose(file);
+  fuzz::expectReadOrRefusal([&] {
+    const auto log = jobs::openJobLog(path);
+    for (const auto& process : log.processes) {
+      for (const auto& compile : process.compiles) {
+        for (const auto& attempt : compile.attempts) {
+          jobs::describedInputs(log, attempt);
+          jobs::sizeHints(log, attempt);
+          for (const auto& graph : attempt.graphs) jobs::payloadText(log, graph.payload);
+        }
+      }
+    }
+  });
+  std::remove(path.c_str());
+  return 0;
+}
