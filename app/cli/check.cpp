@@ -14,7 +14,9 @@ int checkOne(const Checks& checks, const Progress& progress) {
   requireFile(checks.file);
   std::vector<CheckReport> reports;
   try {
-    reports.push_back(checkModel(checks.file, checks.check, progress));
+    auto options = checks.check;
+    options.filled = readFill(checks.fill);
+    reports.push_back(checkModel(checks.file, options, progress));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse || error.code() == ErrorCode::cancelled) throw;
     CheckReport report;

@@ -19,6 +19,7 @@ void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
   addShapes(app, check.shapes, check.numbers);
   addPartition(app, check.partition);
   addLibraries(app, check.rules);
+  addFill(app, fill);
   addOpeningMemory(app);
   app.add_option("--threads", run.threads, "threads of LibTorch")->check(CLI::NonNegativeNumber);
   app.add_flag("--allow-skips", allowSkips, "exit with 0 though files could not be checked");
@@ -30,6 +31,7 @@ void Checks::requireFileOrSuite(const std::string& command) const {
 }
 
 std::vector<SuiteCase> Checks::cases() const {
+  if (!fill.empty()) throw Error(ErrorCode::badUse, "--fill is for one file");
   if (!check.reference.empty()) throw Error(ErrorCode::badUse, "--reference is for one file; a suite has its own");
   auto found = findCases(suite);
   for (auto& one : found) {

@@ -10,7 +10,7 @@ namespace retrograd::cli {
 
 /// What `check` and `pipeline check` are asked: one file or a suite, and how to compare.
 struct Checks {
-  std::string file, suite, format = "text", report;
+  std::string file, fill, suite, format = "text", report;
   CheckOptions check;
   SuiteOptions run;
   bool allowSkips = false;  ///< a file that could not be checked does not change the exit code

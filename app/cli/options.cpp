@@ -16,6 +16,7 @@
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/memory_budget.h"
 #include "core/formats/kinds/file_kind.h"
+#include "core/formats/safetensors/safetensors.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/trace/relocate.h"
 
@@ -154,7 +155,14 @@ void addOpeningMemory(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
 }
 
+void addFill(CLI::App& app, std::string& path) {
+  app.add_option("--fill", path, "safetensors file with results of opaque ops, by the name of the value: ops that are unknown here and never run");
+}
+
+TensorMap readFill(const std::string& path) { return path.empty() ? TensorMap() : readSafetensors(path).tensors; }
+
 void InputOptions::addTo(CLI::App& app) {
+  addFill(app, fill);
   addOpeningMemory(app);
   addDevice(app, device);
   addOrder(app, order, again);
@@ -192,6 +200,7 @@ DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& 
   options.again = again;
   options.shapes = shapes;
   options.device = device;
+  options.filled = readFill(fill);
   for (const auto& [name, value] : values) options.numbers.insert_or_assign(name, value);
   if (gradInputs) {
     options.gradInputs = *gradInputs;

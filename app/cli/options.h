@@ -36,8 +36,13 @@ Device parseDevice(const std::string& text);
 /// "--device cpu|cuda|cuda:N", or an option of that kind by another name: where parameters and inputs are.
 void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& name = "--device", const std::string& help = {});
 
+/// "--fill FILE": results of opaque ops. readFill() throws Error(badInput) for an unreadable file.
+void addFill(CLI::App& app, std::string& path);
+TensorMap readFill(const std::string& path);
+
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
+  std::string fill;    ///< safetensors file with results of opaque ops; may be empty
   std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
   std::map<std::string, InputShape> shapes;
   std::map<std::string, Argument> values;
@@ -52,7 +57,7 @@ struct InputOptions {
 
   void addTo(CLI::App& app);
   /// Whether anything is asked for that a session file may hold otherwise.
-  bool given() const { return !inputs.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device; }
+  bool given() const { return !inputs.empty() || !fill.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device; }
   /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
   DerivationRequest forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.

@@ -11,6 +11,7 @@
 #include "core/derivation/registry.h"
 #include "core/split/partition.h"
 #include "core/trace/links.h"
+#include "core/trace/opaque.h"
 #include "core/derivation/trace_inputs.h"
 
 namespace retrograd {
@@ -23,6 +24,7 @@ struct DerivationRequest {
   TensorMap cotangents;                      ///< by position among the user outputs as text ("0"); absent ones: see `exactCotangents`
   bool exactCotangents = false;              ///< only outputs listed in `cotangents` get one (a reference's cot.*)
   std::optional<std::vector<std::string>> gradInputs;  ///< user inputs to differentiate; absent: all floating and complex
+  TensorMap filled;                          ///< results of opaque ops by the value's name, in place of what cannot be computed
   std::uint64_t seed = 0;                    ///< for drawn inputs and cotangents and for random ops
   std::optional<DType> precision;            ///< float64, float32, bfloat16 or float16 in place of the model's own (precision.h); absent: as in the file
   std::optional<Device> device;              ///< where it is said to run: parameters, inputs and device literals are moved there; absent:
@@ -47,6 +49,8 @@ struct Derivation {
   std::map<ValueId, ValueId> readLate;       ///< JointResult::readLate, for a further derivative
   std::map<std::size_t, ValueId> mutated;    ///< computation input -> the value its in-place writes leave at the forward's end
   std::map<ValueId, ValueId> gradients;      ///< as JointResult::gradients; gradientOf() asks it
+  std::shared_ptr<const LeftOut> leftOut;    ///< what opaque ops keep from being computed; null where there are none
+  std::map<std::size_t, BoundSymbolId> refusedGradients;  ///< computation input -> the opaque op that its gradient would pass through
   std::vector<std::string> printedDifferences;  ///< where traces that a text file gives are not those derived from its computation
   std::vector<std::string> dataDependent;    ///< why the traces hold for these inputs only; empty: they do not depend on data
   std::vector<Problem> problems;

@@ -748,11 +748,11 @@ class BadInput(Case):
         with zipfile.ZipFile(DATA / "mlp" / "model.pt2") as old, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as new:
             for entry in old.infolist():
                 new.writestr(entry.filename, old.read(entry).replace(b"torch.ops.aten.tanh.default", b"torch.ops.aten.tanhh.default"))
-        result = self.bad("trace", file)
+        result = self.good("trace", file)
         self.assertIn("aten.tanhh.default", result.stderr)
         self.assertIn("torch.ops.aten.relu.default", result.stdout)
         self.assertIn("tanhh", result.stdout)
-        jsonschema.validate(json.loads(self.bad("trace", file, "--format", "json").stdout), schema("trace"))
+        jsonschema.validate(json.loads(self.good("trace", file, "--format", "json").stdout), schema("trace"))
         self.assertIn("aten.tanhh.default", self.bad("check", file).stdout)
         # Holds N7: what could not be checked is no pass, alone or in a suite, and the report keeps the reason.
         for arguments in ([file], ["--suite", self.path]):

@@ -1,10 +1,25 @@
 #include "core/formats/model/graph_ops.h"
 
+#include <algorithm>
+#include <array>
+
 #include "core/trace/number.h"
 
 namespace retrograd {
 
 bool isNumberOperator(std::string_view target) { return findNumberFunction(target) != nullptr; }
+
+namespace {
+
+/// Those whose bodies are inlined; any other ("auto_functionalized", "triton_kernel_wrapper_functional") is opaque.
+bool isHigherOrderKnown(std::string_view name) {
+  static constexpr std::array<std::string_view, 9> known{"cond", "scan", "map",           "while_loop",  "wrap", "invoke_subgraph", "tag_activation_checkpoint",
+                                                         "hints_wrapper", "with_effects"};
+  name.remove_prefix(std::string_view("higher_order.").size());
+  return std::any_of(known.begin(), known.end(), [&](std::string_view one) { return name.starts_with(one); });
+}
+
+}  // namespace
 
 Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup) {
   constexpr std::string_view opsPrefix = "torch.ops.";
@@ -12,7 +27,8 @@ Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup) {
   Symbol symbol;
   symbol.name = isOp ? target.substr(opsPrefix.size()) : target;
   if (symbol.name.starts_with("higher_order.")) {
-    symbol.known = symbol.isHigherOrder = true;
+    symbol.isHigherOrder = true;
+    symbol.known = isHigherOrderKnown(symbol.name);
     return symbol;
   }
   if (isOp)
@@ -21,7 +37,9 @@ Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup) {
   return symbol;
 }
 
-std::string unknownOpMessage(const std::string& name) {
+namespace {
+
+std::string whyUnknown(const std::string& name) {
   if (name.starts_with("torch._functorch.predispatch."))
     return "unknown op " + name +
            ": a Python call that vmap leaves in a training graph; export the decomposed graph instead: "
@@ -29,7 +47,13 @@ std::string unknownOpMessage(const std::string& name) {
   if (name.starts_with("aten.") || name.starts_with("prims."))
     return "unknown op " + name +
            ": this LibTorch does not have it, or a file may not call it (ops that reach files, processes or the network)";
-  return "unknown op " + name + ": a custom op, registered in Python or by an extension; LibTorch alone cannot run it. Give the library that has it with --library";
+  return "unknown op " + name + ": a custom op, registered in Python or by an extension, or a kernel; give the library that has it with --library";
+}
+
+}  // namespace
+
+std::string unknownOpMessage(const std::string& name) {
+  return whyUnknown(name) + ". It is opaque here: it is shown and never run, and what depends on its result is left out unless that is filled in (--fill)";
 }
 
 }  // namespace retrograd

@@ -91,7 +91,7 @@ std::vector<Problem> GraphReader::problems() const {
     all.push_back({severity, std::move(message), joined(texts), places.front().op.index});
   };
   for (const auto& [name, places] : unknown_)
-    add(Severity::error, unknownOpMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"),
+    add(Severity::warning, unknownOpMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"),
         places);
   for (const auto& place : metadata_.customFunctions())
     all.push_back(

@@ -131,7 +131,9 @@ class TraceChecker {
       if (computation_.inputs[i].value != trace.inputs[i]) fail("input " + std::to_string(i) + " is not that of the trace", "computation");
     for (std::size_t i = 0; i < trace.outputs.size(); ++i)
       if (computation_.outputs[i].value != trace.outputs[i]) fail("output " + std::to_string(i) + " is not that of the trace", "computation");
-    checkUnknownOps();
+    const auto& problems = session_.model.problems;
+    const bool isRefused = std::any_of(problems.begin(), problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
+    if (isRefused && session_.derived()) fail("traces derived from a computation that cannot be");
   }
 
   void checkDifferentiated(const SessionFile& from) const {
@@ -140,25 +142,12 @@ class TraceChecker {
       fail("its ops are not those of the trace that was differentiated", "computation");
   }
 
-  /// An op that no file may name is never run because its computation is not derived; a file that hides it must not change that.
-  void checkUnknownOps() const {
-    const auto& problems = session_.model.problems;
-    if (std::any_of(problems.begin(), problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; })) {
-      if (session_.derived()) fail("traces derived from a computation that cannot be");
-      return;
-    }
-    for (auto op : document_.boundSymbolIds()) {
-      const auto& symbol = document_.symbol(document_.boundSymbol(op).symbol);
-      if (!symbol.known) fail("uses the unknown op " + symbol.name + " and does not say so");
-    }
-  }
-
   void checkJoint() {
     const auto& joint = session_.joint;
     checkTrace(joint, TraceKind::joint);
     for (auto op : joint.ops) {
       const auto& symbol = document_.symbol(document_.boundSymbol(op).symbol);
-      if (!symbol.known || symbol.schema.empty()) fail("holds " + symbol.name + ", which cannot be run", "joint");
+      if (symbol.known && symbol.schema.empty()) fail("holds " + symbol.name + ", which cannot be run", "joint");
     }
     const auto inputs = computation_.inputs.size(), outputs = computation_.outputs.size();
     const auto& own = computation_.trace.inputs;

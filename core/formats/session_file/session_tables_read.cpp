@@ -92,11 +92,8 @@ class DocumentReader {
     Symbol symbol;
     symbol.name = readText(row.at("name"));
     symbol.known = row.at("known").boolean();
-    if (!symbol.known) return symbol;
-    if (symbol.name.starts_with("higher_order.")) {
-      symbol.isHigherOrder = true;
-      return symbol;
-    }
+    symbol.isHigherOrder = symbol.name.starts_with("higher_order.");
+    if (!symbol.known || symbol.isHigherOrder) return symbol;
     auto found = lookup_(symbol.name);
     if (!found && isNumberOperator(symbol.name)) return symbol;
     if (!found || found->name != symbol.name)

@@ -92,7 +92,7 @@ TextTraces TextReader::read(const std::vector<Function>& functions, TextParts pa
   for (const auto& [name, places] : unknown_) {
     std::string lines;
     for (std::size_t i = 0; i < places.size() && i < 20; ++i) lines += (i ? ", " : "line ") + std::to_string(places[i].second);
-    result_.problems.push_back({Problem::Severity::error, unknownOpMessage(name), lines, places.front().first.index});
+    result_.problems.push_back({Problem::Severity::warning, unknownOpMessage(name), lines, places.front().first.index});
   }
   return std::move(result_);
 }

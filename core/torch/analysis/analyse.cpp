@@ -8,6 +8,7 @@
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/inputs.h"
+#include "core/torch/analysis/opaque_results.h"
 #include "core/derivation/precision.h"
 #include "core/derivation/sizes.h"
 #include "core/torch/analysis/symbolic_joint.h"
@@ -109,7 +110,7 @@ class Deriver {
         const auto on = here ? std::nullopt : std::optional(Device());
         concretiser = std::make_unique<Concretiser>(document_, analysis_.request.seed, inputBindings(analysis_, on),
                                                     [this](ValueId id) { return drawCotangent(id); },
-                                                    here ? std::nullopt : std::optional(c10::Device(c10::kCPU)));
+                                                    here ? std::nullopt : std::optional(c10::Device(c10::kCPU)), filledResults(analysis_, document_));
         for (const auto& [id, data] : lazy.constants) concretiser->addConstant(id, data);
         lazy.made = true;
       }
@@ -224,6 +225,8 @@ void derive(Analysis& analysis, const DerivationRequest& options, const Progress
   analysis.mutated = std::move(result.mutated);
   analysis.gradients = std::move(result.gradients);
   analysis.readLate = std::move(result.readLate);
+  analysis.refusedGradients = std::move(result.refused);
+  noteOpaqueOps(analysis);
   analysis.dataDependent = analysis.file.dataDependent;
   analysis.dataDependent.insert(analysis.dataDependent.end(), result.dataDependent.begin(), result.dataDependent.end());
   std::map<std::string, TensorMeta> cotangents;
@@ -263,6 +266,7 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
   analysis->request.seed = options.seed;
   analysis->request.partition = options.partition;
   analysis->request.rules = options.rules;
+  analysis->request.filled = options.filled;
   analysis->differentiated = std::move(of);
   analysis->request.gradInputs = options.gradInputs;
   analysis->request.precision = options.precision;
@@ -290,6 +294,7 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
     if (runnable) {
       const MemoryBudget budget(openingMemory(analysis->file.identity.size));
       chooseInputs(*analysis, options);
+      filledResults(*analysis, *analysis->file.document);  // what does not fit is said before anything is derived
       derive(*analysis, options, progress, passes);
       if (analysis->file.printed) comparePrinted(*analysis);
     }
@@ -322,6 +327,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
   outer.createGraph = options.createGraph;
   outer.partition = options.partition;
   outer.rules = options.rules;
+  outer.filled = options.filled;
   outer.device = options.device;
   auto model = asModel(*of, options.again);
   // What was not asked for, or is written to, is not differentiated now either.
@@ -380,6 +386,7 @@ DerivationRequest optionsOf(const Analysis& analysis) {
   options.cotangents = analysis.request.cotangents;
   options.exactCotangents = true;
   options.seed = analysis.request.seed;
+  options.filled = analysis.request.filled;
   options.partition = analysis.request.partition;
   options.rules = analysis.request.rules;
   options.gradInputs.emplace();

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/ivalue.h>
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,8 @@ class EagerInterpreter {
   void bind(ValueId id, c10::IValue value);
   const c10::IValue& value(ValueId id) const;
   void run(const std::vector<BoundSymbolId>& ops);
+  /// Whether the value was not computed because of an opaque op.
+  bool isLeftOut(ValueId id) const { return walk_ && left_.reason(id); }
 
  private:
   void runOp(BoundSymbolId op);
@@ -33,6 +36,8 @@ class EagerInterpreter {
   const Analysis& analysis_;
   const Document& document_;
   std::unordered_map<std::int32_t, c10::IValue> values_;
+  LeftOut left_;
+  std::optional<LeftOutWalk> walk_;  // where there are opaque ops
   FilesInUse files_;  // that tensors lie in
 };
 

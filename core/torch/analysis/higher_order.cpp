@@ -82,6 +82,7 @@ class Conversion {
       if (cotangent == id) return copyOut(value.toTensor());
     if (!forward_) {
       forward_ = std::make_unique<Evaluator>(*analysis_.document, analysis_.request.seed);
+      forward_->setLeftOut(analysis_.leftOut);
       for (auto& [input, value] : inputBindings(analysis_)) forward_->bind(input, std::move(value));
       for (auto op : analysis_.forward.ops) forward_->run(op);
     }

@@ -83,7 +83,7 @@ struct EagerRun {
     at::AutoGradMode gradMode(true);
     const auto& computation = analysis.computation();
     interpreter.run(computation.trace.ops);
-    for (const auto& output : computation.outputs) outputs.push_back(output.value ? interpreter.value(output.value) : c10::IValue());
+    for (const auto& output : computation.outputs) outputs.push_back(output.value && !interpreter.isLeftOut(output.value) ? interpreter.value(output.value) : c10::IValue());
   }
 
   /// What the forward left in buffers and inputs that it wrote. Some kernels (batch norm's) write without a word, so that only the content tells.
@@ -184,6 +184,7 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
 RunResult runJoint(const Analysis& analysis) {
   // No release, no history: the whole joint in one evaluator.
   Evaluator evaluator(*analysis.document, analysis.request.seed);
+  evaluator.setLeftOut(analysis.leftOut);
   for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
   for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
   for (auto op : analysis.joint.ops) evaluator.run(op);

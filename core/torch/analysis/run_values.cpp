@@ -25,6 +25,7 @@ RunValues runValues(const Analysis& analysis, const Progress& progress) {
   const auto written = writtenStorages(analysis);
   RunValues values;
   Evaluator evaluator(document, analysis.request.seed);
+  evaluator.setLeftOut(analysis.leftOut);
   for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
   for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
   for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {

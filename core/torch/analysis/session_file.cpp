@@ -26,7 +26,7 @@ void checkOps(const Analysis& analysis) {
     const auto id = document.boundSymbol(op).symbol;
     if (std::exchange(seen[id], 1)) continue;
     const auto& symbol = document.symbol(id);
-    if (!lookupSymbol(symbol.name))
+    if (!isOpaque(symbol) && !lookupSymbol(symbol.name))
       throw Error(ErrorCode::unsupportedOp,
                   "a file may not name this op, which the derived traces call: such a model cannot be saved as a session; keep the model file",
                   symbol.qualifiedName());
@@ -67,9 +67,25 @@ SessionFile sessionOf(const Analysis& analysis) {
   session.precision = analysis.request.precision;
   session.seconds = secondsOf(analysis.times);
   session.values = analysis.values;
+  if (analysis.leftOut) session.values.insert(analysis.leftOut->filled.begin(), analysis.leftOut->filled.end());
   session.valueNumbers = analysis.valueNumbers;
   if (analysis.differentiated) session.differentiated = std::make_shared<SessionFile>(sessionOf(*analysis.differentiated));
   return session;
+}
+
+/// What was filled in for an opaque op was saved with the values.
+void restoreLeftOut(Analysis& analysis) {
+  const auto& document = *analysis.document;
+  const auto& ops = analysis.joint.ops;
+  if (std::none_of(ops.begin(), ops.end(), [&](BoundSymbolId op) { return isOpaque(document, op); })) return;
+  std::map<ValueId, TensorData> filled;
+  for (auto op : ops)
+    for (auto output : document.outputs(op))
+      if (const auto value = analysis.values.find(output); isOpaque(document, op) && value != analysis.values.end()) {
+        filled.insert(*value);
+        analysis.request.filled.emplace(document.displayName(output), value->second);
+      }
+  analysis.leftOut = std::make_shared<LeftOut>(leftOutOf(document, ops, std::move(filled)));
 }
 
 std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<const RuleRegistry>& rules) {
@@ -97,6 +113,7 @@ std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<
   analysis->request.precision = session.precision;
   analysis->device = deviceOf(*analysis->document, analysis->computation().trace.inputs);
   analysis->values = std::move(session.values);
+  restoreLeftOut(*analysis);
   analysis->valueNumbers = std::move(session.valueNumbers);
   analysis->marks = std::move(session.marks);
   analysis->times = {secondsOf(session.seconds, "read"), secondsOf(session.seconds, "trace"), secondsOf(session.seconds, "joint"),
@@ -115,6 +132,7 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
   if (options.values && analysis.derived()) {
     auto values = runValues(analysis, progress);
     session.values = std::move(values.tensors);
+    if (analysis.leftOut) session.values.insert(analysis.leftOut->filled.begin(), analysis.leftOut->filled.end());
     session.valueNumbers = std::move(values.numbers);
   }
   session.marks = options.marks.value_or(analysis.marks);
@@ -146,6 +164,7 @@ DerivationRequest optionsFromModel(const Analysis& analysis) {
   options.inputs = first.request.inputs;
   options.numbers = first.request.numbers;
   options.cotangents = first.request.cotangents;
+  options.filled = first.request.filled;
   options.gradInputs = first.request.gradInputs;
   options.seed = analysis.request.seed;
   options.precision = first.request.precision;
@@ -164,6 +183,7 @@ DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& give
     options.cotangents.clear();
   }
   if (!given.numbers.empty()) options.numbers = given.numbers;
+  if (!given.filled.empty()) options.filled = given.filled;
   if (!given.cotangents.empty()) options.cotangents = given.cotangents;
   options.exactCotangents = given.exactCotangents;
   if (given.gradInputs) options.gradInputs = given.gradInputs;
@@ -178,7 +198,7 @@ DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& give
 }
 
 bool asksForNothing(const DerivationRequest& options) {
-  return options.inputs.empty() && options.numbers.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
+  return options.inputs.empty() && options.filled.empty() && options.numbers.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
          options.seed == 0 && !options.precision && !options.device && options.order == 1 && options.partition == PartitionOptions();
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/number_text.h"
 #include "core/torch/checking/compare.h"
+#include "core/torch/checking/left_out.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/checking/pinned.h"
 #include "core/torch/checking/verdicts.h"
@@ -168,15 +169,14 @@ struct ModelCheck::Impl {
     if (options_.device && options_.device->type == Device::Type::cuda) computeInFullPrecision();
     if (isSessionFile(path_)) stored_ = loadSession(path_, progress_, options_.rules);
     auto file = stored_ ? stored_->file : read();
-    if (const auto unknown = errorsOf(file.problems); !unknown.empty()) {
-      basis_.unknownOps = true;
-      return skip(unknown);
-    }
+    if (const auto unusable = errorsOf(file.problems); !unusable.empty()) return skip(unusable);
     if (file.computation.outputs.empty()) return skip("the file holds nothing to check: it has no outputs");
     const auto analysis = stored_ ? analyseStored(false) : analyseFile(std::move(file), false);
     if (!analysis->derived()) throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
     count(*analysis);
+    leftOut_ = leftOutNames(*analysis);
     written_.emplace(analysis, options_, progress_);
+    if (analysis->leftOut && sayWhatIsLeftOut(*analysis)) return;
     compareRuns();
     if (reference_ && reference_->inDouble && options_.deterministic && !analysis->differentiated) runInDouble();
   }
@@ -200,6 +200,7 @@ struct ModelCheck::Impl {
     if (inDouble) options.precision = DType::f64;
     options.partition = options_.partition.value_or(PartitionOptions());
     options.rules = options_.rules;
+    options.filled = options_.filled;
     options.order = options_.order.value_or(1);
     options.again = options_.again;
     options.device = options_.device;
@@ -213,7 +214,7 @@ struct ModelCheck::Impl {
 
   /// The session as it was saved, unless something else is asked for.
   std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
-    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device && options_.numbers.empty() && options_.shapes.empty()) return stored_;
+    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device && options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty()) return stored_;
     auto options = overlaid(*stored_, optionsFor(stored_->file, inDouble));
     if (options_.seed) options.seed = *options_.seed;
     if (options_.partition) options.partition = *options_.partition;
@@ -225,6 +226,19 @@ struct ModelCheck::Impl {
     basis_.ops = {analysis.computation().trace.ops.size(), analysis.joint.ops.size(), analysis.forward.ops.size(), analysis.backward.ops.size()};
     basis_.originsMissing = countMissingOrigins(analysis);
     for (const auto& reason : analysis.dataDependent) basis_.notes.push_back("holds for these inputs only: " + reason);
+  }
+
+  /// Whether nothing remains that could be checked.
+  bool sayWhatIsLeftOut(const Analysis& analysis) {
+    basis_.unknownOps = true;
+    basis_.leftOut.assign(leftOut_.names.begin(), leftOut_.names.end());
+    const auto& run = written_->run;
+    if (!reference_ && std::all_of(run.begin(), run.end(), [&](const auto& tensor) { return leftOut_.partial.contains(tensor.first); })) {
+      skip("what could be compared depends on ops that are opaque here: " + opaqueOpsText(*analysis.document, analysis.joint.ops));
+      return true;
+    }
+    basis_.notes.push_back(leftOutNote(analysis, leftOut_));
+    return false;
   }
 
   /// With everything but the reference.
@@ -278,6 +292,7 @@ struct ModelCheck::Impl {
   void compareWithEager(const std::string& prefix, const TensorMap& eager) {
     const auto& analysis = *written_->analysis;
     forEachName(written_->run, eager, [&](const std::string& name, const TensorData* x, const TensorData* y) {
+      if (leftOut_.names.contains(name) || leftOut_.partial.contains(name)) return;
       if (isWrittenName(name)) {
         if (!x) x = beforeTheRun(analysis, name);
         if (!y) y = beforeTheRun(analysis, name);
@@ -332,6 +347,7 @@ struct ModelCheck::Impl {
   template <class Compare>
   void compareEach(Verdicts& verdicts, CheckReport& report, JudgedRun& judged, const std::string& prefix, const TensorMap& expected, Compare&& compare) {
     for (const auto& [name, tensor] : expected) {
+      if (leftOut_.names.contains(name)) continue;
       if (const auto actual = actualFor(report, judged, name, tensor)) compare(name, *actual, tensor);
       else if (isGradientName(name) && isZero(tensor)) report.notes.push_back(prefix + name + " is None, the reference has zeros");
       else verdicts.fail(prefix + name, "missing");
@@ -410,6 +426,7 @@ struct ModelCheck::Impl {
   std::optional<JudgedRun> written_;        // in the file's own precision
   std::optional<JudgedRun> double_;
   std::optional<std::string> pinned_;
+  LeftOutNames leftOut_;                    // what opaque ops keep from being computed
   TensorMap eagerTwice_;                    // order 2: LibTorch's own gradients of gradients
   Verdicts verdicts_;                       // of all but the reference
   CheckReport basis_;                       // what every report starts from

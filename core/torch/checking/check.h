@@ -31,6 +31,7 @@ struct CheckOptions {
   std::map<std::string, Argument> numbers;         ///< as DerivationRequest
   std::map<std::string, InputShape> shapes;
   std::optional<PartitionOptions> partition;       ///< absent: the default, or what a session file was saved with
+  TensorMap filled;                                ///< results of opaque ops, by the value's name
   std::shared_ptr<const RuleRegistry> rules;       ///< registered gradient rules; may be null
   std::optional<Device> device;                    ///< absent: the CPU, or what a session file was saved with
 };
@@ -51,10 +52,11 @@ struct CheckReport {
   std::vector<TensorVerdict> tensors;     ///< every comparison of numbers
   std::vector<std::string> tooNoisy;      ///< tensors whose tolerance is beyond 1 % of their largest element
   std::vector<std::string> notCompared;   ///< tensors whose numbers were compared with nothing but the joint trace's
+  std::vector<std::string> leftOut;       ///< outputs, gradients and mutations that there are not because they depend on opaque ops
   OpCounts ops;
   std::size_t originsMissing = 0;
   double seconds = 0;
-  bool unknownOps = false;  ///< the reason of the skip: ops LibTorch does not have
+  bool unknownOps = false;  ///< the model has opaque ops: a pass says nothing of what is left out
 };
 
 /// Runs forward and backward of a file, or of a session file as it was saved, and compares: with the reference (in double once more where it has f64/), with the joint

@@ -68,6 +68,13 @@ std::map<std::string, ValueId> namedValues(const Analysis& analysis) {
   return values;
 }
 
+std::vector<std::string> refusedGradientNames(const Analysis& analysis) {
+  const ParameterNames names(analysis.computation());
+  std::vector<std::string> refused;
+  for (const auto& [input, op] : analysis.refusedGradients) refused.push_back(gradientName(resultKey(analysis.computation().inputs[input], "p."), names));
+  return refused;
+}
+
 bool isGradientName(const std::string& name) { return name.starts_with("grad."); }
 bool isWrittenName(const std::string& name) { return name.starts_with("mut."); }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/torch/analysis/joint_run.h"
 
@@ -22,6 +23,9 @@ TensorMap namedResults(const Analysis& analysis, const RunResult& run);
 
 /// The values of the joint behind these names.
 std::map<std::string, ValueId> namedValues(const Analysis& analysis);
+
+/// The gradients that opaque ops keep from being derived, by these names.
+std::vector<std::string> refusedGradientNames(const Analysis& analysis);
 
 bool isGradientName(const std::string& name);  ///< "grad.*"
 bool isWrittenName(const std::string& name);   ///< "mut.*"

@@ -21,6 +21,12 @@ Analysis castToDouble(const Analysis& analysis, DType own) {
   for (auto* tensors : {&wide.request.inputs, &wide.request.cotangents})
     for (auto& [name, tensor] : *tensors)
       if (const auto dtype = castDType(tensor.meta.dtype, own, DType::f64); dtype != tensor.meta.dtype) tensor = castTensor(tensor, dtype);
+  if (wide.leftOut) {
+    auto left = *wide.leftOut;
+    for (auto& [id, tensor] : left.filled)
+      if (const auto dtype = castDType(tensor.meta.dtype, own, DType::f64); dtype != tensor.meta.dtype) tensor = castTensor(tensor, dtype);
+    wide.leftOut = std::make_shared<LeftOut>(std::move(left));
+  }
   return wide;
 }
 

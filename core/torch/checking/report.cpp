@@ -30,6 +30,7 @@ std::string reportLine(const CheckReport& report) {
     else if (std::isfinite(report.error)) line += fmt::format("  worst {}: off by {:.1e}, tolerance {:.1e}, largest element {:.1e}", report.worst, report.error, report.tolerance, report.scale);
     else line += fmt::format("  {} cannot be compared", report.worst);
     if (!report.tooNoisy.empty()) line += fmt::format(", {} too noisy", report.tooNoisy.size());
+    if (!report.leftOut.empty()) line += fmt::format(", {} left out", report.leftOut.size());
     if (!report.notCompared.empty()) line += fmt::format(", {} not compared", report.notCompared.size());
     line += fmt::format(", {} + {} ops, {:.2f} s", report.ops.forward, report.ops.backward, report.seconds);
   }
@@ -58,6 +59,7 @@ Json toJson(const CheckReport& report) {
   json["notes"] = report.notes;
   json["too_noisy"] = report.tooNoisy;
   json["not_compared"] = report.notCompared;
+  json["left_out"] = report.leftOut;
   json["tensors"] = Json::array();
   for (const auto& tensor : report.tensors)
     json["tensors"].push_back({{"name", tensor.name},
@@ -84,6 +86,7 @@ CheckReport reportFromJson(const Json& json) {
   report.tolerance = json.at("tolerance").is_number() ? json.at("tolerance").get<double>() : 0;
   report.scale = json.at("scale").is_number() ? json.at("scale").get<double>() : 0;
   report.unknownOps = json.at("unknown_ops");
+  report.leftOut = json.at("left_out").get<std::vector<std::string>>();
   report.tooNoisy = json.at("too_noisy").get<std::vector<std::string>>();
   report.notCompared = json.at("not_compared").get<std::vector<std::string>>();
   for (const auto& one : json.at("tensors"))

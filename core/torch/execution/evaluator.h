@@ -11,6 +11,7 @@
 #include "core/formats/files/mapping_watch.h"
 #include "core/torch/grad/transform.h"
 #include "core/torch/tracing/convert.h"
+#include "core/trace/opaque.h"
 
 namespace retrograd {
 
@@ -46,10 +47,14 @@ class Evaluator {
   void setGenerators(const Generators& states) { generators_ = states; }
   void seed(std::uint64_t seed);
 
+  /// Ops that do not run because of opaque ones; what a person filled in for these is bound in their place. Null: every op runs.
+  void setLeftOut(std::shared_ptr<const LeftOut> left) { leftOut_ = std::move(left); }
+
   /// Wait after each op on a GPU until it is done there, so that what goes wrong is told of the op that caused it, not of a later one.
   void setSynchronous(bool on) { synchronous_ = on; }
 
  private:
+  void bindFilled(BoundSymbolId op);
   const PreparedCall& prepared(const BoundSymbol& bound);
   void copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack);
   void call(BoundSymbolId op, torch::jit::Stack& stack);
@@ -60,6 +65,7 @@ class Evaluator {
   const Document& document_;
   IdVector<ValueId, c10::IValue> values_;
   std::unordered_map<std::uint64_t, std::unique_ptr<PreparedCall>> prepared_;
+  std::shared_ptr<const LeftOut> leftOut_;
   FilesInUse files_;  // that bound tensors lie in
   const std::optional<c10::Device> standIn_;
   bool synchronous_ = false;
@@ -76,7 +82,7 @@ class Concretiser final : public RealValues {
  public:
   /// `bindings`: inputs by value; cotangents are asked of `cotangent` when first needed. `standIn` as Evaluator has it.
   Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
-              std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn = {});
+              std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn = {}, std::map<ValueId, TensorData> filled = {});
   at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) override;
   void addCotangent(ValueId, std::size_t) override {}  // `cotangent` knows
   void addConstant(ValueId id, const TensorData& data) override;
@@ -84,6 +90,8 @@ class Concretiser final : public RealValues {
  private:
   void bindOperands(const Document& document, BoundSymbolId op);
   Evaluator evaluator_;
+  std::shared_ptr<LeftOut> leftOut_;
+  LeftOutWalk walk_;
   std::size_t done_ = 0;
   std::function<at::Tensor(ValueId)> cotangent_;
 };

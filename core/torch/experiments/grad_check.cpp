@@ -133,6 +133,7 @@ double relativeDifference(const at::Tensor& a, const at::Tensor& b) {
 /// <cotangents, outputs> of the forward with an input moved.
 double objective(const Analysis& analysis, const std::string& input, const at::Tensor& moved) {
   Evaluator evaluator(*analysis.document, analysis.request.seed);
+  evaluator.setLeftOut(analysis.leftOut);
   at::AutoGradMode noGrad(false);
   for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
   const auto& computation = analysis.computation();

@@ -24,7 +24,7 @@ void JointBuilder::replayBackward() {
   }
   nameTerms();
   for (auto id : gradients_.ids())
-    if (gradients_[id].value) result_.gradients.emplace_hint(result_.gradients.end(), id, gradients_[id].value);
+    if (gradients_[id].value && !gradients_[id].refused) result_.gradients.emplace_hint(result_.gradients.end(), id, gradients_[id].value);
 }
 
 void JointBuilder::seedCotangents() {
@@ -54,6 +54,8 @@ void JointBuilder::seedCotangents() {
 }
 
 void JointBuilder::replay(Instance& instance) {
+  if (instance.opaque) return refuseThrough(instance);
+  if (refuseBefore(instance)) return;
   if (!instance.rule) {  // the gradient passes unchanged
     const auto gradient = gradients_[instance.to].value;
     if (gradient) accumulate(instance.from, gradient);
@@ -175,6 +177,7 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
 
 void JointBuilder::accumulate(ValueId value, ValueId gradient) {
   auto& slot = gradients_[value];
+  if (slot.refused) return;
   slot.terms.push_back(gradient);
   if (!slot.value) {
     slot.value = gradient;

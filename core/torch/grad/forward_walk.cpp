@@ -2,6 +2,7 @@
 
 #include "core/torch/grad/joint_builder.h"
 #include "core/torch/grad/numbers.h"
+#include "core/trace/opaque.h"
 
 namespace retrograd {
 
@@ -36,9 +37,10 @@ JointResult JointBuilder::build() {
   joint.outputs = outputs_;
   for (std::size_t i = 0; i < computation_.inputs.size(); ++i) {
     const auto value = computation_.trace.inputs[i];
-    const bool wanted = gradients_.contains(value) && options_.differentiate[i];
+    const bool wanted = gradients_.contains(value) && options_.differentiate[i] && !gradients_[value].refused;
     joint.outputs.push_back(wanted ? gradients_[value].value : ValueId());
   }
+  noteRefusals();
   return std::move(result_);
 }
 
@@ -105,11 +107,11 @@ void JointBuilder::visit(BoundSymbolId op) {
   const auto symbolId = document_.boundSymbol(op).symbol;
   const Symbol& symbol = document_.symbol(symbolId);
   const std::string_view name = symbol.name;
+  if (isOpaque(symbol)) return applyOpaque(op);
   if (symbol.isHigherOrder) return applyHigherOrder(op);
   if (name == "pippy._pipe_split.default") return;  // marks a stage border in the computation; computes nothing
   if (name.starts_with("aten._assert_async")) return emitVerbatim(op);
   if (symbol.schema.empty() || name.starts_with("aten.sym_")) return evaluateNumbers(op);
-  if (!symbol.known) throw Error(ErrorCode::unknownOp, "LibTorch has no such op", symbol.qualifiedName());
   // Checks of what was true on export; shapes are checked by the ops themselves.
   if (symbol.returns.empty() && (name.starts_with("aten._assert") || name.starts_with("aten.sym_constrain"))) return;
   if (symbol.isMutable) return applyMutation(op);
@@ -118,6 +120,7 @@ void JointBuilder::visit(BoundSymbolId op) {
 
 void JointBuilder::applyOp(BoundSymbolId op) {
   const auto call = callOf(op);
+  for (auto tensor : call.tensors) refuseNumberOf(tensor, op);
   if (writesUnseen(op)) return applyWriter(op, call, WriteMode::cloneAll);
   const auto preferredSpan = std::as_const(document_).outputs(op);
   const std::vector<ValueId> preferred(preferredSpan.begin(), preferredSpan.end());
@@ -148,6 +151,7 @@ Argument JointBuilder::argumentValue(BoundSymbolId op, const Argument& argument)
   if (argument.kind != Argument::Kind::operand) return argument;
   const auto id = document_.operands(op)[argument.integer];
   const auto& binding = resolve(id);
+  if (!binding.number) refuseNumberOf(binding.value, op);
   if (!binding.number) throw Error(ErrorCode::badInput, "a number is expected", document_.displayName(id));
   return *binding.number;
 }

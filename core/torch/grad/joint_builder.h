@@ -37,6 +37,7 @@ struct Instance {
   std::int32_t autocast = 0;
   bool withData = false;                ///< the rule was derived with real operands
   WriteMode writes = WriteMode::cloneMarked;
+  BoundSymbolId opaque;                 ///< of an opaque op: its op in the joint; it has no rule
 };
 
 /// How the ops of a region run.
@@ -80,6 +81,15 @@ class JointBuilder {
   void evaluateNumbers(BoundSymbolId op);
   Argument argumentValue(BoundSymbolId op, const Argument& argument);
   void emitVerbatim(BoundSymbolId op);
+
+  // opaque_ops.cpp
+  void applyOpaque(BoundSymbolId op);
+  ValueId opaqueResult(BoundSymbolId op, ValueId declared);
+  void refuseNumberOf(ValueId value, BoundSymbolId reader) const;
+  void refuseThrough(const Instance& instance);
+  bool refuseBefore(const Instance& instance);
+  void refuseGradient(ValueId value, BoundSymbolId through);
+  void noteRefusals();
   void moveStorages();
 
   // apply_rule.cpp
@@ -212,6 +222,7 @@ class JointBuilder {
     ValueId value;
     std::vector<ValueId> terms;              // all gradients summed into it, in order
     std::vector<BoundSymbolId> additions;
+    BoundSymbolId refused;                   // a part of it would pass through this opaque op: there is none then
   };
   IdVector<ValueId, Gradient> gradients_;  // of joint values
   JointResult result_;

@@ -51,6 +51,7 @@ struct JointResult {
   /// Values whose memory was written behind autograd's back (through _unsafe_view) -> what a backward reads in their place. Second derivatives of
   /// the forward's ops read it, too.
   std::map<ValueId, ValueId> readLate;
+  std::map<std::size_t, BoundSymbolId> refused;        ///< computation input whose gradient would pass through an opaque op -> that op of the computation
   std::vector<std::string> dataDependent;              ///< why the joint holds for these inputs only
   std::vector<Problem> problems;
 };

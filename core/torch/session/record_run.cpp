@@ -21,6 +21,7 @@ struct Recording::Impl {
 
   Impl(const Analysis& a, RecordOptions o)
       : analysis(a), document(*a.document), options(std::move(o)), evaluator(document, a.request.seed), clock(a.device), lastUses(document, a.joint) {
+    evaluator.setLeftOut(analysis.leftOut);
     record.values.resize(document.valueCount());
     record.seconds.assign(analysis.joint.ops.size(), 0);
     for (auto& bindings : {inputBindings(analysis), cotangentBindings(analysis)})

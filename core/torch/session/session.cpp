@@ -56,6 +56,7 @@ struct Session::Impl {
         breakpoints(*analysis) {
     for (auto& binding : cotangentBindings(*analysis)) given.push_back(std::move(binding));
     evaluator.setSynchronous(options.synchronous);
+    evaluator.setLeftOut(analysis->leftOut);
     positions.assign(document.boundSymbolCount(), -1);
     for (std::size_t i = 0; i < program.size(); ++i) positions[program[i]] = static_cast<std::int32_t>(i);
     reset();
@@ -118,7 +119,7 @@ struct Session::Impl {
     if (!again && options.synchronous) clock.settle();
     std::int64_t outputBytes = 0;
     for (auto output : document.outputs(op)) {
-      if (!output) continue;
+      if (!output || !evaluator.has(output)) continue;  // what depends on an opaque op is not there
       computedOnce[output] = 1;
       if (!isExternal(output)) outputBytes += memory.add(evaluator.value(output));
     }
@@ -368,7 +369,10 @@ ValueState Session::state(ValueId value) const {
   if (const auto meta = impl_->document.value(value).meta) state.meta = impl_->document.meta(meta);
   state.present = impl_->evaluator.has(value);
   if (!state.present) {
-    state.reason = impl_->computedOnce[value] ? "released after its last use" : "not computed yet";
+    const auto opaque = impl_->analysis->leftOut ? impl_->analysis->leftOut->reason(value) : BoundSymbolId();
+    state.reason = impl_->computedOnce[value] ? "released after its last use"
+                   : opaque                   ? "depends on the opaque op " + impl_->document.opName(opaque) + ", which is not run"
+                                              : "not computed yet";
     return state;
   }
   const auto& held = impl_->evaluator.value(value);

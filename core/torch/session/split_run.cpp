@@ -6,12 +6,14 @@ namespace retrograd {
 
 RunResult runSplit(const Analysis& analysis) {
   Evaluator forward(*analysis.document, analysis.request.seed);
+  forward.setLeftOut(analysis.leftOut);
   const auto inputs = inputBindings(analysis);
   for (const auto& [id, value] : inputs) forward.bind(id, value);
   for (auto op : analysis.forward.ops) forward.run(op);
 
   // The backward gets what its signature names and nothing else, and goes on with the forward's generator.
   Evaluator backward(*analysis.document, analysis.request.seed);
+  backward.setLeftOut(analysis.leftOut);
   backward.setGenerators(forward.generators());
   backward.takeDraws(forward);
   for (auto id : analysis.backward.inputs)

@@ -168,6 +168,9 @@ std::vector<char> differentiatedInputs(const ModelFile& model, const Analysis& w
 }
 
 Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, PipelineSplit split, const Progress& progress) {
+  if (whole->leftOut)
+    throw Error(ErrorCode::unsupportedOp, "stages of a model with opaque ops cannot be run or checked: " + opaqueOpsText(*whole->document, whole->computation().trace.ops),
+                model.path);
   Pipeline pipeline{std::move(whole), std::move(split), {}, {}, {}};
   const auto count = pipeline.split.stages.size();
   model.weights = pipeline.whole->file.weights;  // a text's are drawn when it is derived

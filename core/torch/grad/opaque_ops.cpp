@@ -1,0 +1,102 @@
+// Opaque ops: they stand in the joint as the file has them, with the results that it declares. A gradient that would pass through one is refused as a
+// whole, so that no sum lacks a part without a word.
+#include "core/torch/grad/joint_builder.h"
+#include "core/trace/opaque.h"
+
+namespace retrograd {
+
+ValueId JointBuilder::opaqueResult(BoundSymbolId op, ValueId declared) {
+  const auto meta = document_.value(declared).meta;
+  if (!meta) {  // a number or an object: it is only handed on
+    taken_[declared] = 1;
+    return declared;
+  }
+  std::vector<StorageId> storages;
+  const auto& known = document_.meta(meta);
+  if (known.layout == Layout::strided && known.strides.size() != known.sizes.size())
+    throw Error(ErrorCode::badInput, "the file does not declare the strides of its result '" + document_.displayName(declared) + "'", document_.opName(op));
+  return makeValue({meta, 0, known.storageBytes()}, storages, ValueKind::activation, declared);
+}
+
+void JointBuilder::applyOpaque(BoundSymbolId op) {
+  const auto call = callOf(op);
+  const auto declaredSpan = std::as_const(document_).outputs(op);
+  const std::vector<ValueId> declared(declaredSpan.begin(), declaredSpan.end());
+  std::vector<ValueId> results;
+  for (auto value : declared) results.push_back(value ? opaqueResult(op, value) : ValueId());
+  const auto effects = static_cast<std::uint8_t>(document_.boundSymbol(op).effects | effect::opaque);
+  const auto emitted = emit(document_.boundSymbol(op).symbol, call.pattern, effects, call.tensors, results, forwardOrigin(op));
+  bool anyRequiresGrad = false;
+  for (auto tensor : call.tensors) anyRequiresGrad |= document_.isTensor(tensor) && document_.value(tensor).requiresGrad;
+  anyRequiresGrad &= region_.gradMode;
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    if (!declared[i]) continue;
+    auto& value = document_.value(results[i]);
+    if (value.meta) value.requiresGrad = anyRequiresGrad && retrograd::isDifferentiable(document_.meta(value.meta).dtype);
+    auto& binding = bindings_[declared[i]];
+    binding = {};
+    binding.value = results[i];
+    if (value.meta) placeBinding(binding);
+  }
+  if (!anyRequiresGrad) return;
+  Instance instance;
+  instance.op = op;
+  instance.opaque = emitted;
+  instances_.push_back(instance);
+}
+
+/// A number that only an opaque op knows decides shapes: nothing can be derived of who reads it.
+void JointBuilder::refuseNumberOf(ValueId value, BoundSymbolId reader) const {
+  if (!value || document_.isTensor(value)) return;
+  const auto producer = document_.value(value).producer;
+  if (producer && isOpaque(document_, producer))
+    throw Error(ErrorCode::unsupportedOp,
+                "it reads " + document_.displayName(value) + ", which the opaque op " + document_.opName(producer) + " makes and which has no declared tensor type: its value is not known",
+                document_.opName(reader));
+}
+
+void JointBuilder::refuseGradient(ValueId value, BoundSymbolId through) {
+  if (document_.isTensor(value) && document_.value(value).requiresGrad && !gradients_[value].refused) gradients_[value].refused = through;
+}
+
+/// The backward has come to an opaque op. Gradients of its results end here, and what it may have written has none from here on.
+void JointBuilder::refuseThrough(const Instance& instance) {
+  const auto hasGradient = [&](ValueId value) { return value && gradients_.contains(value) && (gradients_[value].value || gradients_[value].refused); };
+  const auto operands = std::as_const(document_).operands(instance.opaque);
+  bool any = false;
+  for (auto output : std::as_const(document_).outputs(instance.opaque)) any |= hasGradient(output);
+  if (any)
+    for (auto operand : operands)
+      if (operand) refuseGradient(operand, instance.op);
+  if (!mayWriteUnseen(document_, instance.opaque)) return;
+  for (auto operand : operands) {
+    const auto storage = operand ? document_.value(operand).storage : StorageId();
+    if (!storage) continue;
+    for (auto id : gradients_.ids())
+      if (hasGradient(id) && document_.value(id).storage == storage) refuseGradient(id, instance.op);
+  }
+}
+
+/// Whether a gradient that this op's backward reads was refused; then those it leads to are refused, too.
+bool JointBuilder::refuseBefore(const Instance& instance) {
+  if (!instance.rule) {
+    const auto refused = gradients_[instance.to].refused;
+    if (refused) refuseGradient(instance.from, refused);
+    return refused.valid();
+  }
+  BoundSymbolId refused;
+  for (std::size_t o = 0; o < instance.rule->outputs.size() && !refused; ++o)
+    if (instance.rule->outputRequiresGrad[o]) refused = gradients_[output(instance, o)].refused;
+  if (!refused) return false;
+  for (std::int32_t operand = 0; operand < instance.rule->operandCount; ++operand) refuseGradient(valueOfLocal(instance, operand), refused);
+  return true;
+}
+
+void JointBuilder::noteRefusals() {
+  for (std::size_t i = 0; i < computation_.inputs.size(); ++i) {
+    const auto value = bindings_.contains(computation_.trace.inputs[i]) ? computation_.trace.inputs[i] : ValueId();
+    if (value && gradients_.contains(value) && options_.differentiate[i] && gradients_[value].refused) result_.refused[i] = gradients_[value].refused;
+  }
+}
+
+}  // namespace retrograd
