@@ -15,11 +15,11 @@ class References {
   References(const Analysis& analysis, ValueId value) : document_(*analysis.document), value_(value) {
     look(analysis.computation().trace, analysis.computation().trace.ops.size());
     if (analysis.derived()) look(analysis.joint, analysis.joint.forwardCount);
-    std::erase_if(found_, [&](const Reference& r) { return r.kind == Reference::Kind::gradient && onTheWay_.contains(r.value); });
-    std::stable_sort(found_.begin(), found_.end(), [](const Reference& a, const Reference& b) { return a.kind < b.kind; });
+    std::erase_if(found_, [&](const ValueReference& r) { return r.kind == ValueReference::Kind::gradient && onTheWay_.contains(r.value); });
+    std::stable_sort(found_.begin(), found_.end(), [](const ValueReference& a, const ValueReference& b) { return a.kind < b.kind; });
   }
 
-  std::vector<Reference> take() { return std::move(found_); }
+  std::vector<ValueReference> take() { return std::move(found_); }
 
  private:
   void look(const Trace& trace, std::size_t forwardCount) {
@@ -28,7 +28,7 @@ class References {
       lookAtOperands(trace, trace.ops[i], i < forwardCount);
     }
     for (auto output : trace.outputs)
-      if (output == value_) add(Reference::Kind::result, trace, {});
+      if (output == value_) add(ValueReference::Kind::result, trace, {});
   }
 
   void lookAtOutputs(const Trace& trace, BoundSymbolId op) {
@@ -37,10 +37,10 @@ class References {
     for (auto output : document_.outputs(op)) {
       if (!output) continue;
       if (output == value_) {
-        add(Reference::Kind::producer, trace, op);
-        if (leadsToGradient) add(Reference::Kind::gradientOf, trace, document_.value(origin.value).producer).value = origin.value;
+        add(ValueReference::Kind::producer, trace, op);
+        if (leadsToGradient) add(ValueReference::Kind::gradientOf, trace, document_.value(origin.value).producer).value = origin.value;
       } else if (leadsToGradient && origin.value == value_ && isGradient(output)) {
-        add(Reference::Kind::gradient, trace, op).value = output;
+        add(ValueReference::Kind::gradient, trace, op).value = output;
       }
     }
     // What a formula's later ops read is on the way to the gradient; only what is summed or handed on is one.
@@ -59,14 +59,14 @@ class References {
       if (operands[k] != value_) continue;
       const auto producer = document_.value(value_).producer;
       const bool made = producer && !isForward(document_.boundSymbol(producer).origin.role);
-      auto& use = add(inForward ? Reference::Kind::user : made ? Reference::Kind::backwardUser : Reference::Kind::savedFor, trace, op);
+      auto& use = add(inForward ? ValueReference::Kind::user : made ? ValueReference::Kind::backwardUser : ValueReference::Kind::savedFor, trace, op);
       use.operand = k;
       use.argument = argumentName(document_, op, k);
     }
   }
 
-  Reference& add(Reference::Kind kind, const Trace& trace, BoundSymbolId op) {
-    Reference reference;
+  ValueReference& add(ValueReference::Kind kind, const Trace& trace, BoundSymbolId op) {
+    ValueReference reference;
     reference.kind = kind;
     reference.trace = trace.kind;
     reference.op = op;
@@ -77,18 +77,18 @@ class References {
   const Document& document_;
   ValueId value_;
   std::set<ValueId> onTheWay_;
-  std::vector<Reference> found_;
+  std::vector<ValueReference> found_;
 };
 
 }  // namespace
 
-std::string_view name(Reference::Kind kind) {
-  static constexpr EnumArray<Reference::Kind, std::string_view, 7> names{"made by",      "read by",     "saved for", "backward, read by",
+std::string_view name(ValueReference::Kind kind) {
+  static constexpr EnumArray<ValueReference::Kind, std::string_view, 7> names{"made by",      "read by",     "saved for", "backward, read by",
                                                                          "its gradient", "gradient of", "result"};
   return names[kind];
 }
 
-std::vector<Reference> referencesOf(const Analysis& analysis, ValueId value) {
+std::vector<ValueReference> referencesOf(const Analysis& analysis, ValueId value) {
   if (!value) return {};
   return References(analysis, value).take();
 }

@@ -9,7 +9,7 @@
 namespace retrograd {
 
 /// One place that has to do with a value.
-struct Reference {
+struct ValueReference {
   enum class Kind : std::uint8_t {
     producer,    ///< the op that makes it
     user,        ///< an op of the computation or the forward that reads it
@@ -26,11 +26,11 @@ struct Reference {
   std::string argument;                      ///< user kinds: the schema's name for it: "mat2"
   ValueId value;                             ///< gradient, gradientOf: that value
 };
-std::string_view name(Reference::Kind);
+std::string_view name(ValueReference::Kind);
 
 /// Cross references of a value, in the order of Kind and within it of the trace. O(ops). A value that is written in place has new
 /// content under a new id: uses after the write are those of the new one.
-std::vector<Reference> referencesOf(const Analysis& analysis, ValueId value);
+std::vector<ValueReference> referencesOf(const Analysis& analysis, ValueId value);
 
 /// The schema's name of the argument that holds this operand; empty where the op has no schema.
 std::string argumentName(const Document& document, BoundSymbolId op, std::size_t operand);

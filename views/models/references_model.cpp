@@ -5,13 +5,13 @@
 namespace retrograd::views {
 namespace {
 
-QString kindText(const Reference& reference) {
+QString kindText(const ValueReference& reference) {
   auto text = toQt(name(reference.kind));
   if (!reference.argument.empty()) text += QObject::tr(", as %1").arg(QString::fromStdString(reference.argument));
   return text;
 }
 
-QString whatText(const Document& document, const Reference& reference, const NoteBook* notes) {
+QString whatText(const Document& document, const ValueReference& reference, const NoteBook* notes) {
   if (reference.op)
     return callOf(document, reference.op, notes) + (reference.trace == TraceKind::computation ? QObject::tr("   (computation)") : QString());
   if (reference.value) return nameOf(document, reference.value, notes) + QObject::tr(", an input");

@@ -9,7 +9,7 @@ namespace retrograd::views {
 /// A value with the places that have to do with it.
 struct ValueReferences {
   ValueId value;
-  std::vector<Reference> references;
+  std::vector<ValueReference> references;
 };
 
 /// Cross references: a section a value, in it what makes, reads and saves it, its gradient and what it is a gradient of; each row leads

@@ -49,7 +49,7 @@ QVariant ScheduleRanksModel::data(const QModelIndex& index, int role) const {
 QVariant ScheduleRanksModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
   static const std::array<const char*, columns> names{"Rank", "Bubble", "In flight", "Peak", "Busy", "Stages"};
-  static const std::array<const char*, columns> tips{"The rank", "Part of the whole time that it waits", "Most forwards whose backward was to come, of all its stages",
+  static const std::array<const char*, columns> tips{"The rank", "Part of the whole time that it waits", "Most forwards at one time whose weight gradient was still to come, of all its stages",
                                                      "Most bytes that those kept for the backward; not known with equal times", "Time that it computes",
                                                      "Stages that it holds"};
   if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::AlignVCenter | (isText(section) ? Qt::AlignLeft : Qt::AlignRight));

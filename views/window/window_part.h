@@ -17,7 +17,7 @@ enum class PartOrder : std::uint8_t {
 };
 
 /// A part of the window that stands by itself in a file of views/parts/: it adds its docks, commands and menu entries to each main window.
-/// Make one at namespace scope; that is all that has to be done for it to be there.
+/// Make one at namespace scope and give it a place in PartOrder; that is all that has to be done for it to be there.
 class WindowPart {
  public:
   using Install = void (*)(MainWindow& window);

@@ -106,8 +106,10 @@ Argument ArgumentReader::list(const Json& items, Element&& element) {
 }
 
 Argument ArgumentReader::optionalTensor(const Json& value) {
-  const Json* tensor = value.find("as_tensor");
-  return tensor ? hole(tensor->at("name").text()) : Argument::ofNone();
+  const auto& [kind, tensor] = value.only();
+  if (kind == "as_tensor") return hole(tensor.at("name").text());
+  if (kind == "as_none") return Argument::ofNone();
+  fail("unknown optional tensor '" + std::string(kind) + "'");
 }
 
 Argument ArgumentReader::tensors(const Json& items, const SchemaType* type) {

@@ -189,8 +189,8 @@ std::string shapeDifference(const TensorData& actual, const TensorData& expected
   return fmt::format("is {}, expected {}", describe(actual.meta), describe(expected.meta));
 }
 
-Difference difference(const TensorData& actual, const TensorData& expected, bool anyFloatType) {
-  Difference found;
+Deviation difference(const TensorData& actual, const TensorData& expected, bool anyFloatType) {
+  Deviation found;
   const auto fail = [&](std::string reason) {
     found.failure = std::move(reason);
     found.deviation = infinity;

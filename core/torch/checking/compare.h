@@ -8,7 +8,7 @@
 namespace retrograd {
 
 /// How far one tensor is from another.
-struct Difference {
+struct Deviation {
   double deviation = 0;  ///< largest difference of an element; infinite where the tensors cannot be compared
   double scale = 0;      ///< largest finite magnitude among the expected elements
   std::string failure;   ///< what no tolerance covers: another shape or dtype, "3 elements are NaN where ..."; empty where there is none
@@ -16,7 +16,7 @@ struct Difference {
 
 /// Compares element by element, in double precision. NaN equals NaN, infinity equals the same infinity. Floats of eight bits differ or do not, by
 /// their bits. Complex tensors may be given as `view_as_real`. `anyFloatType`: a floating tensor may have another precision than expected.
-Difference difference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
+Deviation difference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
 /// Shape and dtype only: the failure, empty where they agree.
 std::string shapeDifference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
 

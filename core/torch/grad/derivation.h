@@ -10,10 +10,10 @@
 namespace retrograd {
 
 /// What a rule keeps to derive backward variants from: LibTorch's autograd graph of the op, or a registered rule to run again.
-class Derivation {
+class VariantSource {
  public:
-  explicit Derivation(std::string op) : name(std::move(op)) {}
-  virtual ~Derivation() = default;
+  explicit VariantSource(std::string op) : name(std::move(op)) {}
+  virtual ~VariantSource() = default;
   /// The backward for cotangents with these metas. Throws what LibTorch throws; see backwardVariant().
   virtual BackwardVariant backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real) = 0;
 

@@ -20,7 +20,7 @@ namespace retrograd {
 
 using torch::autograd::Edge;
 
-void DerivationDeleter::operator()(Derivation* derivation) const { delete derivation; }
+void VariantSourceDeleter::operator()(VariantSource* source) const { delete source; }
 
 namespace {
 
@@ -34,10 +34,10 @@ std::optional<c10::Device> claimedBeside(const Document& document, const DeriveR
 }
 
 /// The op's autograd graph and the recorder that saw it come to be.
-class AutogradDerivation final : public Derivation {
+class AutogradDerivation final : public VariantSource {
  public:
   AutogradDerivation(const Document& document, const DeriveRequest& request)
-      : Derivation(std::string(request.op)),
+      : VariantSource(std::string(request.op)),
         recorder(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow, request.runReal ? claimedBeside(document, request) : std::nullopt),
         real(request.runReal),
         createGraph(request.createGraph) {}

@@ -265,10 +265,10 @@ RuleArguments argumentsOf(const c10::OperatorHandle& op, const CallPattern& patt
   return arguments;
 }
 
-class RegisteredDerivation final : public Derivation {
+class RegisteredDerivation final : public VariantSource {
  public:
   RegisteredDerivation(const DeriveRequest& request, GradTransform rule)
-      : Derivation(std::string(request.op)), pattern_(*request.pattern), request_(request), rule_(std::move(rule)) {
+      : VariantSource(std::string(request.op)), pattern_(*request.pattern), request_(request), rule_(std::move(rule)) {
     request_.op = name;
     request_.pattern = &pattern_;
     arguments_ = argumentsOf(requireOperator(name), pattern_);

@@ -45,9 +45,9 @@ struct BackwardVariant {
 };
 
 /// What backward variants are derived from when first needed (derivation.h).
-class Derivation;
-struct DerivationDeleter {
-  void operator()(Derivation*) const;
+class VariantSource;
+struct VariantSourceDeleter {
+  void operator()(VariantSource*) const;
 };
 
 /// What an op becomes under given literals, operand shapes and requires_grad: the ops that LibTorch dispatches for it, and the
@@ -65,7 +65,7 @@ struct Rule {
   bool noDerivative = false;                            ///< LibTorch has no derivative for the op, and no rule is registered
   std::vector<std::string> dataDependent;               ///< ops of it whose result data decided; such a rule is not cached
   std::map<std::vector<std::int32_t>, BackwardVariant> variants;  ///< by cotangent MetaId, -1 where none
-  std::unique_ptr<Derivation, DerivationDeleter> derivation;
+  std::unique_ptr<VariantSource, VariantSourceDeleter> derivation;
 };
 
 /// Autocast as a region of the computation sets it.

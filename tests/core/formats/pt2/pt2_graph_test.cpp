@@ -99,6 +99,18 @@ TEST(Pt2Graph, listsFollowTheSchema) {
   EXPECT_EQ(patternOf(file, 3).arguments[1], Argument::ofList({Argument::ofInt(1)}));
 }
 
+TEST(Pt2Graph, anUnknownKindOfOptionalTensorIsRefusedNotLeftOut) {
+  const auto indices = [](const std::string& entry) {
+    Graph graph;
+    graph.metas = meta("x") + "," + meta("i");
+    graph.nodes = node("torch.ops.aten.index.Tensor",
+                       argument("self", tensor("x")) + "," + argument("indices", R"({"as_optional_tensors": [)" + entry + "]}"), tensor("i"));
+    return graph.read();
+  };
+  EXPECT_EQ(patternOf(indices(R"({"as_none": true})"), 0).arguments[1].kind, Argument::Kind::list);
+  EXPECT_THROW(indices(R"({"as_sparse_tensor": {"name": "x"}})"), Error);
+}
+
 TEST(Pt2Graph, numbersForTensorsStayNumbersAndIntegersForFloatsBecomeReal) {
   Graph graph;
   graph.metas = meta("x") + "," + meta("y") + "," + meta("z");

@@ -8,9 +8,9 @@
 namespace retrograd::test {
 namespace {
 
-using Kind = Reference::Kind;
+using Kind = ValueReference::Kind;
 
-std::string ops(const Analysis& a, const std::vector<Reference>& references, Kind kind) {
+std::string ops(const Analysis& a, const std::vector<ValueReference>& references, Kind kind) {
   std::string text;
   for (const auto& r : references)
     if (r.kind == kind && r.trace == TraceKind::joint) text += (text.empty() ? "" : " ") + (r.op ? a.document->opName(r.op) : std::string("-")).substr(r.op ? 15 : 0);
