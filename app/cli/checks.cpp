@@ -17,6 +17,7 @@ void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
   app.add_option("--grad-inputs", check.gradInputs, "user inputs to differentiate, comma separated")->delimiter(',');
   app.add_option("--seed", check.seed, "seed of what is drawn, in place of the reference's");
   addShapes(app, check.shapes, check.numbers);
+  addGivenData(app, check.data);
   addPartition(app, check.partition);
   addLibraries(app, check.rules);
   addFill(app, fill);

@@ -85,7 +85,7 @@ Run setup(CLI::App& app) {
   addPrecision(app, arguments->b.precision);
   addDevice(app, arguments->b.device, "--device-b", "device of the second (default: that of the first)");
   app.add_option("--seed-b", arguments->b.seed, "seed of the second's random ops");
-  app.add_option("--weights-b", arguments->b.weights, "safetensors file with other weights for the second, by their qualified names");
+  app.add_option("--weights-b", arguments->b.weights, "a checkpoint with other weights for the second, as --weights takes it");
   app.add_option("--rows", arguments->rows, "rows of the table around the first divergence")->capture_default_str();
   addFormat(app, arguments->format);
   arguments->input.addTo(app);

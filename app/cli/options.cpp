@@ -161,7 +161,17 @@ void addFill(CLI::App& app, std::string& path) {
 
 TensorMap readFill(const std::string& path) { return path.empty() ? TensorMap() : readSafetensors(path).tensors; }
 
-void InputOptions::addTo(CLI::App& app) {
+void addGivenData(CLI::App& app, GivenData& data, bool batch) {
+  auto* weights = app.add_option("--weights", data.weights,
+                                 "weights of a training job in place of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
+                                 "distributed checkpoint");
+  app.add_option("--weights-under", data.under, "the dictionary of the checkpoint that holds them (default: the one that fits best)")->needs(weights);
+  app.add_flag("--partial-weights", data.partial, "go on with what fits where weights or batch lack something, hold more, or have other shapes");
+  if (batch) app.add_option("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; not listed ones are an error");
+}
+
+void InputOptions::addTo(CLI::App& app, bool batch) {
+  addGivenData(app, data, batch);
   addFill(app, fill);
   addOpeningMemory(app);
   addDevice(app, device);
@@ -185,6 +195,7 @@ DerivationRequest InputOptions::forReading(const Reference& given) const {
   options.inputs = given.inputs;
   options.numbers = values;
   options.shapes = shapes;
+  options.data = data;
   return options;
 }
 
@@ -201,6 +212,7 @@ DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& 
   options.shapes = shapes;
   options.device = device;
   options.filled = readFill(fill);
+  options.data = data;
   for (const auto& [name, value] : values) options.numbers.insert_or_assign(name, value);
   if (gradInputs) {
     options.gradInputs = *gradInputs;

@@ -39,6 +39,8 @@ void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& 
 /// "--fill FILE": results of opaque ops. readFill() throws Error(badInput) for an unreadable file.
 void addFill(CLI::App& app, std::string& path);
 TensorMap readFill(const std::string& path);
+/// "--weights PATH", "--weights-under KEY", "--batch PATH", "--partial-weights": what a training job saved, in place of what the model's file holds.
+void addGivenData(CLI::App& app, GivenData& data, bool batch = true);
 
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
@@ -54,10 +56,12 @@ struct InputOptions {
   std::optional<PartitionOptions> partition;
   std::shared_ptr<const RuleRegistry> rules;
   std::optional<Device> device;
+  GivenData data;
 
-  void addTo(CLI::App& app);
+  /// `batch`: also --batch, where that is not a subcommand's own option.
+  void addTo(CLI::App& app, bool batch = true);
   /// Whether anything is asked for that a session file may hold otherwise.
-  bool given() const { return !inputs.empty() || !fill.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device; }
+  bool given() const { return !inputs.empty() || !fill.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device || !data.empty(); }
   /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
   DerivationRequest forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.

@@ -41,7 +41,7 @@ void CutOptions::addTo(CLI::App& app) {
 
 void CutOptions::addOptionsTo(CLI::App& app) {
   addCuts(app, request);
-  input.addTo(app);
+  input.addTo(app, /*batch=*/false);
 }
 
 CutModel CutOptions::open(bool derive, const Progress& progress) const {

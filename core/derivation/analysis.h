@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/formats/checkpoint/given_data.h"
 #include "core/formats/model/model_file.h"
 #include "core/derivation/registry.h"
 #include "core/split/partition.h"
@@ -21,6 +22,7 @@ struct DerivationRequest {
   TensorMap inputs;                          ///< user inputs by argument name; absent ones: sample inputs, else drawn
   std::map<std::string, Argument> numbers;   ///< user inputs that are numbers
   std::map<std::string, InputShape> shapes;  ///< user inputs to draw in this shape where `inputs` has none
+  GivenData data;                            ///< weights in place of the file's, and a batch for inputs that `inputs` lacks
   TensorMap cotangents;                      ///< by position among the user outputs as text ("0"); absent ones: see `exactCotangents`
   bool exactCotangents = false;              ///< only outputs listed in `cotangents` get one (a reference's cot.*)
   std::optional<std::vector<std::string>> gradInputs;  ///< user inputs to differentiate; absent: all floating and complex

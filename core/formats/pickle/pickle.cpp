@@ -6,69 +6,31 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/base/memory_account.h"
+#include "core/formats/pickle/pickle_opcodes.h"
 #include "core/formats/pickle/pickle_tensors.h"
 
 namespace retrograd {
 namespace {
 
-constexpr std::size_t maxValues = 500'000, maxStack = 500'000;
+constexpr std::size_t maxStack = 500'000;
+
+using namespace pickle_opcodes;
 
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
-/// Opcodes of Python's pickle protocols 0 to 4 that plain data needs.
-enum Opcode : std::uint8_t {
-  proto = 0x80,
-  frame = 0x95,
-  stop = '.',
-  mark = '(',
-  popMark = '1',
-  pop = '0',
-  none = 'N',
-  newTrue = 0x88,
-  newFalse = 0x89,
-  binInt = 'J',
-  binInt1 = 'K',
-  binInt2 = 'M',
-  long1 = 0x8a,
-  binFloat = 'G',
-  binUnicode = 'X',
-  shortBinUnicode = 0x8c,
-  shortBinString = 'U',
-  emptyTuple = ')',
-  tuple = 't',
-  tuple1 = 0x85,
-  tuple2 = 0x86,
-  tuple3 = 0x87,
-  emptyList = ']',
-  append = 'a',
-  appends = 'e',
-  emptyDict = '}',
-  setItem = 's',
-  setItems = 'u',
-  global = 'c',
-  stackGlobal = 0x93,
-  reduce = 'R',
-  newObject = 0x81,
-  build = 'b',
-  persistent = 'Q',
-  binPut = 'q',
-  longBinPut = 'r',
-  binGet = 'h',
-  longBinGet = 'j',
-  memoize = 0x94
-};
 
 /// The stack machine; values live in the Pickle, the stack and memo hold their indices.
 class Machine {
  public:
-  Machine(std::string_view code, PickleTensors tensors) : code_(code), tensors_(std::move(tensors)) {}
+  Machine(std::string_view code, PickleTensors tensors, const PickleRecord& record)
+      : code_(code), tensors_(std::move(tensors)), maxValues_(record.maxValues), opaque_(record.opaque) {}
 
   Pickle run() {
     for (;;) {
       const auto opcode = byte();
       if (opcode == stop) break;
       step(opcode);
-      if (stack_.size() > maxStack || memo_.size() > maxValues) fail("pickle: too many values");
+      if (stack_.size() > maxStack || memo_.size() > maxValues_) fail("pickle: too many values");
     }
     pickle_.root = take();
     return std::move(pickle_);
@@ -98,8 +60,9 @@ class Machine {
   }
 
   PickleValue& fresh(Kind kind) {
-    if (pickle_.values.size() >= maxValues) fail("pickle: too many values");
+    if (pickle_.values.size() >= maxValues_) fail("pickle: too many values");
     auto& value = pickle_.values.emplace_back();
+    if (opaque_) chargeReading(sizeof(PickleValue));
     value.kind = kind;
     stack_.push_back(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
     return value;
@@ -121,18 +84,21 @@ class Machine {
   PickleValue& top(Kind kind) {
     if (stack_.empty()) fail("pickle: its stack runs empty");
     auto& value = pickle_.values[stack_.back()];
-    if (value.kind != kind) fail("pickle: an opcode meets a value of another kind");
+    if (value.kind != kind && !(opaque_ && value.kind == Kind::object)) fail("pickle: an opcode meets a value of another kind");
     return value;
   }
   void extend(Kind kind, const std::vector<std::uint32_t>& items) {
     if (kind == Kind::dict && items.size() % 2 != 0) fail("pickle: a key without a value");
-    auto& target = top(kind).items;
+    auto& container = top(kind);
+    if (container.kind == Kind::object) return;  // a class that is a container: what it holds stays unknown
+    auto& target = container.items;
     grown_ += items.size();
-    if (grown_ > maxValues) fail("pickle: too many values");
+    if (grown_ > maxValues_) fail("pickle: too many values");
     target.insert(target.end(), items.begin(), items.end());
   }
 
   void step(std::uint8_t opcode);
+  bool stepPlain(std::uint8_t opcode);
   void pushInteger(std::int64_t n) { fresh(Kind::integer).integer = n; }
   void pushText(std::size_t length) {
     const auto text = bytes(length);
@@ -155,18 +121,24 @@ class Machine {
   }
   void pushGlobal(std::string_view module, std::string_view name) {
     auto text = std::string(module) + " " + std::string(name);
-    if (!tensors_.isKnownGlobal(text)) fail("pickle: refuses to create a " + std::string(module) + "." + std::string(name));
+    if (!tensors_.isKnownGlobal(text) && !opaque_) fail("pickle: refuses to create a " + std::string(module) + "." + std::string(name));
     fresh(Kind::global).text = std::move(text);
   }
   /// An instance without its state; BUILD gives it that.
   void pushObject() {
     const auto arguments = take(), callee = take();
+    if (opaque_) return push(tensors_.opaque(pickle_, callee, arguments));
     if (!tensors_.isClass(pickle_.at(callee)) || !pickle_.at(arguments).items.empty()) fail("pickle: refuses to create an object");
     const auto name = pickle_.at(callee).text;
     fresh(Kind::object).text = PickleTensors::className(name);
   }
   void giveState() {
     const auto state = take();
+    if (opaque_) {  // only an object's state is kept: that of a dict or a tensor are attributes beside it
+      if (stack_.empty()) fail("pickle: its stack runs empty");
+      if (auto& value = pickle_.values[stack_.back()]; value.kind == Kind::object) value.items.push_back(state), ++grown_;
+      return;
+    }
     auto& object = top(Kind::object);
     if (!object.items.empty()) fail("pickle: an object is given its state twice");
     object.items = {state};
@@ -177,7 +149,8 @@ class Machine {
   }
   void push(PickleValue value) {
     grown_ += value.items.size();
-    if (pickle_.values.size() >= maxValues || grown_ > maxValues) fail("pickle: too many values");
+    if (pickle_.values.size() >= maxValues_ || grown_ > maxValues_) fail("pickle: too many values");
+    if (opaque_) chargeReading(sizeof(PickleValue));
     pickle_.values.push_back(std::move(value));
     stack_.push_back(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
   }
@@ -185,6 +158,8 @@ class Machine {
   std::string_view code_;
   std::size_t at_ = 0, grown_ = 0;
   PickleTensors tensors_;
+  std::size_t maxValues_;
+  bool opaque_;
   Pickle pickle_;
   std::vector<std::uint32_t> stack_;
   std::vector<std::size_t> marks_;
@@ -326,7 +301,48 @@ void Machine::step(std::uint8_t opcode) {
       recall(number(4));
       return;
     default:
+      if (opaque_ && stepPlain(opcode)) return;
       fail("pickle: opcode " + std::to_string(opcode) + " is not one that tensors and plain values need");
+  }
+}
+
+/// Bytes, sets and long texts, which occur in what lies beside the tensors. False for an opcode that is none of these.
+bool Machine::stepPlain(std::uint8_t opcode) {
+  switch (opcode) {
+    case shortBinBytes:
+      pushText(byte());
+      return true;
+    case binBytes:
+      pushText(number(4));
+      return true;
+    case binBytes8:
+    case byteArray8:
+    case binUnicode8:
+      pushText(number(8));
+      return true;
+    case long4:  // beyond 64 bits: no number that is needed here
+      bytes(number(4));
+      fresh(Kind::none);
+      return true;
+    case emptySet:
+      fresh(Kind::list);
+      return true;
+    case addItems:
+      extend(Kind::list, takeToMark());
+      return true;
+    case frozenSet: {
+      auto items = takeToMark();
+      fresh(Kind::list).items = std::move(items);
+      return true;
+    }
+    case newObjectWithKeywords: {
+      take();
+      const auto arguments = take(), callee = take();
+      push(tensors_.opaque(pickle_, callee, arguments));
+      return true;
+    }
+    default:
+      return false;
   }
 }
 
@@ -354,11 +370,13 @@ void collectLeaves(const Pickle& pickle, std::uint32_t index, int depth, std::ve
 Pickle readPickle(const std::shared_ptr<const Archive>& archive, const PickleRecord& record) {
   const auto code = archive->read(record.name);
   try {
-    return Machine(code.text(), PickleTensors(archive, record)).run();
+    return Machine(code.text(), PickleTensors(archive, record), record).run();
   } catch (const Error& e) {
     throw e.at(record.name);
   }
 }
+
+Pickle readPickle(std::string_view code, const PickleRecord& record) { return Machine(code, PickleTensors(nullptr, record), record).run(); }
 
 std::vector<std::uint32_t> leavesOf(const Pickle& pickle, std::uint32_t from) {
   std::vector<std::uint32_t> leaves;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,14 +36,19 @@ struct PickleRecord {
   std::string storages = "data/";  ///< the folder of its storages
   bool objects = false;            ///< TorchScript: instances of the file's own classes become objects; their code stays text
   bool withoutData = false;        ///< tensors have a shape and no bytes (TorchScript's traced_inputs)
+  bool opaque = false;             ///< what is neither tensor nor plain value becomes an object: its class as text ("module name"), its arguments
+                                   ///< and then its state as items. Nothing of it is created or run. Contents of containers of other classes are lost
+  std::size_t maxValues = 500'000;
 };
 
 /// Reads what torch.save wrote (an archive with data.pkl and data/<n>) without running anything: only the opcodes and the few
 /// globals that tensors and containers need are known, any other is refused with Error(badInput) naming it.
-/// Limits: half a million values, sizes that fit their storages.
+/// Limits: half a million values where the record says nothing else, sizes that fit their storages.
 /// Opcodes: Lib/pickletools.py of Python 3.13; the tensor protocol: torch/_utils.py (_rebuild_tensor_v2, _rebuild_tensor_v3);
 /// TorchScript's additions: torch/csrc/jit/serialization/pickler.cpp, torch/jit/_pickle.py.
 Pickle readPickle(const std::shared_ptr<const Archive>& archive, const PickleRecord& record = {});
+/// The same for a pickle outside of an archive, which can hold no tensor.
+Pickle readPickle(std::string_view code, const PickleRecord& record);
 
 /// The leaves in torch.utils._pytree's order: tuples and lists in order, dicts in the order of insertion.
 /// Throws Error(badInput) when they nest deeper than 100 or are more than 1 million.

@@ -14,7 +14,8 @@ using Kind = PickleValue::Kind;
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, "pickle: " + std::move(message)); }
 
 constexpr std::string_view rebuildV2 = "torch._utils _rebuild_tensor_v2", rebuildV3 = "torch._utils _rebuild_tensor_v3";
-constexpr std::string_view rebuildParameter = "torch._utils _rebuild_parameter", orderedDict = "collections OrderedDict";
+constexpr std::string_view rebuildParameter = "torch._utils _rebuild_parameter", parameterWithState = "torch._utils _rebuild_parameter_with_state";
+constexpr std::string_view orderedDict = "collections OrderedDict";
 /// A tensor that had attributes when it was saved, as torch.export's marks of dynamic dimensions: the tensor alone matters.
 constexpr std::string_view rebuildFromType = "torch._tensor _rebuild_from_type_v2", tensorType = "torch Tensor";
 constexpr std::string_view set = "builtins set", set2 = "__builtin__ set";
@@ -149,17 +150,19 @@ PickleValue PickleTensors::typed(const Pickle& pickle, const PickleValue& argume
 PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex, std::uint32_t argumentsIndex) const {
   const auto& callee = pickle.at(calleeIndex);
   const auto& arguments = pickle.at(argumentsIndex);
+  if (callee.kind != Kind::global && record_.opaque) return opaque(pickle, calleeIndex, argumentsIndex);
   if (callee.kind != Kind::global || arguments.kind != Kind::tuple) fail("a call of what cannot be called");
   if (callee.text == rebuildV2) return tensor(pickle, arguments, false);
   if (callee.text == rebuildV3) return tensor(pickle, arguments, true);
   if (callee.text == rebuildFromType) {
     const auto& rebuild = argument(pickle, arguments, 0, Kind::global).text;
     const auto& type = argument(pickle, arguments, 1, Kind::global).text;
+    if (type != tensorType && record_.opaque) return opaque(pickle, arguments.items[1], argumentsIndex);
     if (type != tensorType || (rebuild != rebuildV2 && rebuild != rebuildV3)) fail("refuses to create a " + type);
     return tensor(pickle, argument(pickle, arguments, 2, Kind::tuple), rebuild == rebuildV3);
   }
   if (callee.text == set || callee.text == set2) return argument(pickle, arguments, 0, Kind::list);
-  if (callee.text == rebuildParameter) return argument(pickle, arguments, 0, Kind::tensor);
+  if (callee.text == rebuildParameter || (record_.opaque && callee.text == parameterWithState)) return argument(pickle, arguments, 0, Kind::tensor);
   if (callee.text == size) return argument(pickle, arguments, 0, Kind::tuple);
   if (callee.text == complexNumber || callee.text == complexNumber3) return complexOf(pickle, arguments);
   if (callee.text == typeTag) return typed(pickle, arguments, argument(pickle, arguments, 1, Kind::string).text);
@@ -172,6 +175,7 @@ PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex,
     member.items = arguments.items;
     return member;
   }
+  if (callee.text != orderedDict && record_.opaque) return opaque(pickle, calleeIndex, argumentsIndex);
   if (callee.text != orderedDict) fail("a call of " + callee.text);
   PickleValue dict;
   dict.kind = Kind::dict;
@@ -182,6 +186,14 @@ PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex,
     for (const auto part : pickle.at(pair).items) dict.items.push_back(part);
   }
   return dict;
+}
+
+PickleValue PickleTensors::opaque(const Pickle& pickle, std::uint32_t callee, std::uint32_t arguments) const {
+  PickleValue value;
+  value.kind = Kind::object;
+  value.text = pickle.at(callee).text;
+  if (pickle.at(arguments).kind == Kind::tuple) value.items = pickle.at(arguments).items;
+  return value;
 }
 
 PickleValue PickleTensors::storage(const Pickle& pickle, std::uint32_t id) const {
@@ -204,6 +216,7 @@ PickleValue PickleTensors::storage(const Pickle& pickle, std::uint32_t id) const
 
 ByteRegion PickleTensors::storageBytes(const std::string& key, std::int64_t bytes) const {
   if (record_.withoutData) return {nullptr, static_cast<std::size_t>(bytes), nullptr};
+  if (!archive_) fail("a storage outside of an archive");
   auto region = archive_->read(record_.storages + key);
   if (static_cast<std::uint64_t>(bytes) > region.size) fail("a storage shorter than it says");
   return region;

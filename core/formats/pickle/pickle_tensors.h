@@ -19,6 +19,8 @@ class PickleTensors {
   static std::string className(std::string_view global);
   /// What the global at `callee` makes of the tuple at `arguments`. Throws Error(badInput).
   PickleValue call(const Pickle& pickle, std::uint32_t callee, std::uint32_t arguments) const;
+  /// An object of the class at `callee`, which is not created (PickleRecord::opaque).
+  PickleValue opaque(const Pickle& pickle, std::uint32_t callee, std::uint32_t arguments) const;
   /// The storage that the persistent id ('storage', type, key, location, elements) names.
   PickleValue storage(const Pickle& pickle, std::uint32_t id) const;
 

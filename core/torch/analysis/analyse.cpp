@@ -267,6 +267,7 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
   analysis->request.partition = options.partition;
   analysis->request.rules = options.rules;
   analysis->request.filled = options.filled;
+  analysis->request.data = options.data;
   analysis->differentiated = std::move(of);
   analysis->request.gradInputs = options.gradInputs;
   analysis->request.precision = options.precision;
@@ -293,7 +294,7 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
   try {
     if (runnable) {
       const MemoryBudget budget(openingMemory(analysis->file.identity.size));
-      chooseInputs(*analysis, options);
+      chooseInputs(*analysis, options.data.batch.empty() ? options : withBatch(*analysis, options, progress));
       filledResults(*analysis, *analysis->file.document);  // what does not fit is said before anything is derived
       derive(*analysis, options, progress, passes);
       if (analysis->file.printed) comparePrinted(*analysis);

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "core/derivation/sizes.h"
+#include "core/formats/checkpoint/given_weights.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/generator.h"
 #include "core/torch/tracing/lay_out.h"
@@ -93,6 +94,15 @@ TensorData fittedInput(const TensorData& data, const TensorMeta& wanted, const s
   if (sameButForUnits(tensor.sizes().vec(), wanted.sizes)) tensor = tensor.reshape(wanted.sizes);
   checkShape(tensor, wanted, {}, what);
   return keepTensor(laidOutAs(tensor, wanted));
+}
+
+DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& options, const Progress& progress) {
+  auto result = options;
+  auto batch = readBatch(analysis.file, options.data, progress);
+  result.inputs.insert(batch.tensors.begin(), batch.tensors.end());
+  result.numbers.insert(batch.numbers.begin(), batch.numbers.end());
+  if (!batch.note.empty()) analysis.problems.push_back({Problem::Severity::note, std::move(batch.note), options.data.batch, -1});
+  return result;
 }
 
 void chooseInputs(Analysis& analysis, const DerivationRequest& options) {
@@ -183,7 +193,11 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
   std::map<std::string, DrawnStorage> storages;  // by key: tied ones come once
   std::int64_t total = 0;
   std::size_t count = 0;
-  const auto isWeight = [&](const InputSpec& spec) { return !spec.storageKey.empty() && spec.value && document.isTensor(spec.value); };
+  const auto isGiven = [&](const InputSpec& spec) {
+    const auto it = file.weights.find(spec.target);
+    return it != file.weights.end() && it->second.data;
+  };
+  const auto isWeight = [&](const InputSpec& spec) { return !spec.storageKey.empty() && spec.value && document.isTensor(spec.value) && !isGiven(spec); };
   for (const auto& spec : file.computation.inputs) {
     if (!isWeight(spec)) continue;
     ++count;

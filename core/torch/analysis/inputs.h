@@ -9,10 +9,14 @@ namespace retrograd {
 /// Fills Analysis::inputs, numbers and inputSource. Throws Error(badUse) naming the input.
 void chooseInputs(Analysis& analysis, const DerivationRequest& options);
 
+/// The request with the inputs of its batch (GivenData), where it does not give them itself. Notes what was left out in the analysis' problems.
+/// Throws Error as readBatch().
+DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& options, const Progress& progress);
+
 /// A tensor as something described by `wanted` takes it: dtype and shape checked, laid out in those strides. `what` names it in errors. Throws Error(badUse).
 TensorData fittedInput(const TensorData& tensor, const TensorMeta& wanted, const std::string& what);
 
-/// Parameters, buffers and constants that a text only describes, drawn from the seed: parameters normal and so scaled that a matrix product
+/// Parameters, buffers and constants that a text only describes and nobody gave, drawn from the seed: parameters normal and so scaled that a matrix product
 /// keeps the size of numbers, other floating tensors uniform from 0.5 to 1.5 (they may be variances), integers and booleans 0 or 1. Tied
 /// ones share memory. Says so in Analysis::inputSource. More than 8 GiB are not drawn: such a model can be seen, not run.
 void drawWeights(Analysis& analysis, std::uint64_t seed);

@@ -5,6 +5,7 @@
 #include "core/torch/analysis/probe.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/memory_budget.h"
+#include "core/formats/checkpoint/given_weights.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/read/read_file.h"
 #include "core/formats/safetensors/safetensors.h"
@@ -24,6 +25,11 @@ TensorMap readInputs(const std::string& path) {
 
 TraceInputs inputsFor(const std::string& path, const DerivationRequest& options) {
   TraceInputs inputs{options.inputs, options.numbers, options.shapes, options.seed, "given"};
+  if (!options.data.batch.empty()) {  // names of no input are ignored when it is traced
+    const auto batch = readBatchFile(options.data.batch);
+    inputs.tensors.insert(batch.tensors.begin(), batch.tensors.end());
+    inputs.numbers.insert(batch.numbers.begin(), batch.numbers.end());
+  }
   const bool nothingGiven = inputs.tensors.empty() && inputs.numbers.empty() && inputs.shapes.empty();
   const auto beside = inputsBeside(path);
   if (std::error_code ignored; nothingGiven && std::filesystem::exists(beside, ignored)) {
@@ -52,15 +58,21 @@ ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const D
   }
 }
 
+ModelFile readOwn(const std::string& path, const DerivationRequest& options, const Progress& progress) {
+  if (isSessionFile(path)) return modelOfSession(path, progress);
+  return readModelFile(path, lookupSymbol, progress, [&](const std::shared_ptr<const Archive>& archive) {
+    return isTorchScript(*archive) ? std::optional(readTorchScript(archive, options, progress)) : std::nullopt;
+  });
+}
+
 }  // namespace
 
 std::string inputsBeside(const std::string& path) { return std::filesystem::path(path).replace_extension(".inputs.safetensors").string(); }
 
 ModelFile readModel(const std::string& path, const DerivationRequest& options, const Progress& progress) {
-  if (isSessionFile(path)) return modelOfSession(path, progress);
-  return readModelFile(path, lookupSymbol, progress, [&](const std::shared_ptr<const Archive>& archive) {
-    return isTorchScript(*archive) ? std::optional(readTorchScript(archive, options, progress)) : std::nullopt;
-  });
+  auto file = readOwn(path, options, progress);
+  bindWeights(file, options.data, progress);
+  return file;
 }
 
 }  // namespace retrograd

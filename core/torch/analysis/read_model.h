@@ -9,6 +9,7 @@ namespace retrograd {
 /// was saved with as sample inputs; a TorchScript archive, after a process of its own has
 /// tried LibTorch's compiler on it (probe.h), by tracing it on the inputs, numbers and shapes of `options`, drawn from its seed. Where
 /// `options` has none of these, they come from "model.inputs.safetensors" beside "model.pt", if there is one.
+/// The weights of `options.data` take the place of the file's (formats/checkpoint/given_weights.h).
 /// Throws Error naming the file; badUse where a TorchScript file needs inputs that nobody has given, listing them.
 ModelFile readModel(const std::string& path, const DerivationRequest& options = {}, const Progress& progress = {});
 

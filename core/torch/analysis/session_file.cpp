@@ -4,6 +4,7 @@
 
 #include "core/base/id_vector.h"
 #include "core/base/number_text.h"
+#include "core/formats/checkpoint/given_weights.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/session_file/session_file.h"
 #include "core/torch/analysis/analyse.h"
@@ -128,7 +129,8 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
   auto session = sessionOf(analysis);
   const auto threads = options.threads > 0 ? options.threads : savedThreads(analysis).value_or(threadCount());
   const ThreadScope scope(threads);
-  session.embedded = options.embed || firstOf(analysis).request.precision;  // weights of another precision are not the model file's
+  const auto& request = firstOf(analysis).request;
+  session.embedded = options.embed || request.precision || !request.data.weights.empty();  // such weights are not the model file's
   if (options.values && analysis.derived()) {
     auto values = runValues(analysis, progress);
     session.values = std::move(values.tensors);
@@ -163,6 +165,8 @@ DerivationRequest optionsFromModel(const Analysis& analysis) {
   DerivationRequest options;
   options.inputs = first.request.inputs;
   options.numbers = first.request.numbers;
+  options.data = first.request.data;
+  options.data.batch.clear();  // the inputs that were used are there
   options.cotangents = first.request.cotangents;
   options.filled = first.request.filled;
   options.gradInputs = first.request.gradInputs;
@@ -182,6 +186,13 @@ DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& give
     options.inputs = given.inputs;
     options.cotangents.clear();
   }
+  if (!given.data.weights.empty()) options.data = given.data;
+  if (!given.data.batch.empty()) {
+    options.data.batch = given.data.batch;
+    options.data.partial = given.data.partial;
+    options.inputs = given.inputs;
+    options.cotangents.clear();
+  }
   if (!given.numbers.empty()) options.numbers = given.numbers;
   if (!given.filled.empty()) options.filled = given.filled;
   if (!given.cotangents.empty()) options.cotangents = given.cotangents;
@@ -198,7 +209,7 @@ DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& give
 }
 
 bool asksForNothing(const DerivationRequest& options) {
-  return options.inputs.empty() && options.filled.empty() && options.numbers.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
+  return options.data.empty() && options.inputs.empty() && options.filled.empty() && options.numbers.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
          options.seed == 0 && !options.precision && !options.device && options.order == 1 && options.partition == PartitionOptions();
 }
 
@@ -206,6 +217,7 @@ std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const Derivat
   const auto& first = firstOf(stored);
   ModelFile file = first.file;
   file.document = std::make_shared<Document>(*first.document);
+  bindWeights(file, options.data, progress);
   auto analysis = std::const_pointer_cast<Analysis>(analyse(std::move(file), options, progress));
   analysis->sessionPath = stored.sessionPath;
   analysis->marks = stored.marks;

@@ -169,6 +169,7 @@ struct ModelCheck::Impl {
     if (options_.device && options_.device->type == Device::Type::cuda) computeInFullPrecision();
     if (isSessionFile(path_)) stored_ = loadSession(path_, progress_, options_.rules);
     auto file = stored_ ? stored_->file : read();
+    if (reference_) placeLoss(*reference_, file);
     if (const auto unusable = errorsOf(file.problems); !unusable.empty()) return skip(unusable);
     if (file.computation.outputs.empty()) return skip("the file holds nothing to check: it has no outputs");
     const auto analysis = stored_ ? analyseStored(false) : analyseFile(std::move(file), false);
@@ -187,6 +188,7 @@ struct ModelCheck::Impl {
     if (reference_) options.inputs = reference_->inputs;
     options.numbers = options_.numbers;
     options.shapes = options_.shapes;
+    options.data = options_.data;
     options.seed = options_.seed.value_or(reference_ ? reference_->seed.value_or(0) : 0);
     return readModel(path_, options, progress_);
   }
@@ -197,6 +199,7 @@ struct ModelCheck::Impl {
     if (options_.gradInputs) options.gradInputs = options_.gradInputs;
     for (const auto& [name, number] : options_.numbers) options.numbers.insert_or_assign(name, number);
     options.shapes = options_.shapes;
+    options.data = options_.data;
     if (inDouble) options.precision = DType::f64;
     options.partition = options_.partition.value_or(PartitionOptions());
     options.rules = options_.rules;
@@ -214,7 +217,9 @@ struct ModelCheck::Impl {
 
   /// The session as it was saved, unless something else is asked for.
   std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
-    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device && options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty()) return stored_;
+    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device && options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty() &&
+        options_.data.empty())
+      return stored_;
     auto options = overlaid(*stored_, optionsFor(stored_->file, inDouble));
     if (options_.seed) options.seed = *options_.seed;
     if (options_.partition) options.partition = *options_.partition;

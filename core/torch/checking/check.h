@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/formats/checkpoint/given_data.h"
 #include "core/torch/checking/judge.h"
 #include "core/torch/checking/reference.h"
 #include "core/derivation/registry.h"
@@ -28,6 +29,7 @@ struct CheckOptions {
   std::optional<std::vector<std::string>> gradInputs;
   std::optional<int> order;                        ///< 2 and up: gradients of gradients, which no reference holds
   TraceKind again = TraceKind::joint;
+  GivenData data;                                  ///< weights and batch, as DerivationRequest
   std::map<std::string, Argument> numbers;         ///< as DerivationRequest
   std::map<std::string, InputShape> shapes;
   std::optional<PartitionOptions> partition;       ///< absent: the default, or what a session file was saved with

@@ -27,7 +27,9 @@ bool file(Expected& expected, std::string_view key, const TensorData& tensor) {
       map->emplace(key, tensor);
       return true;
     }
-  return false;
+  if (!takePrefix(key, "grad.")) return false;
+  expected.parameterGradients.emplace(key, tensor);
+  return true;
 }
 
 /// Outputs and their cotangents go by their position.
@@ -80,6 +82,8 @@ Reference readReference(const std::string& path) {
       retrograd::file(*reference.inDouble, key, tensor);
     } else if (takePrefix(key, "cot.")) {
       reference.cotangents.emplace(key, tensor);
+    } else if (key == "loss" && tensor.meta.elements() == 1) {
+      reference.loss = tensor;
     } else if (!retrograd::file(reference.expected, key, tensor)) {
       takePrefix(key, "in.");
       reference.inputs.emplace(key, tensor);
@@ -92,6 +96,47 @@ Reference readReference(const std::string& path) {
   }
   if (const auto it = metadata.find("requires_grad"); it != metadata.end()) reference.requiresGrad = splitAtCommas(it->second);
   return reference;
+}
+
+namespace {
+
+std::string positionOfLoss(const Reference& reference, const ModelFile& file) {
+  const auto& document = *file.document;
+  const auto outputs = userOutputs(file.computation);
+  std::vector<std::string> scalars;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto& output = file.computation.outputs[outputs[i]];
+    if (outputs.size() == 1 || output.kind == OutputKind::loss || output.target == "loss") return std::to_string(i);
+    if (!output.value || !document.isTensor(output.value)) continue;
+    const auto& meta = document.meta(document.value(output.value).meta);
+    if (isFloating(meta.dtype) && meta.elements() == 1) scalars.push_back(std::to_string(i));
+  }
+  if (scalars.size() == 1) return scalars.front();
+  throw Error(ErrorCode::badUse, "holds a 'loss', and it is not known which of the model's " + std::to_string(outputs.size()) + " outputs that is; name it out.N", reference.path);
+}
+
+/// A one of that dtype and shape.
+TensorData oneLike(const TensorData& loss) {
+  auto bytes = std::make_shared<std::vector<std::byte>>(8);
+  const auto put = [&](auto one) { std::memcpy(bytes->data(), &one, sizeof one); };
+  if (loss.meta.dtype == DType::f64) put(1.0);
+  else if (loss.meta.dtype == DType::f16) put(std::uint16_t{0x3c00});
+  else if (loss.meta.dtype == DType::bf16) put(std::uint16_t{0x3f80});
+  else put(1.0F);
+  TensorData one{loss.meta, bytes->data(), bytes->size(), nullptr};
+  one.owner = std::move(bytes);
+  one.meta.offset = 0;
+  return one;
+}
+
+}  // namespace
+
+void placeLoss(Reference& reference, const ModelFile& file) {
+  if (!reference.loss) return;
+  const auto position = positionOfLoss(reference, file);
+  if (reference.cotangents.empty()) reference.cotangents.emplace(position, oneLike(*reference.loss));
+  reference.expected.outputs.emplace(position, *reference.loss);
+  reference.loss.reset();
 }
 
 DerivationRequest optionsFor(const Reference& reference, const ModelFile& file) {

@@ -10,17 +10,13 @@ namespace retrograd {
 /// What a model's run is compared with: the same model otherwise, or another.
 struct Counterpart {
   std::string path;                   ///< another model or session; empty: the same one
-  std::string weights;                ///< safetensors file whose tensors take the place of the weights of these names; empty: its own
+  std::string weights;                ///< a checkpoint whose tensors take the place of the weights (GivenData); empty: those of the first
   std::optional<DType> precision;     ///< as DerivationRequest::precision; none: that of the first
   std::optional<Device> device;       ///< none: that of the first
   std::optional<std::uint64_t> seed;  ///< of random ops; none: the same
 };
 
-/// Opens and derives it on what `a` ran on, so that nothing differs but what is asked for. Throws as readModel(), replaceWeights() and analyse().
+/// Opens and derives it on what `a` ran on, so that nothing differs but what is asked for. Throws as readModel() and analyse().
 std::shared_ptr<const Analysis> openCounterpart(const Analysis& a, const Counterpart& other, const Progress& progress = {});
-
-/// Puts a file's tensors in place of the weights of the same qualified names. Throws Error(badUse) for a tensor that is none of the model's or is of
-/// another shape or dtype, Error(badInput, io) as readSafetensors() does.
-void replaceWeights(ModelFile& file, const std::string& path);
 
 }  // namespace retrograd

@@ -1,0 +1,12 @@
+#pragma once
+#include <string>
+
+#include "core/formats/checkpoint/checkpoint.h"
+
+namespace retrograd {
+
+/// Reads the folder of a distributed checkpoint (torch.distributed.checkpoint): `.metadata`, whose pickle is read and never run, says of which
+/// slices of which files each tensor is made. A slice is an archive of torch.save, or a tensor of a safetensors file. Throws as readCheckpoint().
+Checkpoint readDistributed(const std::string& folder, const Progress& progress);
+
+}  // namespace retrograd
