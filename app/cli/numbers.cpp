@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 #include "app/cli/command.h"
@@ -28,7 +29,7 @@ struct Side {
 
 bool isRecording(const std::string& path) {
   requireFile(path);
-  return looksLikeRecording(mapFile(path).text());
+  return !std::filesystem::is_directory(path) && looksLikeRecording(mapFile(path).text());
 }
 
 Side openSide(const std::string& path, const InputOptions& input, const Progress& progress) {

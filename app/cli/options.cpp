@@ -17,6 +17,7 @@
 #include "core/torch/execution/memory_budget.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/safetensors/safetensors.h"
+#include "core/formats/repro/repro_inputs.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/trace/relocate.h"
 
@@ -237,13 +238,13 @@ void requireToRun(const std::optional<Device>& device) {
 void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
-  if (std::filesystem::is_directory(path, ignored)) throw Error(ErrorCode::badUse, "is a folder, not a file", path);
+  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path)) throw Error(ErrorCode::badUse, "is a folder, not a file", path);
 }
 
 std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress) {
   requireFile(path);
   setThreads(options.threads);
-  if (isSessionFile(path)) {
+  if (!isReproFolder(path) && isSessionFile(path)) {
     auto stored = loadSession(path, progress, options.rules);
     return options.given() ? deriveAnew(*stored, options.forSession(*stored), progress) : stored;
   }

@@ -274,6 +274,13 @@ class MetadataReader {
 
 }  // namespace
 
+void readMetadata(std::string_view pickle, const std::string& folder, Checkpoint& checkpoint) {
+  PickleRecord record;
+  record.opaque = true;
+  record.maxValues = 8'000'000;
+  MetadataReader(readPickle(pickle, record), folder, checkpoint).run();
+}
+
 Checkpoint readDistributed(const std::string& folder, const Progress& progress) {
   Checkpoint checkpoint{folder, "distributed checkpoint", {}, {}};
   const auto path = (fs::path(folder) / ".metadata").string();
@@ -282,10 +289,7 @@ Checkpoint readDistributed(const std::string& folder, const Progress& progress) 
   const ReadingScope scope(bytes.size);
   readUnchanged(bytes.data, [&] {
     try {
-      PickleRecord record;
-      record.opaque = true;
-      record.maxValues = 8'000'000;
-      MetadataReader(readPickle(bytes.text(), record), folder, checkpoint).run();
+      readMetadata(bytes.text(), folder, checkpoint);
     } catch (const Error& e) {
       throw e.at(path);
     }

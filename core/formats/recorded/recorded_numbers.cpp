@@ -203,25 +203,28 @@ bool looksLikeRecording(std::string_view bytes) {
   return first != std::string_view::npos && begin[first] == '{' && begin.find(formatName) != std::string_view::npos;
 }
 
+RecordedRun readRecording(std::string_view bytes, const std::string& name) {
+  try {
+    RecordedRun run;
+    run.path = name;
+    const JsonTree tree(bytes);
+    RecordingReader(run).read(tree.root());
+    const auto hasNorm = [](const RecordedCall& call) { return std::any_of(call.outputs.begin(), call.outputs.end(), [](const RecordedTensor& t) { return t.hasNorm; }); };
+    if (!run.calls.empty() && std::none_of(run.calls.begin(), run.calls.end(), hasNorm))
+      fail("holds no numbers: record it within DebugMode.log_tensor_hashes(hash_fn=\"norm\", hash_inputs=True)");
+    return run;
+  } catch (const Error& e) {
+    throw e.at(name);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::badInput, "does not fit into memory", name);
+  }
+}
+
 RecordedRun readRecording(const std::string& path, const Progress& progress) {
   const auto bytes = mapFile(path);
   const ReadingScope scope(bytes.size);
   progress.at("Read recording", 0);
-  return readUnchanged(bytes.data, [&] {
-    try {
-      RecordedRun run;
-      run.path = path;
-      RecordingReader(run).read(JsonTree(bytes.text()).root());
-      const auto hasNorm = [](const RecordedCall& call) { return std::any_of(call.outputs.begin(), call.outputs.end(), [](const RecordedTensor& t) { return t.hasNorm; }); };
-      if (!run.calls.empty() && std::none_of(run.calls.begin(), run.calls.end(), hasNorm))
-        fail("holds no numbers: record it within DebugMode.log_tensor_hashes(hash_fn=\"norm\", hash_inputs=True)");
-      return run;
-    } catch (const Error& e) {
-      throw e.at(path);
-    } catch (const std::bad_alloc&) {
-      throw Error(ErrorCode::badInput, "does not fit into memory", path);
-    }
-  });
+  return readUnchanged(bytes.data, [&] { return readRecording(bytes.text(), path); });
 }
 
 }  // namespace retrograd

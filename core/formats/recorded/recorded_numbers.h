@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -42,5 +43,7 @@ bool looksLikeRecording(std::string_view bytes);
 /// Reads what torch.utils._debug_mode.DebugMode.save_logs wrote: JSON, version 1. Calls that Triton kernels made count as ops, by their kernel's name.
 /// Throws Error(badInput) naming the file; another version by its number, a recording without numbers by what to switch on.
 RecordedRun readRecording(const std::string& path, const Progress& progress = {});
+/// The same for bytes in memory; `name` is the run's path.
+RecordedRun readRecording(std::string_view bytes, const std::string& name);
 
 }  // namespace retrograd

@@ -1,6 +1,7 @@
 #include "core/torch/analysis/open.h"
 
 #include "core/formats/kinds/file_kind.h"
+#include "core/formats/repro/repro_inputs.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
@@ -8,7 +9,7 @@
 namespace retrograd {
 
 std::shared_ptr<const Analysis> openModel(const std::string& path, const DerivationRequest& options, const Progress& progress) {
-  if (!isSessionFile(path)) return analyse(readModel(path, options, progress), options, progress);
+  if (isReproFolder(path) || !isSessionFile(path)) return analyse(readModel(path, options, progress), options, progress);
   auto stored = loadSession(path, progress, options.rules);
   return asksForNothing(options) ? stored : deriveAnew(*stored, overlaid(*stored, options), progress);
 }

@@ -6,8 +6,11 @@
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/memory_budget.h"
 #include "core/formats/checkpoint/given_weights.h"
+#include "core/formats/fx/fx_reader.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/read/read_file.h"
+#include "core/formats/repro/repro_inputs.h"
+#include "core/torch/fx/repro_model.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/torchscript/torchscript.h"
 #include "core/torch/tracing/op_table.h"
@@ -59,6 +62,7 @@ ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const D
 }
 
 ModelFile readOwn(const std::string& path, const DerivationRequest& options, const Progress& progress) {
+  if (const auto script = reproScript(path); fx::looksLikeRepro(mapFile(script).text())) return readReproModel(script, options.seed, progress);
   if (isSessionFile(path)) return modelOfSession(path, progress);
   return readModelFile(path, lookupSymbol, progress, [&](const std::shared_ptr<const Archive>& archive) {
     return isTorchScript(*archive) ? std::optional(readTorchScript(archive, options, progress)) : std::nullopt;

@@ -5,7 +5,8 @@
 
 namespace retrograd {
 
-/// Reads a model of any kind that can be opened: a .pt2 or printed traces as readModelFile() does; that of a session file, with the inputs it
+/// Reads a model of any kind that can be opened: a .pt2 or printed traces as readModelFile() does; a repro script of torch.compile, or a folder
+/// that holds one (torch/fx/repro_model.h); that of a session file, with the inputs it
 /// was saved with as sample inputs; a TorchScript archive, after a process of its own has
 /// tried LibTorch's compiler on it (probe.h), by tracing it on the inputs, numbers and shapes of `options`, drawn from its seed. Where
 /// `options` has none of these, they come from "model.inputs.safetensors" beside "model.pt", if there is one.

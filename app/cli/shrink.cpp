@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "core/export/export.h"
+#include "core/formats/safetensors/safetensors.h"
+#include "core/process/child.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/experiments/shrink.h"
+#include "core/trace/print/json.h"
+#include "core/trace/source.h"
+
+namespace fs = std::filesystem;
+
+namespace retrograd::cli {
+namespace {
+
+struct ShrinkArguments {
+  std::string file, out, reference, command, format = "text";
+  bool nan = false, inDouble = false;
+  double tolerance = 1e-3, timeout = 600;
+  std::size_t tests = 400;
+  InputOptions input;
+};
+
+/// Writes what PyTorch runs: a script, with its tensors beside it.
+void writeScript(const Analysis& analysis, const std::string& path, const Progress& progress) {
+  const auto* format = findExportFormat("python");
+  if (!format) throw Error(ErrorCode::internal, "the script format is not there", path);
+  const auto kinds = analysis.derived() ? format->traces : std::vector<TraceKind>{TraceKind::computation};
+  exportFile(*format, ExportRequest{analysis, tracesOf(analysis, kinds), {}, path, {}}, progress);
+}
+
+/// A folder for the scripts that a command is given, gone afterwards.
+struct CandidateFolder {
+  fs::path path;
+  CandidateFolder() {
+    static std::atomic<int> count{0};
+    path = fs::temp_directory_path() / fmt::format("retrograd-shrink-{}-{}", ::getpid(), ++count);
+    fs::create_directories(path);
+  }
+  ~CandidateFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
+std::string quoted(const std::string& path) {
+  std::string text = "'";
+  for (const char c : path) c == '\'' ? text += "'\\''" : text += c;
+  return text + "'";
+}
+
+/// Runs the command with each candidate's script. The fault shows where it ends as it does for the whole graph, which must not be 0.
+class CommandTest {
+ public:
+  CommandTest(std::string command, double limit, Progress progress) : command_(std::move(command)), limit_(limit), progress_(std::move(progress)) {}
+
+  bool operator()(const std::shared_ptr<const Analysis>& candidate) {
+    const auto script = (folder_.path / "candidate.py").string();
+    writeScript(*candidate, script, progress_);
+    auto command = command_;
+    const auto place = command.find("{}");
+    if (place == std::string::npos) command += " " + quoted(script);
+    else command.replace(place, 2, quoted(script));
+    Child child({"/bin/sh", "-c", command}, {});
+    const auto ending = child.await(std::chrono::duration<double>(limit_), progress_);
+    if (!ending) throw Error(ErrorCode::badUse, fmt::format("took longer than {} seconds", limit_), command_);
+    const auto code = ending->exitCode();
+    if (whole_ < 0) whole_ = code;
+    return code != 0 && code == whole_;
+  }
+
+ private:
+  std::string command_;
+  double limit_;
+  Progress progress_;
+  CandidateFolder folder_;
+  int whole_ = -1;
+};
+
+FaultTest faultTest(const ShrinkArguments& arguments, const Progress& progress) {
+  const int chosen = arguments.nan + arguments.inDouble + !arguments.reference.empty() + !arguments.command.empty();
+  if (chosen != 1) throw Error(ErrorCode::badUse, "say what the fault is: one of --nan, --double, --reference FILE, --command COMMAND", "shrink");
+  if (arguments.nan) return holdsNaN();
+  if (arguments.inDouble) return differsFromDouble(arguments.tolerance);
+  if (!arguments.reference.empty()) return differsFrom(readSafetensors(arguments.reference).tensors, arguments.tolerance);
+  return [test = std::make_shared<CommandTest>(arguments.command, arguments.timeout, progress)](const auto& candidate) { return (*test)(candidate); };
+}
+
+std::string sourceOf(const Document& document, BoundSymbolId op) {
+  const auto& bound = document.boundSymbol(op);
+  const auto* frame = bound.source ? shownFrame(document.source(bound.source)) : nullptr;
+  return frame ? fmt::format("{}:{}", frame->file, frame->line) : "";
+}
+
+int run(const ShrinkArguments& arguments, const Progress& progress) {
+  auto test = faultTest(arguments, progress);
+  const auto analysis = open(arguments.file, arguments.input, progress);
+  if (reportProblems(analysis->problems)) return badInputOrUse;
+  const auto shrunk = shrink(*analysis, test, arguments.tests, progress);
+  const auto out = arguments.out.empty() ? fs::path(arguments.file).replace_extension().string() + "-shrunk" : arguments.out;
+  writeScript(*shrunk.candidate, out + ".py", progress);
+  SaveSessionOptions save;
+  save.embed = true;
+  saveSession(*shrunk.candidate, out + ".retrograd", save, progress);
+  const auto& document = *analysis->document;
+  if (arguments.format == "json") {
+    nlohmann::ordered_json json{{"file", arguments.file}, {"ops", nlohmann::ordered_json::array()}, {"of", analysis->computation().trace.ops.size()}, {"tests", shrunk.tests},
+                                {"script", out + ".py"}, {"session", out + ".retrograd"}};
+    for (const auto op : shrunk.ops) json["ops"].push_back({{"id", op.index}, {"op", document.opName(op)}, {"source", sourceOf(document, op)}});
+    fmt::print("{}\n", dumpJson(json, 1));
+    return allWell;
+  }
+  fmt::print("{} of {} ops show the fault ({} ranges tried):\n", shrunk.ops.size(), analysis->computation().trace.ops.size(), shrunk.tests);
+  for (const auto op : shrunk.ops) fmt::print("  #{} {}  {}\n", op.index, document.opName(op), sourceOf(document, op));
+  fmt::print("{}: runs them in PyTorch\n{}: opens them here\n", out + ".py", out + ".retrograd");
+  return allWell;
+}
+
+Run setup(CLI::App& app) {
+  auto arguments = std::make_shared<ShrinkArguments>();
+  app.add_option("file", arguments->file, "a model, a repro script or its folder")->required();
+  app.add_flag("--nan", arguments->nan, "the fault is a NaN in outputs or gradients");
+  app.add_flag("--double", arguments->inDouble, "the fault is a difference to the same in double precision");
+  app.add_option("--reference", arguments->reference, "the fault is a difference to values of this safetensors file, by the names of the graph's values");
+  app.add_option("--command", arguments->command,
+                 "the fault is that this command fails: it gets a PyTorch script of the ops in place of {} (or at its end), and has to end as it does for the whole graph");
+  app.add_option("--tolerance", arguments->tolerance, "relative difference at which values differ")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--timeout", arguments->timeout, "seconds the command may take")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--tests", arguments->tests, "ranges to try at most")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("-o,--out", arguments->out, "what to write: OUT.py and OUT.retrograd (default: the file's name with -shrunk)");
+  addFormat(app, arguments->format);
+  arguments->input.addTo(app);
+  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+}
+
+const Registration registration("shrink", "find the smallest range of ops that still shows a fault, and write it as a script", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

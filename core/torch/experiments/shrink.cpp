@@ -1,0 +1,159 @@
+#include "core/torch/experiments/shrink.h"
+
+#include <ATen/ops/isnan.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/experiments/grad_check.h"
+#include "core/torch/tracing/convert.h"
+
+namespace retrograd {
+namespace {
+
+bool hasNaN(const TensorData& data) {
+  const auto tensor = borrowTensor(data);
+  return (tensor.is_floating_point() || tensor.is_complex()) && tensor.isnan().any().item().toBool();
+}
+
+bool anyNaN(const TensorMap& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const auto& entry) { return hasNaN(entry.second); });
+}
+
+/// The largest difference over the largest element; infinite where one is finite and the other is not.
+double difference(const TensorData& a, const TensorData& b) {
+  auto x = borrowTensor(a), y = borrowTensor(b);
+  if (x.sizes() != y.sizes()) return std::numeric_limits<double>::infinity();
+  if (x.numel() == 0) return 0;
+  const auto wide = x.is_complex() || y.is_complex() ? at::kComplexDouble : at::kDouble;
+  x = x.to(wide);
+  y = y.to(wide);
+  const auto same = x.eq(y).logical_or(x.isnan().logical_and(y.isnan()));
+  const auto distance = x.sub(y).abs().masked_fill(same, 0).max().item().toDouble();
+  if (std::isnan(distance) || std::isinf(distance)) return std::numeric_limits<double>::infinity();
+  const auto sizes = y.abs();
+  const auto scale = sizes.masked_fill(sizes.isfinite().logical_not(), 0).max().item().toDouble();
+  return scale > 0 ? distance / scale : distance > 0 ? std::numeric_limits<double>::infinity() : 0;
+}
+
+/// Results of a run by name, outputs by their place.
+TensorMap resultsBy(const RunResult& run) {
+  auto results = run.gradients;
+  for (std::size_t i = 0; i < run.outputs.size(); ++i)
+    if (run.outputs[i]) results.emplace("out." + std::to_string(i), *run.outputs[i]);
+  return results;
+}
+
+/// What runs: the joint, or the computation alone where nothing could be derived.
+TensorMap resultsOf(const Analysis& candidate) {
+  return resultsBy(candidate.derived() ? runJoint(candidate) : runEager(candidate));
+}
+
+class Search {
+ public:
+  Search(const Analysis& analysis, const FaultTest& shows, std::size_t most, const Progress& progress)
+      : analysis_(analysis), all_(analysis.computation().trace.ops), shows_(shows), most_(most), progress_(progress) {}
+
+  Shrunk run() {
+    auto end = all_.size(), begin = std::size_t{0};
+    if (end == 0) throw Error(ErrorCode::badUse, "has no ops", analysis_.file.path);
+    if (!shows(0, end)) throw Error(ErrorCode::badUse, "the whole graph does not show the fault, so that there is nothing to shrink", analysis_.file.path);
+    for (std::size_t least = 1; least < end;) {  // the shortest beginning that shows it
+      const auto middle = least + (end - least) / 2;
+      if (shows(0, middle)) end = middle;
+      else least = middle + 1;
+    }
+    for (std::size_t most = end - 1; begin < most;) {  // the latest place to begin
+      const auto middle = begin + (most - begin + 1) / 2;
+      if (shows(middle, end)) begin = middle;
+      else most = middle - 1;
+    }
+    tryShorter(begin, end);
+    Shrunk result;
+    result.ops.assign(all_.begin() + static_cast<std::ptrdiff_t>(begin), all_.begin() + static_cast<std::ptrdiff_t>(end));
+    result.candidate = candidate(begin, end);
+    result.tests = tests_;
+    return result;
+  }
+
+ private:
+  std::shared_ptr<const Analysis> candidate(std::size_t begin, std::size_t end) const {
+    const std::vector<BoundSymbolId> ops(all_.begin() + static_cast<std::ptrdiff_t>(begin), all_.begin() + static_cast<std::ptrdiff_t>(end));
+    DerivationRequest request;
+    request.seed = analysis_.request.seed;
+    request.rules = analysis_.request.rules;
+    return analyse(extractOps(analysis_, ops, progress_), request, progress_);
+  }
+  bool shows(std::size_t begin, std::size_t end) {
+    progress_.check();
+    progress_.at("ops " + std::to_string(begin) + " to " + std::to_string(end), static_cast<double>(tests_) / static_cast<double>(most_));
+    ++tests_;
+    try {
+      return shows_(candidate(begin, end));
+    } catch (const Error& e) {
+      if (e.code() == ErrorCode::cancelled || (begin == 0 && end == all_.size())) throw;
+      return false;  // a range that cannot stand alone shows nothing
+    }
+  }
+  void tryShorter(std::size_t& begin, std::size_t& end) {
+    for (std::size_t length = 1; length < end - begin; ++length)
+      for (std::size_t from = begin; from + length <= end; ++from) {
+        if (tests_ >= most_) return;
+        if (!shows(from, from + length)) continue;
+        begin = from;
+        end = from + length;
+        return;
+      }
+  }
+
+  const Analysis& analysis_;
+  const std::vector<BoundSymbolId>& all_;
+  const FaultTest& shows_;
+  std::size_t most_, tests_ = 0;
+  const Progress& progress_;
+};
+
+}  // namespace
+
+FaultTest holdsNaN() {
+  return [](const std::shared_ptr<const Analysis>& candidate) { return !anyNaN(candidate->request.inputs) && anyNaN(resultsOf(*candidate)); };
+}
+
+FaultTest differsFromDouble(double tolerance) {
+  return [tolerance](const std::shared_ptr<const Analysis>& candidate) {
+    auto options = optionsFromModel(*candidate);
+    options.precision = DType::f64;
+    auto file = candidate->file;
+    file.document = std::make_shared<Document>(*candidate->file.document);
+    const auto wide = analyse(std::move(file), options);
+    const auto own = resultsOf(*candidate), exact = resultsOf(*wide);
+    return std::any_of(own.begin(), own.end(), [&](const auto& entry) {
+      const auto it = exact.find(entry.first);
+      return it != exact.end() && difference(entry.second, it->second) > tolerance;
+    });
+  };
+}
+
+FaultTest differsFrom(TensorMap reference, double tolerance) {
+  return [reference = std::move(reference), tolerance](const std::shared_ptr<const Analysis>& candidate) {
+    const auto run = runEager(*candidate);
+    const auto& computation = candidate->computation();
+    for (std::size_t i = 0; i < computation.outputs.size() && i < run.outputs.size(); ++i) {
+      if (!computation.outputs[i].value || !run.outputs[i]) continue;
+      const auto it = reference.find(candidate->document->displayName(computation.outputs[i].value));
+      if (it != reference.end() && difference(*run.outputs[i], it->second) > tolerance) return true;
+    }
+    return false;
+  };
+}
+
+Shrunk shrink(const Analysis& analysis, const FaultTest& shows, std::size_t mostTests, const Progress& progress) {
+  return Search(analysis, shows, mostTests, progress).run();
+}
+
+}  // namespace retrograd

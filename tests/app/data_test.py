@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""What the built `retrograd` (first argument) does with what a training job leaves: weights, batches, recorded numbers, repro folders.
+
+The samples lie beside the checkout (../shared/cases/jobs); without them these tests say that they are skipped. The others need none.
+"""
+import json
+import pathlib
+import struct
+import sys
+import unittest
+import zipfile
+
+import support
+from support import MODELS, TOP, Case
+
+JOBS = TOP.parent / "shared" / "cases" / "jobs"
+MLP = MODELS / "mlp" / "model.pt2"
+
+
+def read_safetensors(path):
+    """{name: (dtype, shape, bytes)}"""
+    content = path.read_bytes()
+    size = struct.unpack("<Q", content[:8])[0]
+    header, data = json.loads(content[8:8 + size]), content[8 + size:]
+    return {name: (one["dtype"], one["shape"], data[slice(*one["data_offsets"])]) for name, one in header.items() if name != "__metadata__"}
+
+
+def write_safetensors(path, tensors):
+    header, data = {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+def weights_of(model):
+    """The weights of a .pt2 as safetensors has them."""
+    with zipfile.ZipFile(model) as archive:
+        name = next(n for n in archive.namelist() if n.endswith("model_weights_config.json"))
+        folder = name.rsplit("/", 1)[0]
+        result = {}
+        for key, entry in json.loads(archive.read(name))["config"].items():
+            sizes = [size["as_int"] for size in entry["tensor_meta"]["sizes"]]
+            result[key] = ("F32", sizes, archive.read(folder + "/" + entry["path_name"]))
+        return result
+
+
+class Weights(Case):
+    def setUp(self):
+        super().setUp()
+        self.own = weights_of(MLP)
+        self.run_file = self.path / "run.safetensors"
+
+    def results(self, *arguments):
+        self.good("run", MLP, "--save", self.run_file, *arguments)
+        return read_safetensors(self.run_file)
+
+    def test_J13_weights_take_the_place_of_the_models(self):
+        own = self.results()
+        same = write_safetensors(self.path / "same.safetensors", {"module." + name: tensor for name, tensor in self.own.items()})
+        self.assertEqual(self.results("--weights", same), own)
+        zeros = write_safetensors(self.path / "zeros.safetensors", {name: (d, s, bytes(len(b))) for name, (d, s, b) in self.own.items()})
+        self.assertNotEqual(self.results("--weights", zeros), own)
+
+    def test_J14_what_does_not_fit_is_listed_and_refused(self):
+        names = sorted(self.own)
+        odd = dict(self.own)
+        lacking, wrong = names[0], names[1]
+        del odd[lacking]
+        dtype, shape, content = odd[wrong]
+        odd[wrong] = (dtype, [len(content) // 4, 1], content)
+        odd["extra.weight"] = ("F32", [1], bytes(4))
+        path = write_safetensors(self.path / "odd.safetensors", odd)
+        errors = self.bad("run", MLP, "--weights", path).stderr
+        for text in (f"missing: {lacking} f32[", f"different: {wrong} f32[{len(content) // 4}, 1], wanted f32[", "superfluous: extra.weight f32[1]", "--partial-weights"):
+            self.assertIn(text, errors)
+        self.assertIn("superfluous: extra.weight", self.good("run", MLP, "--weights", path, "--partial-weights").stderr)
+
+    def test_J14_a_batch_that_does_not_fit_is_refused(self):
+        path = write_safetensors(self.path / "batch.safetensors", {"nothing": ("F32", [1], bytes(4))})
+        errors = self.bad("run", MLP, "--batch", path).stderr
+        self.assertIn("missing: ", errors)
+        self.assertIn("superfluous: nothing f32[1]", errors)
+
+    def test_a_session_keeps_the_weights(self):
+        zeros = write_safetensors(self.path / "zeros.safetensors", {name: (d, s, bytes(len(b))) for name, (d, s, b) in self.own.items()})
+        expected = self.results("--weights", zeros)
+        session = self.path / "model.retrograd"
+        self.good("save", MLP, "--weights", zeros, "-o", session)
+        self.good("run", session, "--save", self.run_file)
+        self.assertEqual(read_safetensors(self.run_file), expected)
+
+
+@unittest.skipUnless(JOBS.exists(), "the samples are not beside the checkout")
+class Jobs(Case):
+    def test_J13_the_step_that_went_nan_in_each_form(self):
+        job = JOBS / "nan_step"
+        for weights in ("dcp", "step.pt", "model.safetensors.index.json"):
+            with self.subTest(weights=weights):
+                given = ("--weights", job / weights, "--batch", job / "batch.safetensors")
+                self.good("check", job / "model.pt2", *given, "--reference", job / "ref.safetensors")
+                script = self.path / "walk.txt"
+                script.write_text("walk-nan\n")
+                walk = self.good("debug", job / "model.pt2", *given, "--script", script).stdout
+                self.assertRegex(walk, r"\.py:\d+")
+
+    def test_J12_the_second_gelu_is_the_first_difference(self):
+        job = JOBS / "debugmode"
+        report = json.loads(self.ends(1, "numbers", job / "clean.json", job / "perturbed.json", "--format", "json").stdout)
+        first = report["first_difference"]
+        self.assertEqual(first["made_in_a"]["op"], "aten::gelu")
+        self.assertEqual(first["made_in_a"]["module"], "Gpt.blocks.1")
+        self.assertEqual(first["made_in_b"]["op"], "aten::mul.Tensor")
+        self.assertTrue(first["alone_in_b"])
+        given = ("--weights", job / "model.safetensors", "--batch", job / "batch.safetensors")
+        report = json.loads(self.ends(1, "numbers", job / "model.pt2", job / "perturbed.json", *given, "--format", "json").stdout)
+        made = report["first_difference"]["made_in_a"]
+        self.assertEqual((made["op"], made["trace_op"]), ("aten::gelu", "torch.ops.aten.gelu.default"))
+        self.assertIn("blocks.1", made["module"])
+        self.good("numbers", job / "model.pt2", job / "clean.json", *given)
+
+    def test_J11_a_repro_folder_opens_and_shrinks(self):
+        self.good("run", JOBS / "repro" / "repro.py")
+        self.good("run", JOBS / "repro")
+        self.good("compare", JOBS / "repro" / "repro.py", "--double", "--tolerance", "1e-3")
+        out = self.path / "small"
+        report = json.loads(self.good("shrink", JOBS / "repro" / "repro.py", "--command", "! grep -q 'aten.relu' {}", "-o", out, "--format", "json").stdout)
+        self.assertLessEqual(len(report["ops"]), 3)
+        self.assertIn("torch.ops.aten.relu.default", [op["op"] for op in report["ops"]])
+        self.assertTrue(pathlib.Path(report["script"]).exists())
+        self.good("run", report["session"])
+
+    def test_J11_scripts_with_storages_beside_them(self):
+        for script in sorted(JOBS.glob("repro_real/**/fx_graph_runnable.py")):
+            with self.subTest(script=script.parent.name):
+                self.good("run", script)
+
+
+if __name__ == "__main__":
+    support.PROGRAM = sys.argv.pop(1)
+    unittest.main()
