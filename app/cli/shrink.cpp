@@ -7,6 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "core/export/export.h"
+#include "core/formats/pt2/pt2_write.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/process/child.h"
 #include "core/torch/analysis/session_file.h"
@@ -33,6 +34,17 @@ void writeScript(const Analysis& analysis, const std::string& path, const Progre
   if (!format) throw Error(ErrorCode::internal, "the script format is not there", path);
   const auto kinds = analysis.derived() ? format->traces : std::vector<TraceKind>{TraceKind::computation};
   exportFile(*format, ExportRequest{analysis, tracesOf(analysis, kinds), {}, path, {}}, progress);
+}
+
+/// Writes the .pt2; where something in it cannot be, the reason is the result.
+std::string writeModel(const Analysis& analysis, const std::string& path) {
+  try {
+    writePt2(analysis.file, path);
+    return {};
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::unsupportedOp) throw;
+    return e.what();
+  }
 }
 
 /// A folder for the scripts that a command is given, gone afterwards.
@@ -108,17 +120,21 @@ int run(const ShrinkArguments& arguments, const Progress& progress) {
   SaveSessionOptions save;
   save.embed = true;
   saveSession(*shrunk.candidate, out + ".retrograd", save, progress);
+  const auto refusal = writeModel(*shrunk.candidate, out + ".pt2");
+  if (!refusal.empty()) fmt::print(stderr, "note: no .pt2 was written: {}\n", refusal);
   const auto& document = *analysis->document;
   if (arguments.format == "json") {
     nlohmann::ordered_json json{{"file", arguments.file}, {"ops", nlohmann::ordered_json::array()}, {"of", analysis->computation().trace.ops.size()}, {"tests", shrunk.tests},
-                                {"script", out + ".py"}, {"session", out + ".retrograd"}};
+                                {"script", out + ".py"}, {"session", out + ".retrograd"}, {"model", nullptr}};
+    if (refusal.empty()) json["model"] = out + ".pt2";
     for (const auto op : shrunk.ops) json["ops"].push_back({{"id", op.index}, {"op", document.opName(op)}, {"source", sourceOf(document, op)}});
     fmt::print("{}\n", dumpJson(json, 1));
     return allWell;
   }
   fmt::print("{} of {} ops show the fault ({} ranges tried):\n", shrunk.ops.size(), analysis->computation().trace.ops.size(), shrunk.tests);
   for (const auto op : shrunk.ops) fmt::print("  #{} {}  {}\n", op.index, document.opName(op), sourceOf(document, op));
-  fmt::print("{}: runs them in PyTorch\n{}: opens them here\n", out + ".py", out + ".retrograd");
+  fmt::print("{}: runs them in PyTorch\n{}: opens them here, as they ran\n", out + ".py", out + ".retrograd");
+  if (refusal.empty()) fmt::print("{}: for torch.export.load\n", out + ".pt2");
   return allWell;
 }
 
@@ -133,7 +149,7 @@ Run setup(CLI::App& app) {
   app.add_option("--tolerance", arguments->tolerance, "relative difference at which values differ")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--timeout", arguments->timeout, "seconds the command may take")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--tests", arguments->tests, "ranges to try at most")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("-o,--out", arguments->out, "what to write: OUT.py and OUT.retrograd (default: the file's name with -shrunk)");
+  app.add_option("-o,--out", arguments->out, "what to write: OUT.py, OUT.pt2 and OUT.retrograd (default: the file's name with -shrunk)");
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };

@@ -132,6 +132,7 @@ class Jobs(Case):
         self.assertIn("torch.ops.aten.relu.default", [op["op"] for op in report["ops"]])
         self.assertTrue(pathlib.Path(report["script"]).exists())
         self.good("run", report["session"])
+        self.good("check", report["model"])
 
     def test_J11_scripts_with_storages_beside_them(self):
         for script in sorted(JOBS.glob("repro_real/**/fx_graph_runnable.py")):

@@ -23,7 +23,7 @@ void addTensors(const c10::IValue& value, std::vector<RecordedTensor>& tensors) 
   if (value.isTensor()) {
     if (value.toTensor().defined()) tensors.push_back(described(value.toTensor()));
   } else if (value.isList()) {
-    for (const c10::IValue item : value.toListRef()) addTensors(item, tensors);
+    for (const auto& item : value.toListRef()) addTensors(item, tensors);
   } else if (value.isTuple()) {
     for (const auto& item : value.toTupleRef().elements()) addTensors(item, tensors);
   }
