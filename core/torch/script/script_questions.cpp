@@ -9,6 +9,7 @@
 #include "core/torch/session/record_run.h"
 #include "core/torch/script/script_state.h"
 #include "core/questions/why.h"
+#include "core/trace/source.h"
 #include "core/trace/print/printer.h"
 
 namespace retrograd {
@@ -46,6 +47,13 @@ CommandAnswer origin(ScriptState& s, const Words& words) {
   return answer;
 }
 
+
+/// "model.py:31: y = x.log()": where an op stands in Python; empty where nothing is known.
+std::string lineOf(const Document& document, BoundSymbolId op) {
+  const auto source = op ? document.boundSymbol(op).source : SourceStackId();
+  const auto* frame = source ? shownFrame(document.source(source)) : nullptr;
+  return frame ? fmt::format("{}:{}{}", frame->file, frame->line, frame->code.empty() ? "" : ": " + frame->code) : std::string();
+}
 CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progress) {
   const auto record = recordRun(*s.analysis, {}, progress);
   const auto start = words.all.empty() ? badValueToExplain(*s.analysis, record) : s.valueOrGradient(words);
@@ -62,6 +70,9 @@ CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progre
   if (walk.nanFrom) answer.text += fmt::format("NaN first at #{} {}\n", walk.nanFrom.index, s.opText(walk.nanFrom));
   answer.text += walk.root ? fmt::format("root: #{} {}", walk.root.index, s.opText(walk.root)) : "root: the input " + s.valueName(walk.path.back().value);
   if (!walk.explanation.empty()) answer.text += "\n  " + walk.explanation;
+  const auto line = lineOf(*s.analysis->document, walk.root);
+  answer.json["line"] = line;
+  if (!line.empty()) answer.text += "\n  " + line;
   if (walk.forward && walk.forward != walk.root) answer.text += fmt::format("\n  of the forward: #{} {}", walk.forward.index, s.opText(walk.forward));
   return answer;
 }
