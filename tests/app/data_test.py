@@ -105,7 +105,7 @@ class Jobs(Case):
                 script = self.path / "walk.txt"
                 script.write_text("walk-nan\n")
                 walk = self.good("debug", job / "model.pt2", *given, "--script", script).stdout
-                self.assertRegex(walk, r"\.py:\d+")
+                self.assertRegex(walk, r"root: .*log.*\n(.*\n)*.*\.py:\d+")
 
     def test_J12_the_second_gelu_is_the_first_difference(self):
         job = JOBS / "debugmode"

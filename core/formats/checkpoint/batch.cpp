@@ -23,7 +23,9 @@ bool sameRankAndDType(const TensorMeta& wanted, const TensorMeta& found) {
 std::string plainName(const std::string& name) { return name.starts_with("in.") ? name.substr(3) : name; }
 
 /// True of "0", "1", ...: the places of a list.
-bool isPosition(const std::string& name) { return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }); }
+bool isPosition(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
 
 /// The names of the user inputs in order, tensors with what they are.
 struct UserInputs {
@@ -42,9 +44,13 @@ struct UserInputs {
 
 /// Those of a list, under the names of the inputs at these places.
 Batch named(Batch batch, const UserInputs& inputs) {
-  const auto all = [&](const auto& map) { return std::all_of(map.begin(), map.end(), [](const auto& entry) { return isPosition(entry.first); }); };
+  const auto all = [&](const auto& map) {
+    return std::all_of(map.begin(), map.end(), [](const auto& entry) { return isPosition(entry.first); });
+  };
   const auto known = [&](const auto& map) {
-    return std::any_of(map.begin(), map.end(), [&](const auto& entry) { return std::find(inputs.names.begin(), inputs.names.end(), entry.first) != inputs.names.end(); });
+    return std::any_of(map.begin(), map.end(), [&](const auto& entry) {
+      return std::find(inputs.names.begin(), inputs.names.end(), entry.first) != inputs.names.end();
+    });
   };
   if (!all(batch.tensors) || !all(batch.numbers) || known(batch.tensors) || known(batch.numbers)) return batch;
   Batch result;
@@ -70,8 +76,10 @@ Batch readBatchFile(const std::string& path, const Progress& progress) {
   }
   for (auto& leaf : readSavedObject(path, progress).leaves) {
     const auto name = leaf.keys.empty() ? "0" : namedTensor(leaf.keys).name;
-    if (leaf.tensor) batch.tensors.emplace(name, aligned(*leaf.tensor));
-    else if (leaf.number) batch.numbers.emplace(name, *leaf.number);
+    if (leaf.tensor)
+      batch.tensors.emplace(name, aligned(*leaf.tensor));
+    else if (leaf.number)
+      batch.numbers.emplace(name, *leaf.number);
   }
   return batch;
 }
@@ -85,9 +93,12 @@ Batch readBatch(const ModelFile& file, const GivenData& given, const Progress& p
   NameBinding binding;
   for (const auto& tensor : tensors.tensors) {
     const auto wanted = inputs.tensors.find(tensor.name);
-    if (wanted == inputs.tensors.end()) binding.superfluous.push_back({tensor.name, std::nullopt, tensor.meta});
-    else if (!sameRankAndDType(wanted->second, tensor.meta)) binding.different.push_back({tensor.name, wanted->second, tensor.meta});
-    else binding.bound.emplace(tensor.name, &tensor);
+    if (wanted == inputs.tensors.end())
+      binding.superfluous.push_back({tensor.name, std::nullopt, tensor.meta});
+    else if (!sameRankAndDType(wanted->second, tensor.meta))
+      binding.different.push_back({tensor.name, wanted->second, tensor.meta});
+    else
+      binding.bound.emplace(tensor.name, &tensor);
   }
   for (const auto& [name, meta] : inputs.tensors)
     if (!batch.tensors.contains(name)) binding.missing.push_back({name, meta, std::nullopt});
@@ -97,7 +108,8 @@ Batch readBatch(const ModelFile& file, const GivenData& given, const Progress& p
   Batch result;
   for (const auto& [name, tensor] : binding.bound) result.tensors.emplace(name, tensor->load());
   for (const auto& [name, number] : batch.numbers)
-    if (!inputs.tensors.contains(name) && std::find(inputs.names.begin(), inputs.names.end(), name) != inputs.names.end()) result.numbers.emplace(name, number);
+    if (!inputs.tensors.contains(name) && std::find(inputs.names.begin(), inputs.names.end(), name) != inputs.names.end())
+      result.numbers.emplace(name, number);
   if (!trouble.empty()) result.note = "taken as the batch, though it does not fit:" + trouble;
   return result;
 }

@@ -37,7 +37,8 @@ class WeightBinder {
     const auto from = binding.under.empty() ? checkpoint.form : checkpoint.form + ", under '" + binding.under + "'";
     if (!trouble.empty() && !given_.partial)
       throw Error(ErrorCode::badUse, "does not fit the model (" + from + "; --partial-weights takes what fits):" + trouble, given_.weights);
-    if (binding.bound.empty()) throw Error(ErrorCode::badUse, "holds none of the model's weights (" + from + "):" + trouble, given_.weights);
+    if (binding.bound.empty())
+      throw Error(ErrorCode::badUse, "holds none of the model's weights (" + from + "):" + trouble, given_.weights);
     std::size_t done = 0;
     for (const auto& [name, tensor] : binding.bound) {
       progress.at("Read weights", static_cast<double>(done++) / static_cast<double>(binding.bound.size()));
@@ -45,7 +46,8 @@ class WeightBinder {
     }
     shareTied(binding);
     file_.problems.push_back({Problem::Severity::note,
-                              std::to_string(binding.bound.size()) + " weights taken from it (" + from + ")" + (trouble.empty() ? "" : ", though it does not fit:" + trouble),
+                              std::to_string(binding.bound.size()) + " weights taken from it (" + from + ")" +
+                                  (trouble.empty() ? "" : ", though it does not fit:" + trouble),
                               given_.weights, -1});
   }
 
@@ -70,7 +72,8 @@ class WeightBinder {
   void forgive(NameBinding& binding) const {
     std::set<std::string> tied;
     for (const auto& [key, names] : ties_)
-      if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return binding.bound.contains(name); })) tied.insert(names.begin(), names.end());
+      if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return binding.bound.contains(name); }))
+        tied.insert(names.begin(), names.end());
     std::erase_if(binding.missing, [&](const Mismatch& one) { return mayLack_.contains(one.name) || tied.contains(one.name); });
   }
   void bind(const std::string& name, const CheckpointTensor& tensor) {
@@ -89,9 +92,11 @@ class WeightBinder {
       for (const auto& name : names) {
         if (!binding.bound.contains(name)) continue;
         auto& own = file_.weights.at(name);
-        if (!first) first = &own;
+        if (!first)
+          first = &own;
         else if (own.bytes != first->bytes || (own.data != first->data && std::memcmp(own.data, first->data, own.bytes) != 0))
-          throw Error(ErrorCode::badUse, "'" + name + "' and '" + names.front() + "' are one parameter in the model and differ here", given_.weights);
+          throw Error(ErrorCode::badUse, "'" + name + "' and '" + names.front() + "' are one parameter in the model and differ here",
+                      given_.weights);
       }
       if (!first) continue;
       const auto shared = *first;

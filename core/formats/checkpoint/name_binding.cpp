@@ -39,7 +39,8 @@ class WantedNames {
   std::unordered_map<std::string, std::string> exact_, plain_;
 };
 
-/// Where the wanted names may begin: after each part that all of them share, since a model that was exported within a wrapper of its own has one more.
+/// Where the wanted names may begin: after each part that all of them share, since a model that was exported within a wrapper of its own
+/// has one more.
 std::vector<std::size_t> beginnings(const std::map<std::string, TensorMeta>& wanted) {
   std::vector<std::size_t> result{0};
   if (wanted.empty()) return result;
@@ -120,7 +121,8 @@ Root chooseRoot(const Checkpoint& checkpoint, const WantedNames& wanted, const s
   if (equal.size() == 1) return *best;
   std::string names;
   for (const auto* root : equal) names += (names.empty() ? "'" : ", '") + root->key() + "'";
-  throw Error(ErrorCode::badUse, "holds the wanted names in several places: " + names + "; choose one with --weights-under", checkpoint.path);
+  throw Error(ErrorCode::badUse, "holds the wanted names in several places: " + names + "; choose one with --weights-under",
+              checkpoint.path);
 }
 
 bool isUnder(const CheckpointTensor& tensor, const Root& root) { return tensor.name.starts_with(root.prefix); }
@@ -130,8 +132,10 @@ void addLines(std::string& text, const std::vector<Mismatch>& all, const std::st
   for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
     const auto& one = all[i];
     text += "\n  " + what + ": " + one.name + " ";
-    if (one.wanted && one.found) text += shapeText(*one.found) + ", wanted " + shapeText(*one.wanted);
-    else text += shapeText(one.wanted ? *one.wanted : *one.found);
+    if (one.wanted && one.found)
+      text += shapeText(*one.found) + ", wanted " + shapeText(*one.wanted);
+    else
+      text += shapeText(one.wanted ? *one.wanted : *one.found);
   }
   if (all.size() > most) text += "\n  " + what + ": " + std::to_string(all.size() - most) + " more";
 }
@@ -153,7 +157,9 @@ std::string withoutWrappers(std::string_view name) {
   return result;
 }
 
-bool sameShapeAndDType(const TensorMeta& wanted, const TensorMeta& found) { return wanted.sizes == found.sizes && wanted.dtype == found.dtype; }
+bool sameShapeAndDType(const TensorMeta& wanted, const TensorMeta& found) {
+  return wanted.sizes == found.sizes && wanted.dtype == found.dtype;
+}
 
 NameBinding bindNames(const Checkpoint& checkpoint, const std::map<std::string, TensorMeta>& wanted, const std::string& under, Fits fits) {
   const auto names = fittingNames(checkpoint, wanted);
@@ -179,9 +185,12 @@ NameBinding bindNames(const Checkpoint& checkpoint, const std::map<std::string, 
   pass(false);
   for (const auto& [name, meta] : wanted) {
     const auto it = found.find(name);
-    if (it == found.end()) binding.missing.push_back({name, meta, std::nullopt});
-    else if (!fits(meta, it->second->meta)) binding.different.push_back({name, meta, it->second->meta});
-    else binding.bound.emplace(name, it->second);
+    if (it == found.end())
+      binding.missing.push_back({name, meta, std::nullopt});
+    else if (!fits(meta, it->second->meta))
+      binding.different.push_back({name, meta, it->second->meta});
+    else
+      binding.bound.emplace(name, it->second);
   }
   for (const auto* tensor : rest) binding.superfluous.push_back({tensor->name, std::nullopt, tensor->meta});
   return binding;

@@ -13,12 +13,12 @@ namespace retrograd {
 /// What torch.save wrote, flat: the leaves of its nested dictionaries, lists and tuples.
 struct SavedObject {
   struct Leaf {
-    std::vector<std::string> keys;     ///< of dictionaries, and positions in lists and tuples, from the outside in
+    std::vector<std::string> keys;  ///< of dictionaries, and positions in lists and tuples, from the outside in
     std::optional<TensorData> tensor;
-    std::optional<Argument> number;    ///< a whole number, truth or real
+    std::optional<Argument> number;  ///< a whole number, truth or real
   };
-  std::vector<Leaf> leaves;            ///< tensors and numbers, in the file's order; shared ones once for each place
-  std::vector<std::string> others;     ///< "args: argparse Namespace": objects, by keys and class
+  std::vector<Leaf> leaves;         ///< tensors and numbers, in the file's order; shared ones once for each place
+  std::vector<std::string> others;  ///< "args: argparse Namespace": objects, by keys and class
 };
 
 /// Reads an archive of torch.save. Nothing in it is run. Throws Error(badInput) naming file and record; for what the format allows and this

@@ -62,12 +62,9 @@ OrderedJson sizesJson(const std::vector<std::int64_t>& sizes) {
 
 OrderedJson metaJson(const TensorMeta& meta, bool requiresGrad) {
   if (meta.isSymbolic()) refuse("a symbolic size");
-  return {{"dtype", dtypeCode(meta.dtype)},
-          {"sizes", sizesJson(meta.sizes)},
-          {"requires_grad", requiresGrad},
-          {"device", deviceJson(toString(meta.device))},
-          {"strides", sizesJson(meta.strides)},
-          {"storage_offset", {{"as_int", meta.offset}}},
+  return {{"dtype", dtypeCode(meta.dtype)},     {"sizes", sizesJson(meta.sizes)},
+          {"requires_grad", requiresGrad},      {"device", deviceJson(toString(meta.device))},
+          {"strides", sizesJson(meta.strides)}, {"storage_offset", {{"as_int", meta.offset}}},
           {"layout", layoutCode(meta.layout)}};
 }
 
@@ -84,9 +81,11 @@ class GraphWriter {
 
   OrderedJson run() {
     const auto& computation = model_.computation;
-    auto inputs = OrderedJson::array(), outputs = OrderedJson::array(), inputSpecs = OrderedJson::array(), outputSpecs = OrderedJson::array(), names = OrderedJson::array();
+    auto inputs = OrderedJson::array(), outputs = OrderedJson::array(), inputSpecs = OrderedJson::array(),
+         outputSpecs = OrderedJson::array(), names = OrderedJson::array();
     for (const auto& input : computation.inputs) {
-      if (input.kind != InputKind::user || !input.value || !document_.isTensor(input.value)) refuse("an input that is no tensor of the user", input.name);
+      if (input.kind != InputKind::user || !input.value || !document_.isTensor(input.value))
+        refuse("an input that is no tensor of the user", input.name);
       describe(input.value, input.requiresGrad);
       inputs.push_back(tensor(input.value));
       inputSpecs.push_back({{"user_input", {{"arg", tensor(input.value)}}}});
@@ -130,7 +129,9 @@ class GraphWriter {
   }
 
  private:
-  void describe(ValueId id, bool requiresGrad) { values_[document_.displayName(id)] = metaJson(document_.meta(document_.value(id).meta), requiresGrad); }
+  void describe(ValueId id, bool requiresGrad) {
+    values_[document_.displayName(id)] = metaJson(document_.meta(document_.value(id).meta), requiresGrad);
+  }
   OrderedJson name(ValueId id) const { return {{"name", document_.displayName(id)}}; }
   OrderedJson tensor(ValueId id) const { return {{"as_tensor", name(id)}}; }
 
@@ -144,12 +145,18 @@ class GraphWriter {
     for (std::size_t i = 0; i < pattern.arguments.size() && i < symbol.arguments.size(); ++i) {
       if (pattern.arguments[i].kind == Argument::Kind::missing) continue;
       try {
-        inputs.push_back({{"name", symbol.arguments[i].name}, {"arg", argument(pattern.arguments[i], parseSchemaType(symbol.arguments[i].type))}, {"kind", symbol.arguments[i].keywordOnly ? 2 : 1}});
+        inputs.push_back({{"name", symbol.arguments[i].name},
+                          {"arg", argument(pattern.arguments[i], parseSchemaType(symbol.arguments[i].type))},
+                          {"kind", symbol.arguments[i].keywordOnly ? 2 : 1}});
       } catch (const Error& e) {
         throw e.at(symbol.qualifiedName());
       }
     }
-    OrderedJson json{{"target", symbol.qualifiedName()}, {"inputs", inputs}, {"outputs", outputs(op, pattern)}, {"metadata", metadata(bound)}, {"is_hop_single_tensor_return", nullptr}};
+    OrderedJson json{{"target", symbol.qualifiedName()},
+                     {"inputs", inputs},
+                     {"outputs", outputs(op, pattern)},
+                     {"metadata", metadata(bound)},
+                     {"is_hop_single_tensor_return", nullptr}};
     const auto made = document_.outputs(op);
     json["name"] = made.empty() || !made[0] ? "op_" + std::to_string(op.index) : document_.displayName(made[0]);
     return json;
@@ -184,7 +191,8 @@ class GraphWriter {
     if (!bound.source) return json;
     std::string stack;
     for (const auto& frame : document_.source(bound.source))
-      stack += (stack.empty() ? "" : "\n") + std::string("File \"") + frame.file + "\", line " + std::to_string(frame.line) + ", in " + frame.function + (frame.code.empty() ? "" : "\n    " + frame.code);
+      stack += (stack.empty() ? "" : "\n") + std::string("File \"") + frame.file + "\", line " + std::to_string(frame.line) + ", in " +
+               frame.function + (frame.code.empty() ? "" : "\n    " + frame.code);
     json["stack_trace"] = stack;
     return json;
   }
@@ -198,20 +206,31 @@ class GraphWriter {
   OrderedJson argument(const Argument& a, const SchemaType& type) const {
     if (a.kind == Argument::Kind::list) return list(a, type);
     switch (a.kind) {
-      case Argument::Kind::none: return {{"as_none", true}};
-      case Argument::Kind::operand: return tensor(operand(a));
-      case Argument::Kind::boolean: return {{"as_bool", a.integer != 0}};
+      case Argument::Kind::none:
+        return {{"as_none", true}};
+      case Argument::Kind::operand:
+        return tensor(operand(a));
+      case Argument::Kind::boolean:
+        return {{"as_bool", a.integer != 0}};
       case Argument::Kind::integer:
         if (type.isReal()) return {{"as_float", static_cast<double>(a.integer)}};
         return {{"as_int", a.integer}};
-      case Argument::Kind::real: return {{"as_float", realJson(a.real)}};
-      case Argument::Kind::complex: return {{"as_complex", {{"real", realJson(a.real)}, {"imag", realJson(a.imaginary)}}}};
-      case Argument::Kind::string: return {{"as_string", a.text}};
-      case Argument::Kind::dtype: return {{"as_scalar_type", dtypeCode(static_cast<DType>(a.integer))}};
-      case Argument::Kind::layout: return {{"as_layout", layoutCode(static_cast<Layout>(a.integer))}};
-      case Argument::Kind::memoryFormat: return {{"as_memory_format", memoryFormatCode(a.integer)}};
-      case Argument::Kind::device: return {{"as_device", deviceJson(a.text)}};
-      default: refuse("an argument of its kind");
+      case Argument::Kind::real:
+        return {{"as_float", realJson(a.real)}};
+      case Argument::Kind::complex:
+        return {{"as_complex", {{"real", realJson(a.real)}, {"imag", realJson(a.imaginary)}}}};
+      case Argument::Kind::string:
+        return {{"as_string", a.text}};
+      case Argument::Kind::dtype:
+        return {{"as_scalar_type", dtypeCode(static_cast<DType>(a.integer))}};
+      case Argument::Kind::layout:
+        return {{"as_layout", layoutCode(static_cast<Layout>(a.integer))}};
+      case Argument::Kind::memoryFormat:
+        return {{"as_memory_format", memoryFormatCode(a.integer)}};
+      case Argument::Kind::device:
+        return {{"as_device", deviceJson(a.text)}};
+      default:
+        refuse("an argument of its kind");
     }
   }
 
@@ -220,8 +239,10 @@ class GraphWriter {
     if (type.element == "Tensor") {
       for (const auto& item : a.items) {
         const bool none = item.kind == Argument::Kind::none;
-        if (type.optionalElement) items.push_back(none ? OrderedJson{{"as_none", true}} : tensor(operand(item)));
-        else items.push_back(name(operand(item)));
+        if (type.optionalElement)
+          items.push_back(none ? OrderedJson{{"as_none", true}} : tensor(operand(item)));
+        else
+          items.push_back(name(operand(item)));
       }
       return {{type.optionalElement ? "as_optional_tensors" : "as_tensors", items}};
     }
@@ -231,10 +252,14 @@ class GraphWriter {
       anyReal |= item.kind == Argument::Kind::real;
     }
     for (const auto& item : a.items) {
-      if (anyText) items.push_back(item.text);
-      else if (anyBool) items.push_back(item.integer != 0);
-      else if (anyReal) items.push_back(realJson(item.asDouble()));
-      else items.push_back(item.integer);
+      if (anyText)
+        items.push_back(item.text);
+      else if (anyBool)
+        items.push_back(item.integer != 0);
+      else if (anyReal)
+        items.push_back(realJson(item.asDouble()));
+      else
+        items.push_back(item.integer);
     }
     return {{anyText ? "as_strings" : anyBool ? "as_bools" : anyReal ? "as_floats" : "as_ints", items}};
   }

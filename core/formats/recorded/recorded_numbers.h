@@ -12,36 +12,36 @@ namespace retrograd {
 
 /// A tensor that flowed into or out of a recorded call.
 struct RecordedTensor {
-  std::string type;        ///< "f32[2, 3]"
-  std::int64_t id = -1;    ///< equal for equal tensors, where the recording has ids
+  std::string type;      ///< "f32[2, 3]"
+  std::int64_t id = -1;  ///< equal for equal tensors, where the recording has ids
   bool hasNorm = false;
-  double norm = 0;         ///< L1, in double precision; NaN and infinities as they are
+  double norm = 0;  ///< L1, in double precision; NaN and infinities as they are
 };
 
 /// An op that ran, with the norms of its tensors.
 struct RecordedCall {
-  std::string op;                      ///< "aten::addmm", "aten::mul.Tensor": the default overload has no name
-  std::string arguments;               ///< as the recording prints them
+  std::string op;         ///< "aten::addmm", "aten::mul.Tensor": the default overload has no name
+  std::string arguments;  ///< as the recording prints them
   std::vector<RecordedTensor> inputs, outputs;
-  std::string module;                  ///< that ran it: "Gpt.blocks.0.norm1"; empty: unknown
-  std::string line;                    ///< of the user's program: "train.py:19 in forward"; of the forward, for a backward op
+  std::string module;  ///< that ran it: "Gpt.blocks.0.norm1"; empty: unknown
+  std::string line;    ///< of the user's program: "train.py:19 in forward"; of the forward, for a backward op
   bool backward = false;
-  std::int64_t position = -1;          ///< of a replayed call: among the ops of the joint trace
+  std::int64_t position = -1;  ///< of a replayed call: among the ops of the joint trace
 };
 
 /// The ops of a run in their order, with the norms of what they took and gave.
 struct RecordedRun {
-  std::string path;                    ///< of the file, or of the model that was run
+  std::string path;  ///< of the file, or of the model that was run
   std::vector<RecordedCall> calls;
   std::map<std::string, std::size_t> others;  ///< entries that are no ops, by type: "annotate", "triton_kernel"
-  bool hashes = false;                 ///< the numbers are hashes (hash_tensor): equal or not, and nothing in between
+  bool hashes = false;                        ///< the numbers are hashes (hash_tensor): equal or not, and nothing in between
 };
 
 /// Whether the bytes begin as a recording of DebugMode does.
 bool looksLikeRecording(std::string_view bytes);
 
-/// Reads what torch.utils._debug_mode.DebugMode.save_logs wrote: JSON, version 1. Calls that Triton kernels made count as ops, by their kernel's name.
-/// Throws Error(badInput) naming the file; another version by its number, a recording without numbers by what to switch on.
+/// Reads what torch.utils._debug_mode.DebugMode.save_logs wrote: JSON, version 1. Calls that Triton kernels made count as ops, by their
+/// kernel's name. Throws Error(badInput) naming the file; another version by its number, a recording without numbers by what to switch on.
 RecordedRun readRecording(const std::string& path, const Progress& progress = {});
 /// The same for bytes in memory; `name` is the run's path.
 RecordedRun readRecording(std::string_view bytes, const std::string& name);
