@@ -10,6 +10,8 @@ import sys
 import unittest
 import zipfile
 
+import jsonschema
+
 import support
 from support import MODELS, TOP, Case
 
@@ -46,6 +48,13 @@ def weights_of(model):
             sizes = [size["as_int"] for size in entry["tensor_meta"]["sizes"]]
             result[key] = ("F32", sizes, archive.read(folder + "/" + entry["path_name"]))
         return result
+
+
+def valid(text, name):
+    """The JSON, which its schema allows."""
+    value = json.loads(text)
+    jsonschema.validate(value, json.loads((TOP / "docs" / f"{name}.schema.json").read_text()))
+    return value
 
 
 class Weights(Case):
@@ -109,14 +118,14 @@ class Jobs(Case):
 
     def test_J12_the_second_gelu_is_the_first_difference(self):
         job = JOBS / "debugmode"
-        report = json.loads(self.ends(1, "numbers", job / "clean.json", job / "perturbed.json", "--format", "json").stdout)
+        report = valid(self.ends(1, "numbers", job / "clean.json", job / "perturbed.json", "--format", "json").stdout, "numbers")
         first = report["first_difference"]
         self.assertEqual(first["made_in_a"]["op"], "aten::gelu")
         self.assertEqual(first["made_in_a"]["module"], "Gpt.blocks.1")
         self.assertEqual(first["made_in_b"]["op"], "aten::mul.Tensor")
         self.assertTrue(first["alone_in_b"])
         given = ("--weights", job / "model.safetensors", "--batch", job / "batch.safetensors")
-        report = json.loads(self.ends(1, "numbers", job / "model.pt2", job / "perturbed.json", *given, "--format", "json").stdout)
+        report = valid(self.ends(1, "numbers", job / "model.pt2", job / "perturbed.json", *given, "--format", "json").stdout, "numbers")
         made = report["first_difference"]["made_in_a"]
         self.assertEqual((made["op"], made["trace_op"]), ("aten::gelu", "torch.ops.aten.gelu.default"))
         self.assertIn("blocks.1", made["module"])
@@ -127,7 +136,7 @@ class Jobs(Case):
         self.good("run", JOBS / "repro")
         self.good("compare", JOBS / "repro" / "repro.py", "--double", "--tolerance", "1e-3")
         out = self.path / "small"
-        report = json.loads(self.good("shrink", JOBS / "repro" / "repro.py", "--command", "! grep -q 'aten.relu' {}", "-o", out, "--format", "json").stdout)
+        report = valid(self.good("shrink", JOBS / "repro" / "repro.py", "--command", "! grep -q 'aten.relu' {}", "-o", out, "--format", "json").stdout, "shrink")
         self.assertLessEqual(len(report["ops"]), 3)
         self.assertIn("torch.ops.aten.relu.default", [op["op"] for op in report["ops"]])
         self.assertTrue(pathlib.Path(report["script"]).exists())
