@@ -189,6 +189,17 @@ TEST(Programs, ZerosOfAFormulaHaveMemory) {
 )", 685);
 }
 
+// The kernel writes x while it reads a part of it, and the formula reads what it left there.
+TEST(Programs, TheGradientReadsWhatAnAliasedWriteLeft) {
+  expectAsEager(R"(def computation(x2):
+    # x2: "f64[3, 3, 3]"
+    v12 = torch.ops.aten.mul.Scalar(x2, 3)
+    v13 = torch.ops.aten.select.int(v12, 1, 1)
+    v20 = torch.ops.aten.copysign_.Tensor(v12, v13)
+    return (v20,)
+)", 661);
+}
+
 // --- sizes ---
 
 // Symbolic sizes are tried at other points, at which the buffers no longer fit: LibTorch's kernel would read beyond them.
