@@ -200,6 +200,24 @@ TEST(Programs, TheGradientReadsWhatAnAliasedWriteLeft) {
 )", 661);
 }
 
+// --- autocast ---
+
+// affine_grid_generator is one op, and autocast casts the product inside.
+TEST(Programs, AutocastReachesIntoKernelsMadeOfOtherOps) {
+  expectAsEager(R"(def computation(p2, p3):
+    # p2: "f32[2, 4]", parameter
+    # p3: "f32[3, 3, 2]", parameter
+    def body_1(v28, v29, v30):
+        v31 = torch.ops.aten.reshape.default(v29, [-1])
+        v32 = torch.ops.aten.narrow.default(v31, 0, 5, 6)
+        v33 = torch.ops.aten.view.default(v32, [1, 2, 3])
+        v34 = torch.ops.aten.affine_grid_generator.default(v33, [1, 1, 2, 2], False)
+        return (v34, v30, v29)
+    (v40, v41, v42) = torch.ops.higher_order.wrap_with_autocast("cpu", torch.bfloat16, True, True, body_1, p2, p3, p3)
+    return (v40,)
+)", 841);
+}
+
 // --- sizes ---
 
 // Symbolic sizes are tried at other points, at which the buffers no longer fit: LibTorch's kernel would read beyond them.
