@@ -23,6 +23,12 @@ SPEECH = dict(vocab_size=WORDS, hidden_size=32, intermediate_size=64, num_hidden
               conv_kernel=(10, 3, 3), num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=2, num_feat_extract_layers=3, apply_spec_augment=False)
 
 
+# Four experts, two for a word, by the names that mixture-of-experts models have for these.
+EXPERTS = dict(num_experts=4, num_local_experts=4, n_routed_experts=4, moe_num_experts=4, num_experts_per_tok=2, num_experts_per_token=2, moe_k=2, moe_topk=2, top_k_experts=2,
+               moe_intermediate_size=32, shared_expert_intermediate_size=32, n_shared_experts=1, num_shared_experts=1, moe_num_shared_experts=1, n_group=1, topk_group=1,
+               first_k_dense_replace=0, num_key_value_heads=2)
+
+
 @dataclass
 class Architecture:
     name: str
@@ -61,6 +67,11 @@ def from_transformers(name, inputs, base, changes):
     cls = getattr(transformers, name)
     config = cls.config_class(**(base | changes))
     return cls(config), {argument: make() for argument, make in inputs.items()}
+
+
+def listed(family, inputs, base, *entries):
+    for name, changes in entries:
+        yield Architecture(name, family, partial(from_transformers, name, inputs, base, changes))
 
 
 def timm_models():
@@ -159,10 +170,6 @@ def transformers_models():
     pixels = {"pixel_values": partial(image, 32)}
     sound = {"input_values": partial(torch.randn, BATCH, 1600)}
 
-    def listed(family, inputs, base, *entries):
-        for name, changes in entries:
-            yield Architecture(name, family, partial(from_transformers, name, inputs, base, changes))
-
     grouped = dict(num_key_value_heads=2, head_dim=8)
     yield from listed(
         "Language models, decoder", text, SMALL, ("GPT2LMHeadModel", {}), ("GPTNeoForCausalLM", dict(attention_types=[[["global", "local"], 1]], window_size=8)),
@@ -258,8 +265,20 @@ def transformers_models():
                       ("PerceiverModel", dict(num_latents=8, d_latents=32, d_model=32, num_self_attends_per_block=1, num_self_attention_heads=4, num_cross_attention_heads=4)))
 
 
+def mixtures_of_experts():
+    latent = dict(q_lora_rank=16, kv_lora_rank=16, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=8, num_key_value_heads=4)
+    yield from listed(
+        "Mixtures of experts", {"input_ids": words}, SMALL | EXPERTS, ("MixtralForCausalLM", {}), ("Qwen2MoeForCausalLM", {}), ("Qwen3MoeForCausalLM", dict(head_dim=8)),
+        ("OlmoeForCausalLM", {}), ("FlexOlmoForCausalLM", {}), ("GraniteMoeForCausalLM", {}), ("GraniteMoeSharedForCausalLM", dict(shared_intermediate_size=32)),
+        ("PhimoeForCausalLM", {}), ("MiniMaxForCausalLM", dict(head_dim=8, block_size=8)), ("GptOssForCausalLM", dict(head_dim=8, sliding_window=8)),
+        ("DeepseekV2ForCausalLM", latent), ("DeepseekV3ForCausalLM", latent), ("Glm4MoeForCausalLM", dict(head_dim=8)), ("Dots1ForCausalLM", dict(head_dim=8)),
+        ("Ernie4_5_MoeForCausalLM", {}), ("HunYuanMoEV1ForCausalLM", dict(head_dim=8)), ("JambaForCausalLM", dict(attn_layer_period=2, attn_layer_offset=1, expert_layer_period=2, expert_layer_offset=1, mamba_d_state=4, mamba_dt_rank=4, use_mamba_kernels=False)),
+        ("Lfm2MoeForCausalLM", dict(layer_types=["conv", "full_attention"], num_dense_layers=1)), ("Qwen3NextForCausalLM", dict(head_dim=8, linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=8, layer_types=["linear_attention", "full_attention"])),
+        ("DogeForCausalLM", dict(is_moe=True)), ("DbrxForCausalLM", dict(d_model=32, n_heads=4, n_layers=2, max_seq_len=64, attn_config=dict(kv_n_heads=2, clip_qkv=8.0), ffn_config=dict(ffn_hidden_size=64, moe_num_experts=4, moe_top_k=2))))
+
+
 def architectures():
-    found = [*timm_models(), *torchvision_models(), *transformers_models()]
+    found = [*timm_models(), *torchvision_models(), *transformers_models(), *mixtures_of_experts()]
     names = [one.name for one in found]
     assert len(set(names)) == len(names), "two architectures have one name"
     return found

@@ -24,6 +24,7 @@
 #include "core/trace/diff/difference.h"
 #include "core/trace/effects.h"
 #include "core/trace/relocate.h"
+#include "core/torch/packs/libtorch/mathematical_forms.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd {
@@ -191,7 +192,9 @@ void derive(Analysis& analysis, const DerivationRequest& options, const Progress
   const auto asRead = document.sizeSymbols().empty() ? std::nullopt : std::optional(document);
   progress.at("deriving the backward", 0.3);
   auto start = Clock::now();
+  takeMathematicalForms();
   auto result = Deriver(analysis, document, options, progress).joint(cache);
+  for (const auto& op : takeMathematicalForms()) analysis.problems.push_back({Problem::Severity::note, mathematicalFormNote, op, -1});
   analysis.times.joint = since(start);
   record(result.joint, "Grad transform", "computation", analysis.times.joint, analysis.computation().trace.history);
   if (asRead) {

@@ -19,6 +19,7 @@
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/session/session.h"
+#include "core/torch/packs/libtorch/mathematical_forms.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/device.h"
 #include "core/formats/kinds/file_kind.h"
@@ -231,6 +232,11 @@ struct ModelCheck::Impl {
     basis_.ops = {analysis.computation().trace.ops.size(), analysis.joint.ops.size(), analysis.forward.ops.size(), analysis.backward.ops.size()};
     basis_.originsMissing = countMissingOrigins(analysis);
     for (const auto& reason : analysis.dataDependent) basis_.notes.push_back("holds for these inputs only: " + reason);
+    std::set<std::string> formulas;
+    for (const auto* level = &analysis; level; level = level->differentiated.get())
+      for (const auto& problem : level->problems)
+        if (problem.message == mathematicalFormNote) formulas.insert(problem.place);
+    for (const auto& op : formulas) basis_.notes.push_back(op + " is differentiated by its formula");
   }
 
   /// Whether nothing remains that could be checked.

@@ -135,6 +135,7 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
   const auto forwardLocals = rule.locals.size();
   locals_.resize(begin + forwardLocals + variant.locals.size());
   std::copy_n(locals_.begin() + static_cast<std::ptrdiff_t>(instance.localsBegin), forwardLocals, locals_.begin() + static_cast<std::ptrdiff_t>(begin));
+  for (const auto& [local, value] : instance.readInstead) locals_[begin + static_cast<std::size_t>(local)] = value;
   if (!result_.readLate.empty())
     for (std::size_t i = begin; i < begin + forwardLocals; ++i)
       if (const auto now = result_.readLate.find(locals_[i]); now != result_.readLate.end()) locals_[i] = now->second;

@@ -37,6 +37,7 @@ struct Instance {
   std::int32_t autocast = 0;
   bool withData = false;                ///< the rule was derived with real operands
   WriteMode writes = WriteMode::cloneMarked;
+  std::vector<std::pair<std::int32_t, ValueId>> readInstead;  ///< locals in whose place the backward reads another value
   BoundSymbolId opaque;                 ///< of an opaque op: its op in the joint; it has no rule
 };
 

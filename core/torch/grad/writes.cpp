@@ -161,12 +161,15 @@ void JointBuilder::renewFromBase(BoundSymbolId op, ValueId written) {
 /// An op that writes as its schema says, or, with WriteMode::cloneAll, without a word: running statistics, which autograd does not record.
 void JointBuilder::applyWriter(BoundSymbolId op, const Call& call, WriteMode writes) {
   const auto instance = apply(op, document_.boundSymbol(op).symbol, call.pattern, call.tensors, {}, writes);
+  const auto recorded = instances_.size();  // one behind it, where it has a backward
   bindOutputs(op, instance, call);
   const auto outputSpan = std::as_const(document_).outputs(op);
   const std::vector<ValueId> outputs(outputSpan.begin(), outputSpan.end());
   for (const auto& [hole, local] : instance.rule->written) {
     const auto target = call.computationValues[hole];
-    const auto content = asAliased(op, call, hole, valueOfLocal(instance, local));
+    const auto own = valueOfLocal(instance, local);
+    const auto content = asAliased(op, call, hole, own);
+    if (content != own && instance.rule->anyRequiresGrad) instances_[recorded - 1].readInstead.emplace_back(local, content);  // a formula may read the result
     write(op, target, content, region_.gradMode && writes == WriteMode::cloneMarked);
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i] && instance.rule->outputs[i] == local) bindings_[outputs[i]] = resolve(target);

@@ -16,6 +16,8 @@
 
 #include <tuple>
 
+#include "core/torch/packs/libtorch/mathematical_forms.h"
+
 namespace retrograd {
 namespace {
 
@@ -110,6 +112,7 @@ TORCH_LIBRARY(retrograd, library) {
 }
 
 void registerExtraDerivatives() {
+  registerMathematicalForms();
   static const auto libraries = [] {
     std::vector<std::unique_ptr<torch::Library>> registered;
     for (auto key : {c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA}) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/torch/packs/packs.h"
 #include "core/torch/tracing/aten.h"
 #include "core/torch/tracing/convert.h"
 
@@ -57,7 +58,9 @@ Table& table() {
   return table;
 }
 
+/// Of LibTorch and of packs.
 bool isAllowed(const OpName& op) {
+  if (provideFromPack(op.space + "." + op.name + "." + (op.overload.empty() ? "default" : op.overload))) return true;
   static constexpr std::array<std::string_view, 3> namespaces{"aten", "prims", "retrograd"};
   return std::find(namespaces.begin(), namespaces.end(), op.space) != namespaces.end() && !isDenied(op);
 }

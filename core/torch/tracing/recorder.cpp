@@ -1,6 +1,8 @@
 #include "core/torch/tracing/recorder.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/PythonFallbackKernel.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
@@ -206,9 +208,69 @@ void requireChannels(const c10::FunctionSchema& schema, const std::vector<c10::I
 
 }  // namespace
 
+namespace {
+
+/// Ops whose kernels call others that autocast casts, and that no op which autocast casts as a whole calls: there autocast would be off.
+bool isMadeOfOps(const c10::OperatorHandle& op) {
+  static const std::set<std::string_view> names{"aten::affine_grid_generator"};
+  return names.contains(op.operator_name().name);
+}
+
+/// The device of the arguments whose autocast is on; none where it is off.
+std::optional<c10::DeviceType> autocastDevice(const torch::jit::Stack& arguments) {
+  const at::impl::RestorePythonTLSSnapshot asCalled;  // interception hides autocast's key, which says whether it is on
+  std::optional<c10::DeviceType> found;
+  for (const auto& value : arguments)
+    forEachTensor(value, [&](const at::Tensor& tensor) {
+      if (found || !tensor.defined() || !tensor.is_floating_point() || !(tensor.is_cpu() || tensor.is_cuda())) return;
+      const auto type = tensor.device().type();
+      if (at::autocast::is_autocast_enabled(type)) found = type;
+    });
+  return found;
+}
+
+}  // namespace
+
+/// Some kernels are made of other ops (affine_grid_generator's calls bmm), which autocast casts where it is on. Later the op would run without autocast, so its
+/// parts are recorded in its place. False, with nothing recorded, where autocast changes nothing inside or the kernel asks for data.
+bool Recorder::handleInParts(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  if (!isMadeOfOps(op)) return false;
+  const auto count = static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+  const torch::jit::Stack arguments(stack->end() - count, stack->end());
+  const auto device = autocastDevice(arguments);
+  if (!device) return false;
+  const auto begin = ops_.size();
+  const auto dependentBefore = dataDependent_.size();
+  const auto takeBack = [&] {
+    ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(begin), ops_.end());
+    dataDependent_.resize(dependentBefore);
+  };
+  auto parts = arguments;
+  try {
+    const at::impl::RestorePythonTLSSnapshot asCalled;
+    const at::AutoDispatchBelowADInplaceOrView below;
+    op.redispatchBoxed(c10::DispatchKeySet(*device == c10::kCUDA ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU), &parts);
+  } catch (const c10::Error&) {
+    takeBack();
+    return false;
+  } catch (const NeedsData&) {
+    takeBack();
+    return false;
+  }
+  const auto isCast = [](const RecordedOp& part) { return part.op.operator_name().name == "aten::to"; };
+  if (std::none_of(ops_.begin() + static_cast<std::ptrdiff_t>(begin), ops_.end(), isCast)) {
+    takeBack();
+    return false;
+  }
+  stack->erase(stack->end() - count, stack->end());
+  stack->insert(stack->end(), parts.begin(), parts.end());
+  return true;
+}
+
 void Recorder::handle(const c10::OperatorHandle& called, torch::jit::Stack* stack) {
   const auto& op = withMemory(called);
   adoptFilled();
+  if (handleInParts(op, stack)) return;
   const auto& schema = op.schema();
   const std::size_t count = schema.arguments().size(), base = stack->size() - count;
   Call call{op, {}, {}, {}, {}, c10::kCPU, RecordedOp{op, {}, {}, {}, false}};

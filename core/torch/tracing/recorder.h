@@ -70,6 +70,7 @@ class Recorder final : public OpHandler {
   std::int32_t newLocal(const at::Tensor& tensor);
   void describe(std::int32_t local, const at::Tensor& tensor);
   Argument encode(const c10::IValue& value, const c10::TypePtr& type, RecordedOp& record);
+  bool handleInParts(const c10::OperatorHandle& op, torch::jit::Stack* stack);
   void runHollow(Call& call);
   void runOnMeta(Call& call);
   void runOnZeros(Call& call);

@@ -1,5 +1,6 @@
 #include "core/torch/tracing/shape_rules.h"
 
+#include <ATen/ops/div.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
@@ -79,6 +80,9 @@ Stack efficientAttentionBackward(const Stack& arguments) {
   return {byHeads(query, query.size(2), query.size(3)), byHeads(key, key.size(2), key.size(3)), byHeads(value, value.size(2), value.size(3)), bias};
 }
 
+/// Without a kernel for shapes it would run on zeros, which integers refuse to be divided by.
+Stack floorDivide(const Stack& arguments) { return {at::div(arguments[0].toTensor(), arguments[1].toTensor(), "floor")}; }
+
 /// cuDNN takes a CTC loss only with targets on the CPU; a model that was moved has them beside its weights.
 Stack noCudnn(const Stack&) { return {false}; }
 
@@ -90,6 +94,7 @@ const std::map<std::string_view, std::function<Stack(const Stack&)>>& rules() {
       {"aten::_thnn_fused_gru_cell_backward", gruCellBackward},
       {"aten::_scaled_dot_product_efficient_attention", efficientAttention},
       {"aten::_scaled_dot_product_efficient_attention_backward", efficientAttentionBackward},
+      {"aten::floor_divide", floorDivide},
       {"aten::_use_cudnn_ctc_loss", noCudnn},
       {"aten::_use_cudnn_ctc_loss.Tensor", noCudnn},
   };

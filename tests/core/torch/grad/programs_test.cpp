@@ -189,6 +189,35 @@ TEST(Programs, ZerosOfAFormulaHaveMemory) {
 )", 685);
 }
 
+// The kernel writes x while it reads a part of it, and the formula reads what it left there.
+TEST(Programs, TheGradientReadsWhatAnAliasedWriteLeft) {
+  expectAsEager(R"(def computation(x2):
+    # x2: "f64[3, 3, 3]"
+    v12 = torch.ops.aten.mul.Scalar(x2, 3)
+    v13 = torch.ops.aten.select.int(v12, 1, 1)
+    v20 = torch.ops.aten.copysign_.Tensor(v12, v13)
+    return (v20,)
+)", 661);
+}
+
+// --- autocast ---
+
+// affine_grid_generator is one op, and autocast casts the product inside.
+TEST(Programs, AutocastReachesIntoKernelsMadeOfOtherOps) {
+  expectAsEager(R"(def computation(p2, p3):
+    # p2: "f32[2, 4]", parameter
+    # p3: "f32[3, 3, 2]", parameter
+    def body_1(v28, v29, v30):
+        v31 = torch.ops.aten.reshape.default(v29, [-1])
+        v32 = torch.ops.aten.narrow.default(v31, 0, 5, 6)
+        v33 = torch.ops.aten.view.default(v32, [1, 2, 3])
+        v34 = torch.ops.aten.affine_grid_generator.default(v33, [1, 1, 2, 2], False)
+        return (v34, v30, v29)
+    (v40, v41, v42) = torch.ops.higher_order.wrap_with_autocast("cpu", torch.bfloat16, True, True, body_1, p2, p3, p3)
+    return (v40,)
+)", 841);
+}
+
 // --- sizes ---
 
 // Symbolic sizes are tried at other points, at which the buffers no longer fit: LibTorch's kernel would read beyond them.
