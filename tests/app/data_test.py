@@ -134,6 +134,8 @@ class Jobs(Case):
     def test_J11_a_repro_folder_opens_and_shrinks(self):
         self.good("run", JOBS / "repro" / "repro.py")
         self.good("run", JOBS / "repro")
+        self.good("save", JOBS / "repro", "-o", self.path / "repro.retrograd")
+        self.good("run", self.path / "repro.retrograd")
         self.good("compare", JOBS / "repro" / "repro.py", "--double", "--tolerance", "1e-3")
         out = self.path / "small"
         report = valid(self.good("shrink", JOBS / "repro" / "repro.py", "--command", "! grep -q 'aten.relu' {}", "-o", out, "--format", "json").stdout, "shrink")

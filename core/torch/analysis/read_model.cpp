@@ -61,8 +61,11 @@ ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const D
   }
 }
 
+/// Archives, which may be large, are not searched.
+bool isRepro(const ByteRegion& bytes) { return !looksLikeZip(bytes.span()) && fx::looksLikeRepro(bytes.text()); }
+
 ModelFile readOwn(const std::string& path, const DerivationRequest& options, const Progress& progress) {
-  if (const auto script = reproScript(path); fx::looksLikeRepro(mapFile(script).text())) return readReproModel(script, options.seed, progress);
+  if (const auto script = reproScript(path); isRepro(mapFile(script))) return readReproModel(script, options.seed, progress);
   if (isSessionFile(path)) return modelOfSession(path, progress);
   return readModelFile(path, lookupSymbol, progress, [&](const std::shared_ptr<const Archive>& archive) {
     return isTorchScript(*archive) ? std::optional(readTorchScript(archive, options, progress)) : std::nullopt;

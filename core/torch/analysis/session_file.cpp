@@ -123,6 +123,11 @@ std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<
   return analysis;
 }
 
+bool isRepro(const ModelFile& file) {
+  const auto& history = file.computation.trace.history;
+  return !history.empty() && !history.front().parameters.empty() && history.front().parameters.front().first == "repro";
+}
+
 }  // namespace
 
 void saveSession(const Analysis& analysis, const std::string& path, const SaveSessionOptions& options, const Progress& progress) {
@@ -130,7 +135,8 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
   const auto threads = options.threads > 0 ? options.threads : savedThreads(analysis).value_or(threadCount());
   const ThreadScope scope(threads);
   const auto& request = firstOf(analysis).request;
-  session.embedded = options.embed || request.precision || !request.data.weights.empty();  // such weights are not the model file's
+  // Weights of another precision or of a checkpoint are not the model file's; a repro script would have to run again to be read.
+  session.embedded = options.embed || request.precision || !request.data.weights.empty() || isRepro(firstOf(analysis).file);
   if (options.values && analysis.derived()) {
     auto values = runValues(analysis, progress);
     session.values = std::move(values.tensors);

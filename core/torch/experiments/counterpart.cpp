@@ -15,8 +15,10 @@ std::shared_ptr<const Analysis> openCounterpart(const Analysis& a, const Counter
   options.exactCotangents = other.path.empty();  // the same model: its gradient begins where it does in `a`
   const auto& own = a.sessionPath.empty() ? firstOf(a).file.path : a.sessionPath;
   if (!other.weights.empty()) {
+    const bool partial = options.data.partial;
     options.data = {};
     options.data.weights = other.weights;
+    options.data.partial = partial;
   }
   auto file = readModel(other.path.empty() ? own : other.path, options, progress);
   return analyse(std::move(file), options, progress);
