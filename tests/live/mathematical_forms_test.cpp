@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -81,6 +82,47 @@ TEST(MathematicalForms, hardsigmoid) {
   expectSame("hardsigmoid_backward", [](const Tensors& t) { return at::hardsigmoid(t[0]) * t[0]; },
              [](const Tensors& t) { return at::where(t[0].gt(-3).logical_and(t[0].lt(3)), t[0] / 6 + 0.5, t[0].ge(3).to(at::kDouble)) * t[0]; }, {x},
              1e-7);  // LibTorch's kernel has 1 / 6 as a float
+}
+
+TEST(MathematicalForms, marginLosses) {
+  at::manual_seed(4);
+  const auto x = at::randn({3, 4}, inDouble), weight = at::rand({4}, inDouble);
+  const auto target = at::tensor({2, 0, 3}).to(at::kLong);
+  for (const std::int64_t p : {1, 2})
+    for (const std::int64_t reduction : {0, 1, 2}) {
+      const auto reduced = [&](const at::Tensor& rows) { return reduction == 0 ? rows : reduction == 1 ? rows.mean() : rows.sum(); };
+      expectSame("multi_margin_loss_backward", [&](const Tensors& t) { return at::multi_margin_loss(t[0].sin(), target, p, 0.7, weight, reduction); },
+                 [&](const Tensors& t) {
+                   Tensors rows;
+                   for (int i = 0; i < 3; ++i) {
+                     const auto y = target[i].item().toLong();
+                     auto sum = at::zeros({}, inDouble);
+                     for (int j = 0; j < 4; ++j)
+                       if (j != y) sum = sum + (0.7 - t[0][i][y].sin() + t[0][i][j].sin()).clamp_min(0).pow(p) * weight[y] / 4;
+                     rows.push_back(sum);
+                   }
+                   return reduced(at::stack(rows));
+                 },
+                 {x});
+    }
+  const auto labels = at::tensor({3, 0, -1, 1, 1, -1, -1, -1, 0, 2, 1, -1}).to(at::kLong).reshape({3, 4});
+  for (const std::int64_t reduction : {0, 1, 2}) {
+    const auto reduced = [&](const at::Tensor& rows) { return reduction == 0 ? rows : reduction == 1 ? rows.mean() : rows.sum(); };
+    expectSame("multilabel_margin_loss_backward", [&](const Tensors& t) { return at::multilabel_margin_loss(t[0].sin(), labels, reduction); },
+               [&](const Tensors& t) {
+                 const std::vector<std::vector<std::int64_t>> targets{{3, 0}, {1}, {0, 2, 1}};
+                 Tensors rows;
+                 for (int i = 0; i < 3; ++i) {
+                   auto sum = at::zeros({}, inDouble);
+                   for (auto y : targets[i])
+                     for (std::int64_t j = 0; j < 4; ++j)
+                       if (std::find(targets[i].begin(), targets[i].end(), j) == targets[i].end()) sum = sum + (1 - t[0][i][y].sin() + t[0][i][j].sin()).clamp_min(0) / 4;
+                   rows.push_back(sum);
+                 }
+                 return reduced(at::stack(rows));
+               },
+               {x});
+  }
 }
 
 TEST(MathematicalForms, embeddingBags) {

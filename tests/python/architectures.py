@@ -9,6 +9,7 @@ import copy
 import json
 import multiprocessing
 import os
+import re
 import resource
 import shutil
 import signal
@@ -196,6 +197,13 @@ def stored_reports(folder):
     return json.loads(path.read_text()) if path.exists() else {}
 
 
+def unknown_ops(report):
+    """Names of the ops that `check` did not know and left out."""
+    texts = [report["reason"] or "", *report["notes"]] if report and report["unknown_ops"] else []
+    found = re.search(r"(?:did not run|opaque here): ([^;]+)", "; ".join(texts))
+    return [re.sub(r" \(\d+ times\)", "", op) for op in found[1].split(", ")] if found else []
+
+
 def verdict_of(exported, report):
     if exported["status"] != "exported":
         return "not exported", exported["reason"]
@@ -204,6 +212,8 @@ def verdict_of(exported, report):
     status, reason = report["status"], (report["reason"] or "").splitlines()[:1]
     if status == "fail" and exported.get("unfaithful"):
         return "not exported", "the exported program has other gradients than the model: " + exported["unfaithful"]
+    if status == "pass" and report["unknown_ops"]:
+        return "refused", "unknown ops: " + ", ".join(unknown_ops(report))
     words = {"pass": "pass", "fail": "differs", "error": "error", "skip": "refused"}
     return words[status], "".join(reason)
 
@@ -234,13 +244,16 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="exports at a time")
     parser.add_argument("--timeout", type=int, default=120, help="seconds of processor time an export may take")
     parser.add_argument("--check-timeout", type=float, default=300, help="seconds a check may take")
+    parser.add_argument("--family", help="those of this family alone, such as \"Mixtures of experts\"")
     parser.add_argument("names", metavar="NAME", nargs="*", help="these alone")
     options = parser.parse_args()
     torch.set_num_threads(1)
     known = architecture_list.architectures()
     if unknown := set(options.names) - {one.name for one in known}:
         parser.error("no such architecture: " + ", ".join(sorted(unknown)))
-    chosen = [one for one in known if not options.names or one.name in options.names]
+    chosen = [one for one in known if (not options.names or one.name in options.names) and options.family in (None, one.family)]
+    if not chosen:
+        parser.error("no such family; there are " + ", ".join(sorted({one.family for one in known})))
     folder = options.folder.resolve()
     if not options.table_only:
         exported = export_all(chosen, folder, options)
@@ -255,9 +268,11 @@ def main():
         result = exported_as(folder, one.name)
         rows[one.name] = (result.get("ops", ""), *verdict_of(result, reports.get(one.name)))
     counts = print_tables(chosen, rows)
+    unknown = Counter(op for one in chosen for op in unknown_ops(reports.get(one.name)))
+    print("\nUnknown ops: " + (", ".join(f"{op} ({count} architectures)" for op, count in unknown.most_common()) or "none"))
     if counts["differs"] or counts["error"]:
         sys.exit(1)
-    if not options.names and counts["pass"] + counts["refused"] < WANTED:
+    if not (options.names or options.family) and counts["pass"] + counts["refused"] < WANTED:
         sys.exit(f"{WANTED} architectures that are exported are wanted")
 
 

@@ -75,6 +75,7 @@ RecordedRun replayNumbers(const Analysis& analysis, const Progress& progress) {
   RecordedRun run;
   run.path = analysis.file.path;
   Evaluator evaluator(document, analysis.request.seed);
+  evaluator.setLeftOut(analysis.leftOut);
   for (auto& bindings : {inputBindings(analysis), cotangentBindings(analysis)})
     for (const auto& [id, value] : bindings) evaluator.bind(id, value);
   const LastUses lastUses(document, analysis.joint);

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
@@ -107,6 +108,37 @@ at::Tensor hardsigmoidBackward(const at::Tensor& gradient, const at::Tensor& sel
   if (!isDifferentiated("hardsigmoid_backward", gradient, self)) return callBelow<decltype(hardsigmoidBackward)>("hardsigmoid_backward", gradient, self);
   const auto sloping = self.gt(-3).logical_and(self.lt(3));
   return at::where(sloping, gradient / 6, at::zeros_like(gradient));
+}
+
+// --- margin losses ---
+
+constexpr auto multiMargin = "multi_margin_loss_backward";
+
+/// The loss of a row is the mean over its other classes j of max(0, margin - x[target] + x[j])^p, times the target's weight.
+at::Tensor multiMarginBackward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target, const at::Scalar& p, const at::Scalar& margin,
+                               const OptionalTensor& weight, std::int64_t reduction) {
+  if (!isDifferentiated(multiMargin, gradient, self))
+    return callBelow<decltype(multiMarginBackward)>(multiMargin, gradient, self, target, p, margin, weight, reduction);
+  const auto rows = self.dim() <= 1 ? self.reshape({1, -1}) : self;
+  const auto classes = rows.size(1);
+  const auto chosen = target.reshape({-1, 1});
+  const auto excess = rows - rows.gather(1, chosen) + margin;
+  const auto counts = excess.gt(0).logical_and(at::arange(classes, target.options()).ne(chosen)).to(rows.scalar_type());
+  auto slope = p.toDouble() == 1 ? counts : 2 * excess * counts;
+  if (weight && weight->defined()) slope = slope * weight->index_select(0, target.reshape({-1})).unsqueeze(1);
+  slope = slope.scatter_add(1, chosen, -slope.sum(1, true));
+  const auto parts = static_cast<double>(classes * (reduction == at::Reduction::Mean ? rows.size(0) : 1));
+  return (slope / parts * (reduction == at::Reduction::None ? gradient.reshape({-1, 1}) : gradient)).reshape(self.sizes());
+}
+
+constexpr auto multilabelMargin = "multilabel_margin_loss_backward";
+
+/// Linear in the gradient, and constant in `self` but for jumps.
+at::Tensor multilabelMarginBackward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target, std::int64_t reduction, const at::Tensor& isTarget) {
+  using Signature = decltype(multilabelMarginBackward);
+  if (!isDifferentiated(multilabelMargin, gradient, self)) return callBelow<Signature>(multilabelMargin, gradient, self, target, reduction, isTarget);
+  const auto slope = callBelow<Signature>(multilabelMargin, at::ones_like(gradient).detach(), self.detach(), target, reduction, isTarget);
+  return slope * (reduction == at::Reduction::None && self.dim() > 1 ? gradient.unsqueeze(1) : gradient);
 }
 
 // --- embedding bags ---
@@ -223,6 +255,8 @@ void registerMathematicalForms() {
       library->impl(flash, flashBackward);
       library->impl(efficient, efficientBackward);
       library->impl("hardsigmoid_backward", hardsigmoidBackward);
+      library->impl(multiMargin, multiMarginBackward);
+      library->impl(multilabelMargin, multilabelMarginBackward);
       library->impl(bag, bagBackward);
       library->impl(denseBag, denseBagBackward);
       library->impl(bagWeights, bagWeightsBackward);
