@@ -3,15 +3,20 @@
 #include <memory>
 
 #include "app/cli/checks.h"
+#include "app/cli/recorded.h"
 #include "core/torch/execution/threads.h"
 #include "core/torch/execution/device.h"
 
 namespace retrograd::cli {
 namespace {
 
-int checkOne(const Checks& checks, const Progress& progress) {
+int checkOne(Checks checks, const Progress& progress) {
   setThreads(checks.run.threads);
   requireFile(checks.file);
+  if (const auto choice = graphToOpen(checks.file)) {
+    checks.file = choice->graph.model;
+    if (checks.check.reference.empty()) checks.check.reference = choice->graph.values;
+  }
   std::vector<CheckReport> reports;
   try {
     auto options = checks.check;

@@ -5,6 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "app/cli/recorded.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"
 #include "core/derivation/precision.h"
@@ -44,10 +45,11 @@ void addPrecision(CLI::App& app, std::optional<DType>& precision) {
   app.add_flag_function("--double", [&precision](std::int64_t) { precision = DType::f64; }, "the same as --dtype-b float64")->excludes(option);
 }
 
-int run(const CompareArguments& arguments, const Progress& progress) {
+int run(CompareArguments arguments, const Progress& progress) {
   requireToRun(arguments.input.device);
   requireToRun(arguments.b.device);
   if (!arguments.b.path.empty()) requireFile(arguments.b.path);
+  if (const auto choice = graphToOpen(arguments.b.path)) arguments.b.path = choice->graph.model;  // both run on what `a` was recorded with
   const auto a = open(arguments.a, arguments.input, progress);
   const auto b = openCounterpart(*a, arguments.b, progress);
   if (reportProblems(a->problems) || reportProblems(b->problems)) return badInputOrUse;

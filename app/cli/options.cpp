@@ -15,6 +15,7 @@
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/memory_budget.h"
+#include "app/cli/recorded.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/repro/repro_inputs.h"
@@ -238,11 +239,24 @@ void requireToRun(const std::optional<Device>& device) {
 void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
-  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path)) throw Error(ErrorCode::badUse, "is a folder, not a file", path);
+  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path)) throw Error(ErrorCode::badUse, "is a folder, not a file", path);
+}
+
+std::optional<FolderChoice> graphToOpen(const std::string& path) {
+  auto choice = chooseGraph(path);
+  if (!choice) return choice;
+  if (!choice->failure.empty()) fmt::print(stderr, "note: {}: recorded because {}\n", path, choice->failure);
+  for (const auto& line : choice->cannotReplay) fmt::print(stderr, "note: {}: cannot be replayed: {}\n", path, line);
+  return choice;
 }
 
 std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress) {
   requireFile(path);
+  if (const auto choice = graphToOpen(path)) {
+    auto recorded = options;
+    if (recorded.inputs.empty()) recorded.inputs = choice->graph.values;
+    return open(choice->graph.model, recorded, progress);
+  }
   setThreads(options.threads);
   if (!isReproFolder(path) && isSessionFile(path)) {
     auto stored = loadSession(path, progress, options.rules);

@@ -43,10 +43,17 @@ void FindingsDock::forget() {
   summary_->setText(tr("No run was looked through yet"));
 }
 
-void FindingsDock::walk(ValueId value) {
-  const auto work = [this, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+void FindingsDock::walk(ValueId value) { ask(value, false); }
+
+void FindingsDock::goToRoot() { ask({}, true); }
+
+void FindingsDock::ask(ValueId value, bool select) {
+  const auto work = [this, value, select](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     const auto way = std::make_shared<NanWalk>(walkNan(bench, value, progress));
-    return [this, way] { show(*way); };
+    return [this, way, select] {
+      show(*way);
+      if (select && way->root) context_.selection->select(way->root);
+    };
   };
   askAloud(summary_, QStringLiteral("walk"), tr("Recording a run"), tr("Recording a run..."), work);
 }

@@ -17,12 +17,15 @@ class FindingsDock : public Panel {
 
   /// Records a run and walks from the value; an invalid one stands for any bad value of the run.
   void walk(ValueId value);
+  /// Records a run, walks from any bad value, and selects the root: what opening a recorded failure does.
+  void goToRoot();
   QString summary() const { return summary_->text(); }
 
  protected:
   void forget() override;
 
  private:
+  void ask(ValueId value, bool select);
   void show(const NanWalk& walk);
 
   NanModel* model_;

@@ -1,4 +1,8 @@
 // What is asked of values and gradients: Why, Findings, Checks and Compare with their commands.
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/formats/folder/folder.h"
 #include "views/docks/checks_dock.h"
 #include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
@@ -34,6 +38,16 @@ ValueId badStart(const ViewContext& context) {
   return start;
 }
 
+/// Whether a path is a recorded folder of a step that went wrong.
+bool isFailure(const std::string& path) {
+  try {
+    const auto choice = chooseGraph(path);
+    return choice && choice->atRoot;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 const WindowPart why(PartOrder::why, [](MainWindow& window) {
   const auto& actions = window.actions();
   auto* panel = window.addPanel(new WhyDock(window.pinnable("dock-why", {actions.recompute, actions.save}), actions.recompute, actions.save), MainWindow::tr("Why"),
@@ -51,6 +65,13 @@ const WindowPart findings(PartOrder::findings, [](MainWindow& window) {
     if (context.controller->document()) panel->walk(badStart(context));
   });
   runIn(window, actions.checkRun, panel, [panel] { panel->walk({}); });
+  QObject::connect(window.context().controller, &DocumentController::documentChanged, panel, [&window, panel, last = std::string()]() mutable {
+    const auto document = window.context().controller->document();
+    const auto path = document ? document->request.path : std::string();
+    if (std::exchange(last, path) == path || !document || !document->analysis->derived() || !isFailure(path)) return;
+    window.showPanel(*panel);
+    panel->goToRoot();
+  });
 });
 
 const WindowPart checks(PartOrder::checks, [](MainWindow& window) {

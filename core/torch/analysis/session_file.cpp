@@ -12,12 +12,15 @@
 #include "core/torch/analysis/run_values.h"
 #include "core/torch/execution/reproducible.h"
 #include "core/torch/tracing/op_table.h"
+#include "core/torch/tracing/recorded_generator.h"
 #include "core/trace/relocate.h"
 
 namespace retrograd {
 namespace {
 
 const std::string threadsMark = "threads";
+/// The state that the seed is short for, where it was recorded in a training loop.
+const std::string generatorMark = "generator";
 
 /// Reading looks each op up again; what it would refuse must not be written.
 void checkOps(const Analysis& analysis) {
@@ -145,12 +148,19 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
   }
   session.marks = options.marks.value_or(analysis.marks);
   session.marks[threadsMark] = std::to_string(threads);
+  if (const auto state = stateAsText(session.seed)) session.marks[generatorMark] = '"' + *state + '"';
+  else session.marks.erase(generatorMark);
   writeSessionFile(path, session, analysis.sessionPath);
 }
 
 std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress, std::shared_ptr<const RuleRegistry> rules) {
   const auto start = std::chrono::steady_clock::now();
   auto session = readSessionFile(path, lookupSymbol, progress);
+  if (const auto state = session.marks.find(generatorMark); state != session.marks.end()) {
+    const auto& quoted = state->second;
+    if (quoted.size() < 2) throw Error(ErrorCode::badInput, "the state of the generator is damaged", path);
+    if (const auto seed = seedOfState(quoted.substr(1, quoted.size() - 2)); seed != session.seed) throw Error(ErrorCode::badInput, "the state of the generator is not that of the seed", path);
+  }
   auto analysis = analysisOf(std::move(session), rules);
   analysis->sessionPath = path;
   analysis->times.read = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

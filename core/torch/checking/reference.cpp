@@ -5,6 +5,7 @@
 
 #include "core/base/number_text.h"
 #include "core/formats/safetensors/safetensors.h"
+#include "core/torch/tracing/recorded_generator.h"
 
 namespace retrograd {
 namespace {
@@ -74,6 +75,7 @@ Reference readReference(const std::string& path) {
   const auto content = readSafetensors(path);
   Reference reference;
   reference.path = path;
+  std::optional<TensorData> recorded;
   for (const auto& [name, tensor] : content.tensors) {
     std::string_view key = name;
     requirePosition(key, path);
@@ -84,6 +86,8 @@ Reference readReference(const std::string& path) {
       reference.cotangents.emplace(key, tensor);
     } else if (key == "loss" && tensor.meta.elements() == 1) {
       reference.loss = tensor;
+    } else if (takePrefix(key, "generator.")) {
+      if (key == "cpu") recorded = tensor;  // what GPUs drew from is kept for people: draws are the CPU's here
     } else if (!retrograd::file(reference.expected, key, tensor)) {
       takePrefix(key, "in.");
       reference.inputs.emplace(key, tensor);
@@ -94,6 +98,11 @@ Reference readReference(const std::string& path) {
     reference.seed = numberIn<std::uint64_t>(it->second);
     if (!reference.seed) throw Error(ErrorCode::badInput, "the metadata's seed is not a number from 0 to 2^64 - 1: " + it->second, path);
   }
+  if (recorded) try {
+      reference.seed = seedOfState(*recorded);
+    } catch (const Error& e) {
+      throw e.at(path);
+    }
   if (const auto it = metadata.find("requires_grad"); it != metadata.end()) reference.requiresGrad = splitAtCommas(it->second);
   return reference;
 }

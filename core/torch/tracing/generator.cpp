@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/torch/tracing/convert.h"
+#include "core/torch/tracing/generator_states.h"
 #include "core/torch/tracing/interceptor.h"
 
 namespace retrograd {
@@ -36,6 +37,7 @@ void setGeneratorState(const at::Tensor& state, c10::Device device) {
 
 at::Tensor seededState(std::uint64_t seed, c10::Device device) {
   BelowInterception below;
+  if (const auto recorded = device.is_cpu() ? recordedState(seed) : at::Tensor(); recorded.defined()) return recorded;
   if (device.is_cpu()) return at::detail::createCPUGenerator(seed).get_state();
   auto generator = defaultGenerator(device).clone();
   generator.set_current_seed(seed);

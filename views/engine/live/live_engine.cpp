@@ -1,6 +1,8 @@
+#include "core/formats/folder/folder.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
+#include "core/torch/checking/reference.h"
 #include "core/torch/execution/threads.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/session/tensor_text.h"
@@ -79,6 +81,7 @@ class LiveEngine : public Engine {
     options.partition = request.partition;
     options.device = request.device;
     if (request.device) requireDevice(*request.device);
+    if (const auto choice = chooseGraph(request.path)) return openRecorded(*choice, request, options, progress);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source != InputSource::drawn) return openForLoss(request.path, request.loss, options, progress);
     // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
@@ -136,6 +139,24 @@ class LiveEngine : public Engine {
   PipelineEngine* pipelines() override { return pipelines_.get(); }
 
  private:
+  /// A recorded folder's graph, on what it was recorded with unless other inputs are asked for.
+  static std::shared_ptr<const Analysis> openRecorded(const FolderChoice& choice, const OpenRequest& request, DerivationRequest options, const Progress& progress) {
+    auto file = readModel(choice.graph.model, options, progress);
+    if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
+    if (request.source == InputSource::drawn) file.sampleInputs.clear();
+    if (request.source == InputSource::sample && !choice.graph.values.empty()) {
+      auto recorded = optionsFor(readReference(choice.graph.values), file);
+      options.inputs = std::move(recorded.inputs);
+      options.numbers = std::move(recorded.numbers);
+      options.cotangents = std::move(recorded.cotangents);
+      if (!options.gradInputs) options.gradInputs = std::move(recorded.gradInputs);
+      if (options.seed == 0) options.seed = recorded.seed;
+    }
+    if (!choice.failure.empty()) file.problems.push_back({Problem::Severity::note, "recorded because " + choice.failure, request.path, -1});
+    for (const auto& line : choice.cannotReplay) file.problems.push_back({Problem::Severity::warning, "cannot be replayed: " + line, request.path, -1});
+    return analyseForLoss(std::move(file), choice.graph.model, request.loss, options, progress);
+  }
+
   std::unique_ptr<PipelineEngine> pipelines_ = livePipelines();
   std::shared_ptr<const RuleRegistry> rules_;
 };

@@ -1,0 +1,132 @@
+#include "core/formats/folder/folder.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/memory_account.h"
+#include "core/formats/files/mapped_file.h"
+#include "core/formats/json/json_tree.h"
+
+namespace retrograd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* manifestName = "retrograd.json";
+constexpr std::int64_t knownVersion = 1;
+
+bool hasManifest(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / manifestName, ignored);
+}
+
+/// The folder that `path` lies in, also where it ends in a slash.
+fs::path withoutSlash(const std::string& path) {
+  const fs::path given(path);
+  return given.has_filename() ? given : given.parent_path();
+}
+
+std::string textAt(const Json& json, std::string_view key) {
+  const auto* found = json.find(key);
+  return found && found->isString() ? std::string(found->text()) : std::string();
+}
+
+std::int64_t integerAt(const Json& json, std::string_view key, std::int64_t otherwise) {
+  const auto* found = json.find(key);
+  return found && found->kind() == Json::Kind::integer ? found->integer() : otherwise;
+}
+
+std::vector<std::string> textsAt(const Json& json, std::string_view key) {
+  std::vector<std::string> texts;
+  if (const auto* found = json.find(key); found && found->isArray())
+    for (const auto& item : found->items()) texts.emplace_back(item.text());
+  return texts;
+}
+
+/// A path of the manifest as a path to open: relative, and without a way out of the folder.
+std::string inside(const std::string& folder, const std::string& relative, const char* what) {
+  const fs::path path(relative);
+  const bool leaves = path.is_absolute() || std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+  if (relative.empty() || leaves) throw Error(ErrorCode::badInput, "the path of a graph's " + std::string(what) + " is not inside the folder: '" + relative + "'");
+  return (fs::path(folder) / path).string();
+}
+
+FolderGraph graphOf(const Json& json, const std::string& folder) {
+  FolderGraph graph;
+  graph.name = std::string(json.at("name").text());
+  graph.model = inside(folder, std::string(json.at("model").text()), "model");
+  if (const auto values = textAt(json, "values"); !values.empty()) graph.values = inside(folder, values, "values");
+  graph.ops = integerAt(json, "ops", 0);
+  graph.mode = textAt(json, "mode");
+  graph.compile = textAt(json, "compile");
+  graph.location = textAt(json, "location");
+  graph.notFinite = textsAt(json, "not_finite");
+  graph.cannotReplay = textsAt(json, "cannot_replay");
+  return graph;
+}
+
+RecordedFolder folderOf(const Json& json, const std::string& path) {
+  if (textAt(json, "format") != "retrograd.folder") throw Error(ErrorCode::badInput, "its \"format\" is not \"retrograd.folder\"");
+  if (const auto version = json.at("version").integer(); version != knownVersion)
+    throw Error(ErrorCode::badInput, "version " + std::to_string(version) + " of the format is not known here; a newer Retrograd may read it");
+  RecordedFolder folder;
+  folder.path = path;
+  folder.kind = std::string(json.at("kind").text());
+  if (const auto* made = json.find("made")) folder.torchVersion = textAt(*made, "torch");
+  folder.rank = integerAt(json, "rank", 0);
+  folder.ranks = integerAt(json, "ranks", 1);
+  if (const auto* step = json.find("step"); step && step->kind() == Json::Kind::integer) folder.step = step->integer();
+  if (const auto* failure = json.find("failure")) folder.failure = textAt(*failure, "message");
+  for (const auto& graph : json.at("graphs").items()) folder.graphs.push_back(graphOf(graph, path));
+  if (const auto* open = json.find("open")) {
+    folder.openGraph = textAt(*open, "graph");
+    folder.atRoot = textAt(*open, "at") == "root";
+  }
+  folder.cannotReplay = textsAt(json, "cannot_replay");
+  return folder;
+}
+
+}  // namespace
+
+bool isRecordedFolder(const std::string& path) {
+  std::error_code ignored;
+  const auto folder = withoutSlash(path);
+  return fs::is_directory(folder, ignored) && (hasManifest(folder) || hasManifest(folder.parent_path()));
+}
+
+RecordedFolder readRecordedFolder(std::string_view text, const std::string& path) { return folderOf(JsonTree(text).root(), path); }
+
+RecordedFolder readRecordedFolder(const std::string& path) {
+  const auto manifest = (fs::path(path) / manifestName).string();
+  const auto bytes = mapFile(manifest);
+  const ReadingScope scope(bytes.size);
+  try {
+    return readRecordedFolder(bytes.text(), path);
+  } catch (const Error& e) {
+    throw e.place().starts_with(manifest) ? e : e.at(manifest);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::badInput, "does not fit into memory", manifest);
+  }
+}
+
+std::optional<FolderChoice> chooseGraph(const std::string& path) {
+  std::error_code ignored;
+  const auto given = withoutSlash(path);
+  if (!fs::is_directory(given, ignored)) return std::nullopt;
+  const bool isWhole = hasManifest(given);
+  const auto parent = given.parent_path().empty() ? fs::path(".") : given.parent_path();
+  if (!isWhole && !hasManifest(parent)) return std::nullopt;
+  const auto folder = readRecordedFolder((isWhole ? given : parent).string());
+  const auto name = isWhole ? folder.openGraph : given.filename().string();
+  auto found = std::find_if(folder.graphs.begin(), folder.graphs.end(), [&](const FolderGraph& graph) { return graph.name == name; });
+  if (found == folder.graphs.end() && isWhole) found = folder.graphs.begin();
+  if (found == folder.graphs.end())
+    throw Error(ErrorCode::badInput, folder.graphs.empty() ? "no graph was saved in this folder: see \"cannot_replay\" in its retrograd.json" : "retrograd.json names no graph of this folder", path);
+  FolderChoice choice{*found, folder.atRoot && isWhole, folder.failure, folder.cannotReplay};
+  for (const auto& line : found->cannotReplay)
+    if (std::find(choice.cannotReplay.begin(), choice.cannotReplay.end(), line) == choice.cannotReplay.end()) choice.cannotReplay.push_back(line);
+  return choice;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace retrograd {
+
+/// One graph of a recorded folder: a model file, with the values it ran on where they were kept.
+struct FolderGraph {
+  std::string name;
+  std::string model;                    ///< path of the .pt2 file
+  std::string values;                   ///< path of a reference file (in.*, cot.*, out.*, grad.*, generator.cpu); empty: none
+  std::int64_t ops = 0;
+  std::string mode, compile, location;  ///< "train", "0/1", "model.py:12 in forward"; empty: unknown
+  std::vector<std::string> notFinite;   ///< values with a NaN or Inf in PyTorch's own run ("out.0", "grad.p.w")
+  std::vector<std::string> cannotReplay;  ///< what of it was not kept, for people
+};
+
+/// A folder that the Python package writes (docs/folders.md): what retrograd.json in it says.
+struct RecordedFolder {
+  std::string path;
+  std::string kind;                     ///< "capture", "compile", "catch"
+  std::string torchVersion;
+  std::int64_t rank = 0, ranks = 1;
+  std::optional<std::int64_t> step;     ///< of the training loop, from 0
+  std::string failure;                  ///< "the loss is nan"; empty: none
+  std::vector<FolderGraph> graphs;
+  std::string openGraph;                ///< the name of the graph to open first
+  bool atRoot = false;                  ///< to be opened at the op that made the first NaN or Inf
+  std::vector<std::string> cannotReplay;
+};
+
+/// A graph of a folder as something to open.
+struct FolderChoice {
+  FolderGraph graph;
+  bool atRoot = false;
+  std::string failure;
+  std::vector<std::string> cannotReplay;  ///< of the graph and of the folder
+};
+
+/// True for a folder with a retrograd.json, and for a graph's own folder inside of one.
+bool isRecordedFolder(const std::string& path);
+
+/// Reads retrograd.json. Paths in it have to stay inside of the folder. Throws Error(badInput or io) that names the file.
+RecordedFolder readRecordedFolder(const std::string& path);
+/// The same from its text; `path` is the folder.
+RecordedFolder readRecordedFolder(std::string_view text, const std::string& path);
+
+/// The graph that `path` means: that of a graph's own folder (FOLDER/graph002), else the one that the folder names to be opened first.
+/// Nothing where `path` is no recorded folder. Throws as readRecordedFolder, and Error(badInput) where there is no graph.
+std::optional<FolderChoice> chooseGraph(const std::string& path);
+
+}  // namespace retrograd

@@ -1,0 +1,338 @@
+"""torch.compile(model, backend="retrograd"): runs eagerly and saves each graph between graph breaks, with its real inputs, into one folder."""
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
+
+import torch
+
+from ._export import GraphValues, Written, clean, devices_of, line_of, size_of, tensor_leaves, write_graph, write_values
+from ._folder import Folder, FolderWriter, Limits, NoSpace, quoted, rank, ranks, say, write_manifest
+from ._state import Autocast, Generators
+
+_lock = threading.RLock()
+_recordings: dict[str, "Recording"] = {}
+
+
+class Recording:
+    """The folder that the graphs of a process (of one `path`) are saved into. It has its manifest from the first graph on."""
+
+    def __init__(self, target: Path, limits: Limits, announced: bool = True):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder, n = target, 1
+        while folder.exists():
+            n += 1
+            folder = target.parent / f"{target.name}-{n}"
+        folder.mkdir()
+        self.folder, self.limits, self.announced = folder, limits, announced
+        self.writer = FolderWriter(folder / "graphs", limits)
+        self.writer.folder.rmdir()
+        self.writer.folder = folder
+        self.source: dict[tuple[str, int], dict[str, Any]] = {}
+        self.problems: list[str] = []
+        self.count = 0
+        self.said = False
+        self.own_manifest = True
+
+    @staticmethod
+    def within(writer: FolderWriter, limits: Limits) -> "Recording":
+        """A part of a folder whose manifest another writes."""
+        self = Recording.__new__(Recording)
+        self.folder, self.limits, self.announced, self.writer = writer.folder, limits, False, writer
+        self.source, self.problems, self.count, self.said = {}, [], 0, False
+        self.own_manifest = False
+        return self
+
+    def name(self) -> str:
+        self.count += 1
+        return f"graph{self.count:03d}"
+
+    def save(self) -> None:
+        self.writer.graphs.sort(key=lambda graph: graph["name"])
+        if not self.own_manifest:
+            return
+        write_manifest(self.folder, self.writer.graphs,
+                       {"kind": "compile", "open": {"graph": min((g["name"] for g in self.writer.graphs), default=""), "at": "start"},
+                        "source": list(self.source.values()), "cannot_replay": list(self.problems)})
+
+    def problem(self, text: str) -> None:
+        if text not in self.problems:
+            self.problems.append(text)
+            if self.announced:
+                say(f"retrograd: {text}")
+            self.save()
+
+    def add(self, written: Written) -> None:
+        self.writer.graphs[:] = [graph for graph in self.writer.graphs if graph["name"] != written.entry["name"]] + [written.entry]
+        for line in written.source:
+            self.source.setdefault((line["file"], line["line"]), line)
+        self.save()
+        if self.announced and not self.said:
+            self.said = True
+            say(f"retrograd: graphs of torch.compile are saved in {quoted(self.folder)}, with weights and batch. Open them: {Folder(self.folder).command}")
+
+
+def recording(path: Union[str, Path, None], limits: Limits) -> Recording:
+    """The process's recording for a path; ranks write apart."""
+    target = Path(path) if path is not None else Path("retrograd-compile")
+    if ranks() > 1 or rank() > 0:
+        target = target / f"rank{rank()}"
+    key = str(target.absolute())
+    with _lock:
+        if key not in _recordings:
+            _recordings[key] = Recording(target.absolute(), limits)
+        return _recordings[key]
+
+
+def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Callable[..., Any]:
+    """What torch.compile calls once for each graph. Options: path, limits, root: the model whose names parameters get (torch.compile(..., options={"path": "folder"}))."""
+    settings = {**(options or {}), **{key: value for key, value in more.items() if key in ("path", "limits")}}
+    into = settings.get("recording") or more.get("recording") or recording(settings.get("path"), settings.get("limits") or Limits())
+    with _lock:
+        if into.count >= into.limits.graphs:
+            into.problem(f"more than {into.limits.graphs} graphs: later ones run, but are not saved (Limits.graphs)")
+            return graph.forward
+        name = into.name()
+    return SavedGraph(graph, into, name, _compile_id(), settings.get("root") or more.get("root"))
+
+
+def _compile_id() -> Optional[str]:
+    try:
+        from torch._guards import CompileContext
+
+        current = CompileContext.current_compile_id()
+        return str(current) if current is not None else None
+    except Exception:
+        return None
+
+
+class SavedGraph:
+    """A graph that saves itself the first time it runs, and runs eagerly each time."""
+
+    def __init__(self, graph: torch.fx.GraphModule, into: Recording, name: str, compile_id: Optional[str], root: Optional[torch.nn.Module] = None):
+        self.graph, self.into, self.name, self.compile_id, self.root = graph, into, name, compile_id, root
+        self.forward = graph.forward
+        self.waiting = True
+        self.written: Optional[Written] = None
+
+    def __call__(self, *args: Any) -> Any:
+        if not self.waiting:
+            return _aliased(self.forward(*args))[0]
+        self.waiting = False
+        try:
+            step = GraphStep(self.graph, args, self.root)
+            before = {name: tensor.detach().clone().requires_grad_(tensor.requires_grad) for name, tensor in step.inputs.items()}
+            buffers = {name: buffer.detach().clone() for name, buffer in step.named_buffers()}
+            devices = devices_of(step, before)
+            values = GraphValues(before, Generators.now(devices), Autocast.now(devices), {}, buffers)
+            if size_of([*before.values(), *buffers.values()]) > self.into.limits.folder_bytes:
+                raise NoSpace("its inputs are larger than Limits.folder_bytes")
+        except Exception as error:
+            self._failed(error)
+            return self.forward(*args)
+        output = self.forward(*args)
+        with _lock:
+            if not torch.is_grad_enabled() or not any(leaf.requires_grad for leaf in tensor_leaves(output)):
+                self._write(step, values)
+                return output
+            self._write(step, GraphValues(values.inputs, values.generators, values.autocast, None, buffers, ["gradients of the outputs: no backward came; they are drawn"]))
+        return self._with_cotangents(output, step, values)
+
+    def _with_cotangents(self, output: Any, step: "GraphStep", values: GraphValues) -> Any:
+        """The output, with hooks that take its gradients; the graph is written once more with these after the backward."""
+        cotangents: dict[int, torch.Tensor] = {}
+        state = {"queued": False, "done": False}
+
+        def finish() -> None:
+            if state["done"]:
+                return
+            state["done"] = True
+            for handle in handles:
+                handle.remove()
+            with _lock:
+                values.cotangents = dict(cotangents)
+                self._write(step, values)
+
+        def hook(i: int) -> Callable[[Sequence[Optional[torch.Tensor]]], None]:
+            def take(gradients: Sequence[Optional[torch.Tensor]]) -> None:
+                if not state["done"] and gradients[0] is not None:
+                    cotangents[i] = gradients[0].detach()
+                    if not state["queued"]:
+                        state["queued"] = True
+                        torch.autograd.Variable._execution_engine.queue_callback(finish)
+            return take
+
+        output, aliases = _aliased(output)
+        # On the node, not on the tensor: Dynamo looks at a tensor's hooks and would compile what follows once more.
+        handles = [alias.grad_fn.register_prehook(hook(position)) for position, alias in aliases.items()]
+        return output
+
+    def _write(self, step: "GraphStep", values: GraphValues) -> None:
+        try:
+            if self.written is None:
+                describe = {"compile": self.compile_id, "location": step.location(), "module": None}
+                self.written = write_graph(self.into.writer, self.name, step, values, describe=describe)
+            else:
+                write_values(self.into.writer, self.written, step, values)
+            self.into.add(self.written)
+        except Exception as error:
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        shutil.rmtree(self.into.folder / self.name, ignore_errors=True)
+        line = line_of(error)
+        self.into.problem(f"{self.name} was not saved" + (f" ({line})" if line else "") + f": {type(error).__name__}: {str(error).strip().splitlines()[0][:300] if str(error).strip() else ''}")
+
+
+def _aliased(output: Any) -> tuple[Any, dict[int, torch.Tensor]]:
+    """The outputs with an alias in place of each that has a gradient, and these by position. The gradient of an alias is what comes from outside of the graph,
+    which may use an output too. All calls return aliases: with one that does not, Dynamo would compile what follows once more."""
+    results = list(output) if isinstance(output, (tuple, list)) else [output]
+    aliases: dict[int, torch.Tensor] = {}
+    position = 0
+    for k, result in enumerate(results):
+        if isinstance(result, torch.Tensor):
+            if result.requires_grad and not result.is_leaf:
+                results[k] = aliases[position] = result.view_as(result)
+            position += 1
+    return (type(output)(results) if isinstance(output, (tuple, list)) else results[0]), aliases
+
+
+class GraphStep(torch.nn.Module):
+    """A graph of Dynamo as a module: parameters and buffers of the user's model under the names they have there, all other tensors as inputs by name."""
+
+    def __init__(self, graph: torch.fx.GraphModule, args: Sequence[Any], root: Optional[torch.nn.Module] = None):
+        super().__init__()
+        placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+        known = _names_in_callers(root)
+        self.inputs: dict[str, torch.Tensor] = {}
+        self.arguments: list[tuple[str, Any]] = []  # ("own", name), ("input", name), ("constant", value)
+        taken: set[str] = set()
+        for node, value in zip(placeholders, args):
+            if not isinstance(value, torch.Tensor):
+                self.arguments.append(("constant", value))
+                continue
+            source = _source(node)
+            found = known.get(id(value)) or _name_in_source(source)
+            is_own = isinstance(value, torch.nn.Parameter) or (id(value) in known) or "_buffers" in source
+            if is_own and found and not value.requires_grad or isinstance(value, torch.nn.Parameter):
+                name = _free(found or clean(str(node.name)), taken)
+                self._adopt(name, value)
+                self.arguments.append(("own", name))
+            else:
+                name = _free(clean(_input_name(source) or str(node.name)), taken)
+                self.inputs[name] = value
+                self.arguments.append(("input", name))
+        self.__dict__["traced"] = graph
+        if any(True for _ in graph.parameters()) or any(True for _ in graph.buffers()):
+            self._adopt_all(graph)
+        self.training = graph.training if placeholders == [] else self._was_training()
+
+    def _was_training(self) -> bool:
+        for one in _modules_in_callers():
+            return one.training
+        return True
+
+    def _adopt(self, name: str, value: torch.Tensor) -> None:
+        path, _, own = name.rpartition(".")
+        holder: torch.nn.Module = self
+        for part in filter(None, path.split(".")):
+            if part not in holder._modules:
+                holder.add_module(part, torch.nn.Module())
+            holder = holder._modules[part]  # type: ignore[assignment]
+        if isinstance(value, torch.nn.Parameter):
+            holder.register_parameter(own, value)
+        else:
+            holder.register_buffer(own, value)
+
+    def _adopt_all(self, graph: torch.fx.GraphModule) -> None:
+        self.add_module("graph", graph)
+
+    def forward(self, **inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        args = [self._own(key) if kind == "own" else inputs[key] if kind == "input" else key for kind, key in self.arguments]
+        with torch.fx.traceback.preserve_node_meta():  # the ops keep the user's lines
+            output = torch.fx.Interpreter(self.__dict__["traced"]).run(*args)
+        return tuple(tensor_leaves(output))
+
+    def _own(self, name: str) -> torch.Tensor:
+        path, _, own = name.rpartition(".")
+        return getattr(self.get_submodule(path), own)
+
+    def location(self) -> Optional[str]:
+        """The line of the first op."""
+        for node in self.__dict__["traced"].graph.nodes:
+            trace = node.meta.get("stack_trace")
+            if node.op == "call_function" and trace:
+                frames = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', trace)
+                if frames:
+                    file, line, function = frames[-1]
+                    return f"{file}:{line} in {function}"
+        return None
+
+
+def _free(name: str, taken: set[str]) -> str:
+    n, free = 1, name
+    while free in taken or any(one.startswith(free + ".") for one in taken):
+        n += 1
+        free = f"{name}_{n}"
+    taken.add(free)
+    return free
+
+
+def _modules_in_callers() -> Iterator[torch.nn.Module]:
+    """Modules whose methods are running, from the outermost one inwards; torch.compile's wrappers are looked through."""
+    frames = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back  # type: ignore[assignment]
+    for frame in reversed(frames):
+        one = frame.f_locals.get("self")
+        if isinstance(one, torch.nn.Module) and not isinstance(one, (GraphStep, torch.fx.GraphModule)):
+            inner = one.__dict__.get("_modules", {}).get("_orig_mod")
+            yield inner if isinstance(inner, torch.nn.Module) else one
+
+
+def _names_in_callers(root: Optional[torch.nn.Module] = None) -> dict[int, str]:
+    """Parameters and buffers by identity, with the name they have in the outermost module that is running."""
+    names: dict[int, str] = {}
+    seen: set[int] = set()
+    for one in [*([root] if root is not None else []), *_modules_in_callers()]:
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        for name, tensor in [*one.named_parameters(), *one.named_buffers()]:
+            names.setdefault(id(tensor), name.removeprefix("module.") if isinstance(one, torch.nn.parallel.DistributedDataParallel) else name)
+    return names
+
+
+def _source(node: torch.fx.Node) -> str:
+    """Where Dynamo took an input from, as Python: "L['self']._modules['emb']._parameters['weight']"."""
+    argument = node.meta.get("grapharg")
+    source = getattr(argument, "source", None) or getattr(node, "_dynamo_source", None)
+    name = getattr(source, "name", "")
+    try:
+        return str(name() if callable(name) else name)
+    except Exception:
+        return ""
+
+
+def _name_in_source(source: str) -> str:
+    parts = re.findall(r"\._(?:modules|parameters|buffers)\['([^']+)'\]", source)
+    if parts:
+        return ".".join(parts)
+    attributes = re.match(r"[LG]\['[^']+'\]((?:\.\w+|\[\d+\])+)$", source)
+    return re.sub(r"\[(\d+)\]", r".\1", attributes.group(1)).strip(".") if attributes else ""
+
+
+def _input_name(source: str) -> str:
+    """L['ids'] as "ids"; what lies deeper keeps its path."""
+    match = re.match(r"[LG]\['([^']+)'\](.*)$", source)
+    return (match.group(1) + match.group(2)).replace("___stack0", "stack") if match else ""
+
+
+__all__ = ["Recording", "SavedGraph", "backend", "recording"]

@@ -1,0 +1,56 @@
+"""compare(): the first op at which two models differ on one batch."""
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+
+import torch
+
+from . import _program
+from ._capture import capture
+from ._folder import Folder, Limits
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two captured models and what `retrograd compare` says of them."""
+
+    a: Folder
+    b: Folder
+    equal: bool  # no value differs by more than the tolerance
+    largest: float  # relative difference
+    first_divergence: Optional[Mapping[str, Any]]  # the first op at which they differ: op, value, relative, norm_a, norm_b, ...
+    report: Mapping[str, Any]  # all of it
+
+    @property
+    def command(self) -> str:
+        return f"retrograd compare {self.a} {self.b}"
+
+    def __str__(self) -> str:
+        if self.first_divergence is None:
+            return f"equal: largest relative difference {self.largest:.3g}"
+        first = self.first_divergence
+        return f"they differ first at {first['value']} of {first['op']} (relative difference {first['relative']})"
+
+
+def compare(model_a: torch.nn.Module, model_b: torch.nn.Module, batch: Any, *, loss: Optional[Callable[[Any], torch.Tensor]] = None,
+            tolerance: Optional[float] = None, path: Union[str, Path, None] = None, limits: Limits = Limits()) -> Comparison:
+    """Runs both models on `batch` in Retrograd, op by op, and finds the first op at which they differ.
+
+    batch: a tensor, a tuple or list of positional arguments, or a mapping of keyword arguments. Both models start from the same state of the random generators.
+    path: where both are captured (default: a new temporary folder, which stays).
+    """
+    kwargs = dict(batch) if isinstance(batch, Mapping) else {}
+    args: Sequence[Any] = [] if isinstance(batch, Mapping) else list(batch) if isinstance(batch, (tuple, list)) else [batch]
+    folder = Path(path) if path is not None else Path(tempfile.mkdtemp(prefix="retrograd-compare-"))
+    a = capture(model_a, *args, loss=loss, path=folder / "a", limits=limits, **kwargs)
+    b = capture(model_b, *args, loss=loss, path=folder / "b", limits=limits, **kwargs)
+    arguments = ["compare", f"{a}/step/model.pt2", f"{b}/step/model.pt2", "--inputs", f"{a}/step/ref.safetensors", "--format", "json"] + (["--tolerance", str(tolerance)] if tolerance is not None else [])
+    done = _program.run(arguments)
+    if done.returncode not in (0, 1) or not done.stdout.lstrip().startswith("{"):
+        raise RuntimeError(f"retrograd {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+    report = json.loads(done.stdout)
+    return Comparison(a, b, report["first_divergence"] is None, float(report["largest"]), report["first_divergence"], report)

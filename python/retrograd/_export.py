@@ -1,0 +1,354 @@
+"""Writes one graph of a folder: model.pt2 by torch.export, and ref.safetensors with what it ran on and what came of it."""
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import logging
+import re
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import _safetensors
+from ._folder import FolderWriter, NoSpace, number, readable, source_lines
+from ._state import Autocast, Generators
+
+_HERE = str(Path(__file__).resolve().parent)
+_TORCH = str(Path(torch.__file__).resolve().parent)
+
+
+# ---- Calls: the arguments of a model as named tensors ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Call:
+    """Arguments of one call. Tensors lie in `tensors` by name, in order; all else is fixed."""
+
+    tensors: dict[str, torch.Tensor]
+    leaves: list[Any]
+    places: dict[str, int]  # name -> its place among the leaves
+    spec: Any
+
+    @staticmethod
+    def of(forward: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> "Call":
+        keyed, spec = pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))
+        names = _argument_names(forward, len(args))
+        tensors: dict[str, torch.Tensor] = {}
+        places: dict[str, int] = {}
+        for place, (path, leaf) in enumerate(keyed):
+            if isinstance(leaf, torch.Tensor):
+                name = free_name(_leaf_name(path, names), tensors)
+                tensors[name] = leaf
+                places[name] = place
+        return Call(tensors, [leaf for _, leaf in keyed], places, spec)
+
+    def arguments(self, tensors: Mapping[str, torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call's arguments with `tensors` in place of its own."""
+        leaves = list(self.leaves)
+        for name, place in self.places.items():
+            leaves[place] = tensors[name]
+        args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        return args, kwargs
+
+
+def _argument_names(forward: Callable[..., Any], count: int) -> list[str]:
+    try:
+        parameters = list(inspect.signature(forward).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return (names + [f"arg{i}" for i in range(len(names), count)])[:count]
+
+
+def _leaf_name(path: Sequence[Any], names: Sequence[str]) -> str:
+    """(0, 1, 'x') as the name of the second argument, then x."""
+    def text(key: Any) -> str:
+        return str(getattr(key, "idx", getattr(key, "key", getattr(key, "name", key))))
+
+    first = names[int(text(path[1]))] if text(path[0]) == "0" else text(path[1])
+    return clean("_".join([first, *(text(key) for key in path[2:])]))
+
+
+def clean(name: str) -> str:
+    name = re.sub(r"\W+", "_", name).strip("_").lower() or "x"
+    return f"x_{name}" if name[0].isdigit() else name
+
+
+def free_name(name: str, taken: Mapping[str, Any]) -> str:
+    n, free = 1, name
+    while free in taken:
+        n += 1
+        free = f"{name}_{n}"
+    return free
+
+
+def tensor_leaves(output: Any) -> list[torch.Tensor]:
+    """The tensors in what a model returns, in order."""
+    return [leaf for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor)]
+
+
+# ---- The module that is exported -------------------------------------------------------------------------------------------------------------------------
+
+
+def step_of(model: torch.nn.Module, call: Call, pick: Callable[[Any, Mapping[str, torch.Tensor]], Sequence[torch.Tensor]],
+            extra: Sequence[str] = ()) -> torch.nn.Module:
+    """A module with the model's own parameters, buffers and submodules, under their own names, that takes the call's tensors (and those named `extra`) by name
+    and returns the tensors that `pick` takes of the output."""
+    step = copy.copy(model)
+    for hooks in ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs", "_backward_hooks", "_backward_pre_hooks"):
+        step.__dict__[hooks] = type(model.__dict__.get(hooks, {}))()  # hooks of `catch` and of users: these see calls of the model alone
+    patched = model.__dict__.get("forward")
+
+    def forward(**inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        args, kwargs = call.arguments(inputs)
+        output = patched(*args, **kwargs) if patched is not None else type(model).forward(step, *args, **kwargs)
+        return tuple(pick(output, inputs))
+
+    step.__dict__["forward"] = forward
+    return step
+
+
+# ---- One graph -------------------------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class GraphValues:
+    """What a graph ran on: `inputs` of the module by name; `cotangents` by position of an output (None: chosen here: 1 for a scalar, else drawn from seed 0)."""
+
+    inputs: dict[str, torch.Tensor]
+    generators: Generators
+    autocast: Autocast
+    cotangents: Optional[dict[int, torch.Tensor]] = None
+    original_buffers: dict[str, torch.Tensor] = field(default_factory=dict)  # as they were before the step, where it has written them
+    cannot_replay: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Written:
+    """What came of a graph when it was written."""
+
+    entry: dict[str, Any]
+    source: list[dict[str, Any]]
+    outputs: list[torch.Tensor]
+    names: dict[str, str]  # an input's name -> its name in model.pt2
+    with_weights: bool
+
+
+def devices_of(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> list[torch.device]:
+    found = {tensor.device for tensor in inputs.values()} | {p.device for p in module.parameters()} | {b.device for b in module.buffers()}
+    return sorted(found, key=str)
+
+
+def size_of(tensors: Any) -> int:
+    """Bytes of the tensors, those that share memory counted once."""
+    storages = {}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        storages[storage._cdata] = storage.nbytes()
+    return sum(storages.values())
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """torch.export warns and logs of what users of a debugger need not act on."""
+    loggers = [logging.getLogger(name) for name in ("torch.export", "torch._export", "torch.fx", "torch._dynamo")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels):
+            logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def with_buffers(module: torch.nn.Module, buffers: Mapping[str, torch.Tensor]) -> Iterator[None]:
+    """Puts `buffers` in place of the module's own, by name, and puts these back."""
+    kept: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        for name, tensor in buffers.items():
+            path, _, own = name.rpartition(".")
+            table = module.get_submodule(path)._buffers
+            kept.append((table, own, table[own]))
+            table[own] = tensor
+        yield
+    finally:
+        for table, own, tensor in reversed(kept):
+            table[own] = tensor
+
+
+def write_graph(writer: FolderWriter, name: str, module: torch.nn.Module, values: GraphValues, *, reference: bool = True,
+                describe: Optional[Mapping[str, Any]] = None) -> Written:
+    """Writes the graph `module(**values.inputs)`. Raises what torch.export raises, and NoSpace.
+
+    Weights that do not fit into the folder are replaced by zeros that take no room, and the entry says so.
+    """
+    devices = devices_of(module, values.inputs)
+    weights = size_of([*module.parameters(), *module.buffers()])
+    batch = size_of(values.inputs.values())
+    writer.require(2 * batch + (1 << 20), "the batch")
+    with_weights = weights + 2 * batch + (1 << 20) <= writer.room()
+    inputs = {key: _leaf(tensor) for key, tensor in values.inputs.items()}
+    with quietly(), _as_before(module, values), values.generators.again(), values.autocast.again(devices):
+        program = torch.export.export(module, (), inputs, strict=False)
+    given = [str(spec.arg.name) for spec in program.graph_signature.input_specs if spec.kind == torch.export.graph_signature.InputKind.USER_INPUT]
+    if not with_weights:
+        _without_weights(program)
+    folder = writer.graph_folder(name)
+    with quietly():
+        torch.export.save(program, folder / "model.pt2")
+    entry: dict[str, Any] = {"name": name, "model": f"{name}/model.pt2", "values": f"{name}/ref.safetensors",
+                             "ops": sum(node.op == "call_function" for node in program.graph.nodes), "mode": "train" if module.training else "eval"}
+    if values.autocast.text():
+        entry["autocast"] = values.autocast.text()
+    source = source_lines(node.meta.get("stack_trace") for node in program.graph.nodes)
+    written = Written(entry | dict(describe or {}), source, [], dict(zip(inputs, given)), with_weights)
+    write_values(writer, written, module, values, reference=reference)
+    return written
+
+
+def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module, values: GraphValues, *, reference: bool = True) -> None:
+    """Writes ref.safetensors of a graph whose model.pt2 is there: what it ran on, and what PyTorch makes of it."""
+    names, entry = written.names, written.entry
+    cannot = list(values.cannot_replay)
+    if not written.with_weights:
+        cannot.append(f"the weights ({readable(size_of([*module.parameters(), *module.buffers()]))}): they exceed the limit; load a checkpoint to replay")
+    inputs = {key: _leaf(tensor) for key, tensor in values.inputs.items()}
+    tensors = {f"cot.{i}": tensor for i, tensor in (values.cotangents or {}).items()}
+    if reference and written.with_weights:
+        with quietly(), _as_before(module, values):
+            written.outputs, tensors, left_out = _reference(module, inputs, names, values, devices_of(module, inputs), writer.room())
+        cannot += left_out
+    for key, tensor in inputs.items():
+        if _safetensors.storable(tensor):
+            tensors[f"in.{names[key]}"] = tensor
+        else:
+            cannot.append(f"input {names[key]} is {tensor.dtype}: only model.pt2 has it")
+    tensors["generator.cpu"] = values.generators.cpu
+    for index, state in values.generators.gpus.items():
+        tensors[f"generator.cuda.{index}"] = state
+    differentiated = ",".join(names[key] for key, tensor in inputs.items() if tensor.requires_grad)
+    _safetensors.write(writer.folder / entry["values"], tensors, {"requires_grad": differentiated})
+    entry["numbers"] = {f"out.{i}": number(float(output)) for i, output in enumerate(written.outputs) if output.numel() == 1 and not output.is_complex()}
+    entry["not_finite"] = [name for name, tensor in tensors.items() if name.startswith(("out.", "cot.", "grad.")) and not bool(torch.isfinite(tensor).all())][:100]
+    entry["cannot_replay"] = cannot
+
+
+@contextlib.contextmanager
+def _as_before(module: torch.nn.Module, values: GraphValues) -> Iterator[None]:
+    """The module with its buffers as they were before the step, in grad mode, without hooks of its parameters; what torch.export changes of its modes is put back."""
+    with with_buffers(module, values.original_buffers), torch.enable_grad(), _kept_mode(module), without_hooks(module):
+        yield
+
+
+@contextlib.contextmanager
+def without_hooks(module: torch.nn.Module) -> Iterator[None]:
+    """Hooks of the parameters are the loop's, not the step's: a gradient computed here must not reach them."""
+    kept = [(p._backward_hooks, dict(p._backward_hooks)) for p in module.parameters() if p._backward_hooks]
+    for hooks, _ in kept:
+        hooks.clear()
+    try:
+        yield
+    finally:
+        for hooks, before in kept:
+            hooks.update(before)
+
+
+@contextlib.contextmanager
+def _kept_mode(module: torch.nn.Module) -> Iterator[None]:
+    """torch.export switches gradients of inputs and modes of modules; what it leaves behind is put back."""
+    modes = [(one, one.training) for one in module.modules()]
+    try:
+        yield
+    finally:
+        for one, training in modes:
+            one.training = training
+
+
+def _leaf(tensor: torch.Tensor) -> torch.Tensor:
+    """A leaf of autograd with the same contents."""
+    return tensor.detach().requires_grad_(tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) or not tensor.is_leaf else tensor
+
+
+def _without_weights(program: "torch.export.ExportedProgram") -> None:
+    for name, tensor in list(program.state_dict.items()):
+        flat = torch.zeros((), dtype=tensor.dtype).expand(tensor.shape)
+        program.state_dict[name] = torch.nn.Parameter(flat, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else flat
+
+
+def _reference(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], names: Mapping[str, str], values: GraphValues, devices: Sequence[torch.device],
+               room: int) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], list[str]]:
+    """Runs forward and backward once more, eagerly: outputs, gradients and written buffers by their names in a reference file, and what was left out."""
+    cannot: list[str] = []
+    own = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
+    given = {key: _leaf(tensor.detach().clone().requires_grad_(tensor.requires_grad)) for key, tensor in inputs.items()}
+    with values.generators.again():
+        with with_buffers(module, own), values.autocast.again(devices):
+            # What the forward writes in place must not be a leaf that requires a gradient, as in the loop itself.
+            outputs = list(module(**{key: tensor.view_as(tensor) if tensor.requires_grad else tensor for key, tensor in given.items()}))
+        cotangents = values.cotangents if values.cotangents is not None else _chosen(outputs)
+        ends = [(outputs[i], cotangents[i].to(outputs[i].dtype)) for i in cotangents if outputs[i].requires_grad]
+        parameters = {f"grad.p.{name}": p for name, p in module.named_parameters() if p.requires_grad}
+        sources = parameters | {f"grad.in.{names[key]}": tensor for key, tensor in given.items() if tensor.requires_grad}
+        found: Sequence[Optional[torch.Tensor]] = []
+        fits = size_of(parameters.values()) + size_of(outputs) + 2 * size_of(inputs.values()) <= room
+        if ends and sources and fits:
+            found = torch.autograd.grad([end for end, _ in ends], list(sources.values()), [cotangent for _, cotangent in ends], allow_unused=True)
+        elif not fits:
+            cannot.append("gradients of PyTorch to compare with: they did not fit into the folder")
+    tensors = {f"out.{i}": output.detach() for i, output in enumerate(outputs) if fits and _safetensors.storable(output)}
+    tensors |= {f"cot.{i}": cotangents[i] for i in cotangents}
+    tensors |= {name: gradient for name, gradient in zip(sources, found) if gradient is not None and _safetensors.storable(gradient)}
+    before = {name: values.original_buffers.get(name, buffer) for name, buffer in module.named_buffers()}
+    tensors |= {f"mut.b.{name}": buffer for name, buffer in own.items() if fits and not torch.equal(buffer, before[name]) and _safetensors.storable(buffer)}
+    return [output.detach() for output in outputs], tensors, cannot
+
+
+def _chosen(outputs: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
+    """Cotangents where none were recorded: 1 for a scalar, else drawn from seed 0."""
+    generator = torch.Generator().manual_seed(0)
+    chosen = {}
+    for i, output in enumerate(outputs):
+        if output.requires_grad:
+            real = torch.ones(()) if output.numel() == 1 else torch.randn(output.shape, generator=generator)
+            chosen[i] = real.reshape(output.shape).to(output.device, output.dtype)
+    return chosen
+
+
+# ---- Failures --------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def line_of(error: BaseException) -> Optional[str]:
+    """The innermost line outside of torch and this package at which `error` arose: "model.py:12 in forward: y = x.item()"."""
+    frames = traceback.extract_tb(error.__traceback__)
+    told = re.findall(r'File "([^"]+)", line (\d+), in (\S+)\n\s*(.*)', str(error))
+    for file, line, function, code in reversed(told):
+        if not file.startswith((_TORCH, _HERE)):
+            return f"{file}:{line} in {function}: {code.strip()}"
+    for frame in reversed(frames):
+        if not frame.filename.startswith((_TORCH, _HERE)) and not frame.filename.startswith("<"):
+            return f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(": ")
+    return None
+
+
+def raised_in_autograd(trace: Optional[TracebackType]) -> bool:
+    """Whether an exception came out of a backward."""
+    while trace is not None:
+        if trace.tb_frame.f_code.co_name == "_engine_run_backward" or trace.tb_frame.f_code.co_filename.endswith(("torch/_tensor.py", "torch/autograd/__init__.py")) \
+                and trace.tb_frame.f_code.co_name == "backward":
+            return True
+        trace = trace.tb_next
+    return False
+
+
+__all__ = ["Call", "GraphValues", "NoSpace", "Written", "clean", "devices_of", "free_name", "line_of", "quietly", "raised_in_autograd", "size_of", "step_of", "tensor_leaves", "with_buffers", "without_hooks", "write_graph", "write_values"]

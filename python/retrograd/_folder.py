@@ -1,0 +1,203 @@
+"""Folders that Retrograd opens: graphs with their values, and retrograd.json, which says what is in them (docs/folders.md)."""
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import platform
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterable, Optional, Union
+
+import torch
+
+from . import _program
+
+MANIFEST = "retrograd.json"
+NOTICE = "This folder holds weights of the model and the batch. Share it only with people who may see both."
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be written and kept.
+
+    folder_bytes: largest size of one folder; what does not fit is left out, and the folder says so.
+    folders: most folders that one `catch` writes for each rank.
+    graphs: most graphs in one folder.
+    copy_bytes: `catch` copies an input or a buffer of at most this size at each step; larger ones are kept without a copy.
+    keep_bytes: `catch` keeps at most this many bytes of output gradients during a backward.
+    """
+
+    folder_bytes: int = 16 * GIB
+    folders: int = 1
+    graphs: int = 256
+    copy_bytes: int = 16 << 20
+    keep_bytes: int = GIB
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that was written."""
+
+    path: Path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What retrograd.json says."""
+        return json.loads((self.path / MANIFEST).read_text())
+
+    @property
+    def command(self) -> str:
+        """The command that opens the folder."""
+        return "retrograd " + quoted(self.path)
+
+    def open(self) -> Optional[int]:
+        """Opens the folder in the window and returns the process id. Without a display, prints the commands for a terminal and returns None."""
+        if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")):
+            _program.find()
+            print(f"retrograd: there is no display. In a terminal:\n{self.headless()}")
+            return None
+        return _program.start([str(self.path)]).pid
+
+    def headless(self) -> str:
+        """Commands for a terminal."""
+        folder = quoted(self.path)
+        walk = f"    retrograd debug {folder} -c walk-nan\n" if self.manifest.get("failure") else ""
+        return f"{walk}    retrograd trace {folder}\n    retrograd check {folder}\n    retrograd run {folder}"
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
+def quoted(path: Union[str, Path]) -> str:
+    """A path as a person types it in a shell, relative to the current folder where that is shorter."""
+    import shlex
+
+    text = str(path)
+    relative = os.path.relpath(text)
+    return shlex.quote(relative if len(relative) < len(text) else text)
+
+
+def rank() -> int:
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank()
+    return int(os.environ.get("RANK", "0") or 0) if os.environ.get("RANK", "0").isdigit() else 0
+
+
+def ranks() -> int:
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_world_size()
+    return 1
+
+
+def number(value: Union[int, float]) -> Union[int, float, str]:
+    """A number for JSON, which has no NaN and no infinity."""
+    return value if isinstance(value, int) or math.isfinite(value) else ("nan" if math.isnan(value) else "inf" if value > 0 else "-inf")
+
+
+def text_of(error: BaseException, limit: int = 2000) -> str:
+    return f"{type(error).__name__}: {error}"[:limit]
+
+
+class NoSpace(RuntimeError):
+    """A folder of that size must not be written, or does not fit on the disk."""
+
+
+class FolderWriter:
+    """A folder under a temporary name, which gets its own name once it is complete. Ranks write into folders of their own."""
+
+    def __init__(self, target: Path, limits: Limits):
+        self.target, self.limits = target, limits
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.folder = target.parent / f".{target.name}.{os.getpid()}.partial"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        self.graphs: list[dict[str, Any]] = []
+
+    def room(self) -> int:
+        """How many more bytes may be written: at most nine tenths of the disk's free space."""
+        written = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
+        return max(0, min(self.limits.folder_bytes - written, shutil.disk_usage(self.folder).free * 9 // 10))
+
+    def require(self, size: int, what: str) -> None:
+        if size > self.room():
+            raise NoSpace(f"{what} would take {readable(size)}; {readable(self.room())} may be written (Limits.folder_bytes, and the disk's free space)")
+
+    def graph_folder(self, name: str) -> Path:
+        folder = self.folder / name
+        folder.mkdir(parents=True)
+        return folder
+
+    def finish(self, contents: dict[str, Any]) -> Folder:
+        """Writes the manifest and gives the folder its name; a number is added where a folder of that name is there."""
+        write_manifest(self.folder, self.graphs, contents)
+        target, n = self.target, 1
+        while True:
+            try:
+                if not target.exists():
+                    os.rename(self.folder, target)
+                    return Folder(target)
+            except OSError:
+                if not target.exists():
+                    raise
+            n += 1
+            target = self.target.parent / f"{self.target.name}-{n}"
+
+    def abandon(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def write_manifest(folder: Path, graphs: list[dict[str, Any]], contents: dict[str, Any]) -> None:
+    cannot = list(dict.fromkeys([*contents.pop("cannot_replay", []), *(line for graph in graphs for line in graph.get("cannot_replay", []))]))
+    manifest = {
+        "format": "retrograd.folder",
+        "version": 1,
+        "kind": contents.pop("kind"),
+        "made": {"torch": torch.__version__, "python": platform.python_version(),
+                 "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")},
+        "rank": rank(),
+        "ranks": ranks(),
+        **contents,
+        "graphs": graphs,
+        "cannot_replay": cannot,
+        "notice": NOTICE,
+    }
+    temporary = folder / (MANIFEST + ".new")
+    temporary.write_text(json.dumps(manifest, indent=1, allow_nan=False) + "\n")
+    os.replace(temporary, folder / MANIFEST)
+
+
+def readable(size: int) -> str:
+    value, unit = float(size), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 10 else f"{value:.1f} {unit}"
+
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n\s*(.*)')
+
+
+def source_lines(stack_traces: Iterable[Optional[str]], limit: int = 2000) -> list[dict[str, Any]]:
+    """The lines of Python that made the ops, each once: where the source changes later, the folder still has them."""
+    lines: dict[tuple[str, int], dict[str, Any]] = {}
+    for trace in dict.fromkeys(stack_traces):
+        for file, line, function, code in _FRAME.findall(trace or ""):
+            if len(lines) >= limit:
+                break
+            lines.setdefault((file, int(line)), {"file": file, "line": int(line), "function": function, "code": code.strip()[:500]})
+    return [lines[key] for key in sorted(lines)]
+
+
+def say(text: str) -> None:
+    """A line for the person who runs the script."""
+    print(text, file=sys.stderr, flush=True)

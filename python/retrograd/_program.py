@@ -1,0 +1,87 @@
+"""Finds the Retrograd program and starts it."""
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn, Optional, Sequence
+
+
+class ProgramNotFound(RuntimeError):
+    """The Retrograd program is neither in this Python package nor on PATH."""
+
+    def __init__(self) -> None:
+        super().__init__("the retrograd program was not found. Install a wheel that carries it (docs/installing.md), install the Debian package or the "
+                         "portable archive, or set RETROGRAD to the program's path.")
+
+
+def carried() -> Optional[Path]:
+    """The program inside this package, if this is a wheel that carries it."""
+    program = Path(__file__).resolve().parent / "program" / "bin" / "retrograd"
+    return program if os.access(program, os.X_OK) else None
+
+
+def _is_our_script(path: Path) -> bool:
+    """True for the script that pip installed for this package: it would find itself again."""
+    try:
+        return path.resolve().parent == Path(sys.executable).parent and path.read_bytes()[:2] == b"#!"
+    except OSError:
+        return False
+
+
+def find() -> Path:
+    """The program: $RETROGRAD, else the one in this package, else the first `retrograd` on PATH. Raises ProgramNotFound."""
+    chosen = os.environ.get("RETROGRAD")
+    if chosen:
+        return Path(chosen)
+    own = carried()
+    if own is not None:
+        return own
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        found = shutil.which("retrograd", path=folder) if folder else None
+        if found and not _is_our_script(Path(found)):
+            return Path(found)
+    raise ProgramNotFound()
+
+
+def torch_libraries() -> Optional[Path]:
+    """The folder of LibTorch in the installed torch, found without importing it."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent / "lib"
+    return folder if folder.is_dir() else None
+
+
+def environment(program: Path) -> dict[str, str]:
+    """What the program is started with. The program in a wheel uses the LibTorch of the installed torch."""
+    variables = dict(os.environ)
+    if program == carried():
+        libraries = torch_libraries()
+        if libraries is not None:
+            variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(libraries), variables.get("LD_LIBRARY_PATH")]))
+    return variables
+
+
+def run(arguments: Sequence[str], *, timeout: Optional[float] = None) -> "subprocess.CompletedProcess[str]":
+    """Runs the program to its end and returns its output."""
+    program = find()
+    return subprocess.run([str(program), *arguments], env=environment(program), capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def start(arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """Starts the program, which goes on by itself."""
+    program = find()
+    return subprocess.Popen([str(program), *arguments], env=environment(program), start_new_session=True)
+
+
+def main() -> NoReturn:
+    """`retrograd` on PATH: becomes the program."""
+    try:
+        program = find()
+    except ProgramNotFound as error:
+        sys.exit(f"retrograd: {error}")
+    os.execve(program, ["retrograd", *sys.argv[1:]], environment(program))
