@@ -199,7 +199,8 @@ def write_graph(writer: FolderWriter, name: str, module: torch.nn.Module, values
     writer.require(2 * batch + (1 << 20), "the batch")
     with_weights = weights + 2 * batch + (1 << 20) <= writer.room()
     inputs = {key: _leaf(tensor) for key, tensor in values.inputs.items()}
-    with quietly(), _as_before(module, values), values.generators.again(), values.autocast.again(devices):
+    _enter(module, values.autocast, devices)
+    with quietly(), _as_before(module, values), values.generators.again():
         program = torch.export.export(module, (), inputs, strict=False)
     given = [str(spec.arg.name) for spec in program.graph_signature.input_specs if spec.kind == torch.export.graph_signature.InputKind.USER_INPUT]
     if not with_weights:
@@ -217,6 +218,19 @@ def write_graph(writer: FolderWriter, name: str, module: torch.nn.Module, values
     return written
 
 
+def _enter(module: torch.nn.Module, autocast: Autocast, devices: Sequence[torch.device]) -> None:
+    """Has the module's forward enter autocast by itself: torch.export takes it into the graph from inside only."""
+    if not autocast.on:
+        return
+    forward = module.forward
+
+    def within(**inputs: torch.Tensor) -> Any:
+        with autocast.again(devices):
+            return forward(**inputs)
+
+    module.__dict__["forward"] = within
+
+
 def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module, values: GraphValues, *, reference: bool = True) -> None:
     """Writes ref.safetensors of a graph whose model.pt2 is there: what it ran on, and what PyTorch makes of it."""
     names, entry = written.names, written.entry
@@ -227,7 +241,7 @@ def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module
     tensors = {f"cot.{i}": tensor for i, tensor in (values.cotangents or {}).items()}
     if reference and written.with_weights:
         with quietly(), _as_before(module, values):
-            written.outputs, tensors, left_out = _reference(module, inputs, names, values, devices_of(module, inputs), writer.room())
+            written.outputs, tensors, left_out = _reference(module, inputs, names, values, writer.room())
         cannot += left_out
     for key, tensor in inputs.items():
         if _safetensors.storable(tensor):
@@ -286,14 +300,14 @@ def _without_weights(program: "torch.export.ExportedProgram") -> None:
         program.state_dict[name] = torch.nn.Parameter(flat, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else flat
 
 
-def _reference(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], names: Mapping[str, str], values: GraphValues, devices: Sequence[torch.device],
+def _reference(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], names: Mapping[str, str], values: GraphValues,
                room: int) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], list[str]]:
     """Runs forward and backward once more, eagerly: outputs, gradients and written buffers by their names in a reference file, and what was left out."""
     cannot: list[str] = []
     own = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
     given = {key: _leaf(tensor.detach().clone().requires_grad_(tensor.requires_grad)) for key, tensor in inputs.items()}
     with values.generators.again():
-        with with_buffers(module, own), values.autocast.again(devices):
+        with with_buffers(module, own):
             # What the forward writes in place must not be a leaf that requires a gradient, as in the loop itself.
             outputs = list(module(**{key: tensor.view_as(tensor) if tensor.requires_grad else tensor for key, tensor in given.items()}))
         cotangents = values.cotangents if values.cotangents is not None else _chosen(outputs)

@@ -179,7 +179,7 @@ def _recorded(writer: FolderWriter, module: torch.nn.Module, values: GraphValues
     path = writer.folder / "debug_mode.json"
     try:
         own = {name: buffer.detach().clone() for name, buffer in module.named_buffers()} | {name: b.clone() for name, b in values.original_buffers.items()}
-        with quietly(), torch.enable_grad(), without_hooks(module), with_buffers(module, own), values.generators.again(), values.autocast.again(devices_of(module, values.inputs)):
+        with quietly(), torch.enable_grad(), without_hooks(module), with_buffers(module, own), values.generators.again():
             with DebugMode(record_stack_trace=True, record_ids=True) as mode, DebugMode.log_tensor_hashes(hash_fn="norm"):
                 outputs = list(module(**values.inputs))
                 chosen = values.cotangents if values.cotangents is not None else {i: torch.ones_like(output) for i, output in enumerate(outputs) if output.requires_grad}
