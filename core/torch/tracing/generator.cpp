@@ -2,14 +2,18 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 
+#include <cstring>
+#include <map>
 #include <mutex>
 
+#include "core/base/error.h"
 #include "core/torch/tracing/convert.h"
-#include "core/torch/tracing/generator_states.h"
 #include "core/torch/tracing/interceptor.h"
+#include "core/torch/tracing/recorded_generator.h"
 
 namespace retrograd {
 
@@ -19,7 +23,83 @@ at::Generator defaultGenerator(c10::Device device) {
   return device.is_cpu() ? at::detail::getDefaultCPUGenerator() : at::globalContext().defaultGenerator(device);
 }
 
+struct States {
+  std::mutex mutex;
+  std::map<std::uint64_t, std::string> bytes;  ///< by seed
+};
+
+States& states() {
+  static auto* const all = new States;
+  return *all;
+}
+
+at::Tensor tensorOf(const std::string& bytes) {
+  auto tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
+  return tensor;
+}
+
+/// LibTorch refuses bytes that are no state of its generator.
+void requireState(const std::string& bytes) {
+  BelowInterception below;
+  try {
+    at::detail::createCPUGenerator(0).set_state(tensorOf(bytes));
+  } catch (const c10::Error& e) {
+    throw Error(ErrorCode::badInput, std::string("is no state of a random generator: ") + e.what_without_backtrace(), "generator.cpu");
+  }
+}
+
+std::uint64_t remember(std::string bytes) {
+  requireState(bytes);
+  std::uint64_t seed = 14695981039346656037u;  // FNV-1a
+  for (const char c : bytes) seed = (seed ^ static_cast<std::uint8_t>(c)) * 1099511628211u;
+  auto& all = states();
+  std::lock_guard lock(all.mutex);
+  for (;; ++seed) {
+    const auto [at, isNew] = all.bytes.emplace(seed, bytes);
+    if (isNew || at->second == bytes) return seed;
+  }
+}
+
+constexpr std::string_view digits = "0123456789abcdef";
+
+/// The state behind a seed that seedOfState made; an undefined tensor for any other seed.
+at::Tensor recordedState(std::uint64_t seed) {
+  auto& all = states();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.bytes.find(seed);
+  return found == all.bytes.end() ? at::Tensor() : tensorOf(found->second);
+}
+
 }  // namespace
+
+std::uint64_t seedOfState(const TensorData& state) {
+  if (state.meta.dtype != DType::u8 || !state.data) throw Error(ErrorCode::badInput, "a generator's state is a tensor of bytes (uint8)", "generator.cpu");
+  return remember(std::string(reinterpret_cast<const char*>(state.data), state.bytes));
+}
+
+std::uint64_t seedOfState(const std::string& text) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+    const auto high = digits.find(text[i]), low = digits.find(text[i + 1]);
+    if (high == digits.npos || low == digits.npos) throw Error(ErrorCode::badInput, "is not written in hexadecimal digits", "generator.cpu");
+    bytes += static_cast<char>(high * 16 + low);
+  }
+  return remember(std::move(bytes));
+}
+
+std::optional<std::string> stateAsText(std::uint64_t seed) {
+  auto& all = states();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.bytes.find(seed);
+  if (found == all.bytes.end()) return std::nullopt;
+  std::string text;
+  for (const char c : found->second) {
+    text += digits[static_cast<std::uint8_t>(c) >> 4];
+    text += digits[static_cast<std::uint8_t>(c) & 15];
+  }
+  return text;
+}
 
 at::Tensor generatorState(c10::Device device) {
   BelowInterception below;

@@ -1,0 +1,113 @@
+"""Folders that the Python package records (docs/folders.md), opened by the real program: folders made by hand, of the tests' models."""
+import json
+import shutil
+import sys
+import unittest
+
+import support
+from support import MODELS, Case
+
+
+class Folders(Case):
+    def folder(self, models, **more):
+        """A folder with graphs of the tests' models, by name."""
+        for name in models:
+            (self.path / name).mkdir()
+            for file in ("model.pt2", "ref.safetensors"):
+                shutil.copy(MODELS / name / file, self.path / name / file)
+        graphs = [{"name": name, "model": f"{name}/model.pt2", "values": f"{name}/ref.safetensors"} for name in models]
+        manifest = {"format": "retrograd.folder", "version": 1, "kind": "capture", "graphs": graphs, "open": {"graph": models[-1], "at": "start"}, **more}
+        (self.path / "retrograd.json").write_text(json.dumps(manifest))
+        return self.path
+
+    def test_check_takes_the_values_of_the_folder(self):
+        folder = self.folder(["mlp", "multi_output"])
+        self.assertIn("multi_output/model.pt2", self.good("check", folder).stdout)
+        self.assertIn("mlp/model.pt2", self.good("check", folder / "mlp").stdout)
+        self.assertEqual(self.good("check", "--suite", folder).stdout.count("pass "), 2)
+        # With a result of the reference spoilt, it is that which is compared.
+        values = (folder / "mlp" / "ref.safetensors").read_bytes()
+        length = int.from_bytes(values[:8], "little")
+        place = json.loads(values[8:8 + length])["out.0"]["data_offsets"][0] + 8 + length
+        (folder / "mlp" / "ref.safetensors").write_bytes(values[:place] + b"\x00\x00\x80\x42" + values[place + 4:])
+        self.ends(1, "check", folder / "mlp")
+
+    def test_all_subcommands_take_it(self):
+        folder = self.folder(["mlp"])
+        for command in (["trace"], ["run"], ["bench", "--repeat", "1"], ["debug", "-c", "walk-nan"], ["compare"], ["diff", "--partition-b", "min-cut"]):
+            self.good(command[0], folder, *command[1:])
+        self.good("compare", folder, folder / "mlp")
+        self.good("save", folder, "-o", self.path / "kept.retrograd")
+        self.good("export", folder, "-o", self.path / "kept.json")
+
+    def test_what_cannot_be_replayed_is_said(self):
+        folder = self.folder(["mlp"], failure={"kind": "nan_loss", "message": "the loss is nan"}, cannot_replay=["the weights (2 GiB)"])
+        told = self.good("run", folder).stderr
+        self.assertIn("recorded because the loss is nan", told)
+        self.assertIn("cannot be replayed: the weights (2 GiB)", told)
+
+    def test_the_generators_state_is_where_draws_begin(self):
+        """The mask of dropout is that of the recorded state, in `check` against PyTorch's results, and after it was saved as a session."""
+        folder = self.folder(["dropout_train"])
+        self.good("check", folder)
+        outputs = []
+        for number in range(3):
+            state = bytearray(self.state())
+            for word in range(624):
+                state[24 + 8 * word] ^= number
+            self.with_state(folder / "dropout_train" / "ref.safetensors", bytes(state))
+            self.good("run", folder, "--save", self.path / f"out{number}.safetensors")
+            self.good("save", folder, "-o", self.path / f"kept{number}.retrograd")
+            self.good("run", self.path / f"kept{number}.retrograd", "--save", self.path / f"again{number}.safetensors")
+            self.assertEqual(self.tensor(f"out{number}.safetensors"), self.tensor(f"again{number}.safetensors"))
+            outputs.append(self.tensor(f"out{number}.safetensors"))
+        self.assertGreater(len(set(outputs)), 1)
+        self.assertNotEqual(outputs[0], self.tensor("dropout_train/ref.safetensors"))
+        self.with_state(folder / "dropout_train" / "ref.safetensors", b"\xff" * 5056)
+        self.assertIn("no state of a random generator", self.bad("run", folder).stderr)
+
+    @staticmethod
+    def state():
+        """`torch.get_rng_state()` after torch.manual_seed(5489): the first words of the generator that are known without PyTorch."""
+        words, value = [5489], 5489
+        for i in range(1, 624):
+            value = (1812433253 * (value ^ (value >> 30)) + i) & 0xFFFFFFFF
+            words.append(value)
+        # THGeneratorStateNew: seed, left, seeded, next, state[624] as 64-bit words, then the cached normals.
+        head = (5489).to_bytes(8, "little") + (1).to_bytes(4, "little") + (1).to_bytes(4, "little") + (0).to_bytes(8, "little")
+        body = b"".join(word.to_bytes(8, "little") for word in words)
+        return (head + body).ljust(5056, b"\0")
+
+    @staticmethod
+    def with_state(path, state):
+        values = path.read_bytes()
+        length = int.from_bytes(values[:8], "little")
+        header, data = json.loads(values[8:8 + length]), values[8 + length:]
+        old = header.pop("generator.cpu", None)
+        if old:
+            data = data[:old["data_offsets"][0]]
+        header["generator.cpu"] = {"dtype": "U8", "shape": [len(state)], "data_offsets": [len(data), len(data) + len(state)]}
+        text = json.dumps(header).encode()
+        path.write_bytes(len(text).to_bytes(8, "little") + text + data + state)
+
+    def tensor(self, name, tensor="out.0"):
+        values = (self.path / name).read_bytes()
+        length = int.from_bytes(values[:8], "little")
+        begin, end = json.loads(values[8:8 + length])[tensor]["data_offsets"]
+        return values[8 + length + begin:8 + length + end]
+
+    def test_bad_folders(self):
+        self.assertIn("is a folder, not a file", self.bad("run", self.path).stderr)
+        folder = self.folder(["mlp"])
+        for text in ("", "[", "{}", '{"format": "retrograd.folder", "version": 9, "kind": "catch", "graphs": []}',
+                     '{"format": "retrograd.folder", "version": 1, "kind": "catch", "graphs": []}',
+                     '{"format": "retrograd.folder", "version": 1, "kind": "catch", "graphs": [{"name": "mlp", "model": "../../model.pt2"}]}'):
+            (folder / "retrograd.json").write_text(text)
+            self.assertIn(str(folder), self.bad("check", folder).stderr, text)
+        (folder / "retrograd.json").unlink()
+        self.bad("check", folder / "mlp")
+
+
+if __name__ == "__main__":
+    support.PROGRAM = sys.argv.pop(1)
+    unittest.main()
