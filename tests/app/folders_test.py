@@ -34,7 +34,7 @@ class Folders(Case):
 
     def test_all_subcommands_take_it(self):
         folder = self.folder(["mlp"])
-        for command in (["trace"], ["run"], ["bench", "--repeat", "1"], ["debug", "-c", "walk-nan"], ["compare"], ["diff", "--partition-b", "min-cut"]):
+        for command in (["trace"], ["run"], ["bench", "--repeat", "1"], ["debug", "-c", "walk-nan"], ["compare"], ["diff", folder / "mlp"]):
             self.good(command[0], folder, *command[1:])
         self.good("compare", folder, folder / "mlp")
         self.good("save", folder, "-o", self.path / "kept.retrograd")
