@@ -73,9 +73,9 @@ Reference readReference(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
   const auto content = readSafetensors(path);
+  std::optional<TensorData> recorded;
   Reference reference;
   reference.path = path;
-  std::optional<TensorData> recorded;
   for (const auto& [name, tensor] : content.tensors) {
     std::string_view key = name;
     requirePosition(key, path);
