@@ -94,6 +94,14 @@ Error Evaluator::failed(BoundSymbolId op, const std::string& reason) const {
 
 bool Evaluator::draws(BoundSymbolId op) const { return document_.boundSymbol(op).effects & effect::random; }
 
+void Evaluator::setDrawn(BoundSymbolId draw, const Generators& before) {
+  const auto replayed = drawnFrom_.find(draw);
+  if (replayed == drawnFrom_.end()) return;
+  const auto device = deviceOf(draw);
+  const auto& state = device.is_cuda() ? before.gpu : before.cpu;
+  replayed->second = state.defined() ? state : seededState(seed_, device);
+}
+
 void Evaluator::copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack) {
   const auto& bound = document_.boundSymbol(op);
   const auto& symbol = document_.symbol(bound.symbol);

@@ -42,6 +42,8 @@ class Evaluator {
   /// The generator states that replays of draws start from, kept before each draw that some op of the document replays; what runs
   /// the backward apart from the forward takes them over.
   void takeDraws(const Evaluator& from) { drawnFrom_ = from.drawnFrom_; }
+  /// The same for one draw, of which the states before it are known; nothing where no op replays it.
+  void setDrawn(BoundSymbolId draw, const Generators& before);
 
   Generators generators() const { return generators_; }
   void setGenerators(const Generators& states) { generators_ = states; }

@@ -15,6 +15,7 @@
 #include "core/torch/execution/reproducible.h"
 #include "core/torch/execution/statistics.h"
 #include "core/torch/session/history.h"
+#include "core/torch/session/run_follower.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
 
@@ -38,6 +39,7 @@ struct Session::Impl {
   std::vector<OpMeasure> measures;
   std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  // by position: contents that setContents() put there
   RunBreakpoints breakpoints;
+  RunFollower* follower = nullptr;
   std::atomic<bool> breakOnBadNumber = false;
   IdVector<ValueId, char> computedOnce;  // told apart "not computed yet" from "released"
 
@@ -130,6 +132,7 @@ struct Session::Impl {
       measure.allocated = device.allocated;
       measure.reserved = device.reserved;
     }
+    if (follower) follower->ran(position, evaluator, measure);
     for (auto id : lastUses.values(position)) {
       if (isExternal(id) || !evaluator.has(id)) continue;
       if (options.keepHistory) undo.released.emplace_back(id, evaluator.value(id));
@@ -200,13 +203,18 @@ struct Session::Impl {
       if (history.empty()) startAgain();
       else undoLast();
     }
-    edits.erase(edits.upper_bound(std::max(position, target)), edits.end());
+    forgetEditsAfter(static_cast<std::ptrdiff_t>(std::max(position, target)));
     while (position < target && !progress.stopRequested()) {
       announce(progress, position, 1);
       runOne(true);
       applyEdits();
     }
-    edits.erase(edits.upper_bound(position), edits.end());
+    forgetEditsAfter(static_cast<std::ptrdiff_t>(position));
+  }
+
+  void forgetEditsAfter(std::ptrdiff_t at) {
+    while (!edits.empty() && static_cast<std::ptrdiff_t>(edits.rbegin()->first) > at) edits.erase(std::prev(edits.end()));
+    if (follower) follower->forgotEditsAfter(at);
   }
 
   void startAgain() {
@@ -239,12 +247,15 @@ struct Session::Impl {
   /// One step back over this place takes it back.
   void edit(ValueId id, const at::Tensor& content) {
     const auto tensor = present(id);
+    if (follower) follower->willEdit(id);
     if (isExternal(id)) {
       history.rebindBefore(id, evaluator.value(id));
-      return evaluator.bind(id, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
+      evaluator.bind(id, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
+    } else {
+      history.writeBefore(id, tensor);
+      tensor.copy_(content);
     }
-    history.writeBefore(id, tensor);
-    tensor.copy_(content);
+    if (follower) follower->edited(position, id, content, evaluator);
   }
 
   bool stopsHere() {
@@ -340,7 +351,7 @@ StopReason Session::continueTo(std::size_t target, const Progress& progress) {
 
 void Session::restart() {
   impl_->breakpoints.forgetHits();
-  impl_->edits.clear();
+  impl_->forgetEditsAfter(-1);
   impl_->reset();
 }
 
@@ -354,8 +365,14 @@ void Session::setContents(ValueId value, const TensorData& contents) {
   if (content.sizes() != tensor.sizes() || content.scalar_type() != tensor.scalar_type())
     throw Error(ErrorCode::badUse, "the new content is " + typeComment(contents.meta) + ", the value " + typeComment(metaOf(tensor)),
                 impl_->document.displayName(value));
-  impl_->edits[impl_->position].emplace_back(value, content.clone());
-  impl_->edit(value, content);
+  const auto kept = content.clone();
+  impl_->edits[impl_->position].emplace_back(value, kept);
+  impl_->edit(value, kept);
+}
+
+void Session::setFollower(RunFollower* follower) {
+  impl_->follower = follower;
+  if (follower) follower->begins(impl_->given);
 }
 
 void Session::setBreakOnBadNumber(bool on) { impl_->breakOnBadNumber = on; }

@@ -11,6 +11,8 @@
 
 namespace retrograd {
 
+class RunFollower;
+
 struct SessionOptions {
   bool keepHistory = true;                        ///< keep what stepping back needs, up to `historyBytes`
   std::int64_t historyBytes = std::int64_t{1} << 30;  ///< beyond what the run itself holds at its position
@@ -89,6 +91,9 @@ class Session {
   /// Another budget from here on; one that is smaller lets go of what is too much.
   void setHistoryBytes(std::int64_t bytes);
   int threads() const;                             ///< that this session's ops run on
+
+  /// Hears of what is run from here on (run_follower.h); null: nobody. It must live as long as the session, or until another is set.
+  void setFollower(RunFollower* follower);
 
   /// After the end: gradients as "in.<user input>" and "p.<parameter>"; absent where there is none. A tied parameter's gradient
   /// stands under its first name.

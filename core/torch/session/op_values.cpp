@@ -1,0 +1,353 @@
+#include "core/torch/session/op_values.h"
+
+#include <map>
+#include <optional>
+
+#include "core/base/id_vector.h"
+#include "core/formats/files/mapping_watch.h"
+#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/execution/op_clock.h"
+#include "core/torch/execution/reproducible.h"
+#include "core/torch/execution/statistics.h"
+#include "core/torch/session/kept_values.h"
+#include "core/torch/session/op_moment.h"
+#include "core/torch/session/run_follower.h"
+#include "core/torch/session/storage_copies.h"
+#include "core/torch/tracing/convert.h"
+#include "core/trace/effects.h"
+#include "core/trace/last_use.h"
+
+namespace retrograd {
+
+struct OpValues::Impl : RunFollower {
+  std::shared_ptr<const Analysis> analysis;
+  OpValuesOptions options;
+  const Document& document;
+  const std::vector<BoundSymbolId>& ops;
+  LastUses lastUses;
+  Remaking remaking;
+  KeptValues kept;
+  IdVector<BoundSymbolId, std::int32_t> positions;  ///< -1 where it does not run
+  int threads;
+  bool begun = false, keeps = true;
+  std::vector<std::pair<ValueId, c10::IValue>> given;
+  std::unique_ptr<Evaluator> ahead;  ///< stands at kept.known(); null: made when it is needed
+  OpClock clock;
+  std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  ///< by position
+  std::vector<OpMeasure> measures;                                           ///< of ops [0, known)
+  IdVector<ValueId, std::optional<TensorStatistics>> statistics;             ///< where they were wanted
+  std::size_t told = 0;                                                      ///< news of ops [0, told) was asked for
+  bool isFresh = false;
+  std::function<void()> onNews;
+
+  Impl(std::shared_ptr<const Analysis> a, OpValuesOptions o)
+      : analysis(std::move(a)),
+        options(o),
+        document(*analysis->document),
+        ops(analysis->joint.ops),
+        lastUses(document, analysis->joint),
+        remaking(document, analysis->joint, lastUses),
+        kept(document, analysis->joint, remaking, analysis->request.seed, options.bytes, analysis->leftOut),
+        positions(document.boundSymbolCount(), -1),
+        threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())),
+        clock(analysis->device),
+        statistics(document.valueCount()) {
+    for (std::size_t i = 0; i < ops.size(); ++i) positions[ops[i]] = static_cast<std::int32_t>(i);
+  }
+
+  void begin() {
+    if (begun) return;
+    auto bindings = inputBindings(*analysis);
+    for (auto& binding : cotangentBindings(*analysis)) bindings.push_back(std::move(binding));
+    begins(bindings);
+  }
+
+  // What the session runs.
+
+  void begins(const std::vector<std::pair<ValueId, c10::IValue>>& bindings) override {
+    if (begun) return;
+    begun = true;
+    given = bindings;
+    kept.start(given);
+  }
+
+  void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure& measure) override {
+    if (position != kept.known() || !keeps || !begun) return;
+    ahead.reset();
+    record(evaluator, measure);
+  }
+
+  void willEdit(ValueId value) override {
+    if (keeps && begun) kept.unshare(value);
+  }
+
+  void edited(std::size_t position, ValueId value, const at::Tensor& content, const Evaluator& evaluator) override {
+    auto& here = edits[position];
+    for (const auto& [id, there] : here)
+      if (id == value && there.is_same(content)) return;  // a run comes by there once more
+    here.emplace_back(value, content);
+    forgetAfter(position, false);
+    if (keeps && kept.known() == position) kept.edited(value, evaluator);
+  }
+
+  void forgotEditsAfter(std::ptrdiff_t position) override {
+    const auto first = edits.upper_bound(static_cast<std::size_t>(position));
+    if (position >= 0 ? first == edits.end() : edits.empty()) return;
+    const auto from = position >= 0 ? first->first : edits.begin()->first;
+    edits.erase(edits.lower_bound(from), edits.end());
+    forgetAfter(from, true);
+  }
+
+  void forgetAfter(std::size_t position, bool byHand) {
+    ahead.reset();
+    if (position > kept.known()) return;
+    kept.forgetAfter(position, byHand);
+    forgetNumbers(position);
+  }
+
+  // What is run here.
+
+  void step(const Progress& progress) {
+    const ThreadScope scope(threads);
+    if (!ahead) {
+      ahead = kept.evaluator(progress);
+      ahead->setSynchronous(true);
+      if (kept.known() == 0) applyEdits();
+    }
+    const auto position = kept.known();
+    OpMeasure measure;
+    try {
+      clock.begin();
+      ahead->run(ops[position]);
+      clock.end(measure.seconds);
+      clock.settle();
+    } catch (...) {
+      ahead.reset();  // the op may have written before it failed
+      throw;
+    }
+    measure.outputBytes = bytesMade(position);
+    record(*ahead, measure);
+    if (!keeps) return ahead.reset();
+    for (auto id : lastUses.values(position)) {
+      const auto storage = document.value(id).storage;
+      if (!storage || !document.storage(storage).external) ahead->release(id);
+    }
+    applyEdits();
+  }
+
+  std::int64_t bytesMade(std::size_t position) const {
+    std::int64_t bytes = 0;
+    for (auto output : document.outputs(ops[position])) {
+      const auto storage = output ? document.value(output).storage : StorageId();
+      if (storage && document.storage(storage).first == output && !document.storage(storage).external) bytes += document.storage(storage).bytes;
+    }
+    return bytes;
+  }
+
+  void applyEdits() {
+    const auto here = edits.find(kept.known());
+    if (here == edits.end()) return;
+    for (const auto& [value, content] : here->second) {
+      kept.unshare(value);
+      put(*ahead, value, content);
+      kept.edited(value, *ahead);
+    }
+  }
+
+  void put(Evaluator& evaluator, ValueId value, const at::Tensor& content) const {
+    if (!evaluator.has(value)) return;
+    const auto storage = document.value(value).storage;
+    const auto tensor = evaluator.tensor(value);
+    if (storage && document.storage(storage).external) evaluator.bind(value, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
+    else tensor.copy_(content);
+  }
+
+  // Both.
+
+  void record(const Evaluator& evaluator, const OpMeasure& measure) {
+    const auto position = kept.known();
+    keeps = kept.ran(evaluator, measure.seconds);
+    if (!keeps) return forgetNumbers(0);
+    measures.push_back(measure);
+    if (options.statistics) {
+      if (position == 0)
+        for (const auto& [id, value] : given) note(id, value);
+      for (auto output : document.outputs(ops[position]))
+        if (output && evaluator.has(output)) note(output, evaluator.value(output));
+    }
+    tell();
+  }
+
+  void note(ValueId id, const c10::IValue& value) {
+    if (value.isTensor() && value.toTensor().defined()) statistics[id] = computeStatistics(value.toTensor());
+  }
+
+  void forgetNumbers(std::size_t position) {
+    measures.resize(std::min(measures.size(), position));
+    told = std::min(told, position);
+    tell();
+  }
+
+  void tell() {
+    isFresh = true;
+    if (onNews) onNews();
+  }
+
+  RunNews news() {
+    RunNews news;
+    news.begin = told;
+    news.end = told = measures.size();
+    news.measures.assign(measures.begin() + static_cast<std::ptrdiff_t>(news.begin), measures.end());
+    const auto add = [&](ValueId value) {
+      if (value && statistics[value]) news.values.emplace_back(value, *statistics[value]);
+    };
+    if (news.begin == 0 && news.end > 0)
+      for (const auto& [id, value] : given) add(id);
+    for (auto i = news.begin; i < news.end; ++i)
+      for (auto output : document.outputs(ops[i])) add(output);
+    isFresh = false;
+    return news;
+  }
+
+  struct Place {
+    std::size_t first = 0, last = 0;
+  };
+  std::optional<Place> placeOf(BoundSymbolId op) const {
+    if (!positions.contains(op)) return std::nullopt;
+    if (const auto at = positions[op]; at >= 0) return Place{static_cast<std::size_t>(at), static_cast<std::size_t>(at)};
+    std::optional<Place> place;
+    for (auto derived : analysis->links.derived(op)) {
+      if (!positions.contains(derived) || positions[derived] < 0 || document.boundSymbol(derived).origin.role != Role::forward) continue;
+      const auto at = static_cast<std::size_t>(positions[derived]);
+      if (!place) place = {at, at};
+      place->last = std::max(place->last, at);
+    }
+    return place;
+  }
+
+  void runAhead(std::size_t target, const Progress& progress) {
+    begin();
+    const auto from = kept.known();
+    while (keeps && kept.known() < std::min(target, ops.size())) {
+      const auto done = kept.known() - from;
+      progress.at(document.opName(ops[kept.known()]), static_cast<double>(done) / static_cast<double>(target - from));
+      step(progress);
+    }
+  }
+
+  std::vector<ValueId> operandsOf(BoundSymbolId op) const { return valid(document.operands(op)); }
+  std::vector<ValueId> outputsOf(BoundSymbolId op) const { return valid(document.outputs(op)); }
+  static std::vector<ValueId> valid(std::span<const ValueId> values) {
+    std::vector<ValueId> found;
+    for (auto value : values)
+      if (value) found.push_back(value);
+    return found;
+  }
+
+  void fill(OpMoment& moment, Place place, const Progress& progress) {
+    const auto operands = operandsOf(moment.op), outputs = outputsOf(moment.op);
+    runAhead(place.first, progress);
+    if (!keeps) return fillFromTheStart(moment, place, progress);
+    const ThreadScope scope(threads);
+    const auto before = kept.contents(operands, place.first, progress);
+    for (std::size_t i = 0; i < operands.size(); ++i) moment.before[operands[i]] = before[i];
+    try {
+      runAhead(place.last + 1, progress);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::execution) throw;
+      moment.failure = error.what();
+      return;
+    }
+    if (!keeps) return fillFromTheStart(moment, place, progress);
+    auto wanted = outputs;
+    for (auto operand : operands)
+      if (kept.changes(operand, place.first, place.last + 1)) wanted.push_back(operand);
+    const auto after = kept.contents(wanted, place.last + 1, progress);
+    for (std::size_t i = 0; i < wanted.size(); ++i) moment.after[wanted[i]] = after[i];
+  }
+
+  /// A run of its own that keeps nothing.
+  void fillFromTheStart(OpMoment& moment, Place place, const Progress& progress) {
+    const ThreadScope scope(threads);
+    Evaluator evaluator(document, analysis->request.seed);
+    evaluator.setLeftOut(analysis->leftOut);
+    for (const auto& [id, value] : given) evaluator.bind(id, value);
+    const auto edit = [&](std::size_t position) {
+      const auto here = edits.find(position);
+      if (here == edits.end()) return;
+      for (const auto& [value, content] : here->second) put(evaluator, value, content);
+    };
+    edit(0);
+    const auto operands = operandsOf(moment.op);
+    for (std::size_t i = 0; i <= place.last; ++i) {
+      progress.at(document.opName(ops[i]), static_cast<double>(i) / static_cast<double>(place.last + 1));
+      if (i == place.first)
+        for (auto operand : operands)
+          if (evaluator.has(operand)) moment.before[operand] = StorageCopies().copyOf(evaluator.value(operand));
+      try {
+        evaluator.run(ops[i]);
+      } catch (const Error& error) {
+        if (i < place.first || error.code() != ErrorCode::execution) throw;
+        moment.failure = error.what();
+        return;
+      }
+      if (i == place.last) break;
+      for (auto id : lastUses.values(i))
+        if (const auto storage = document.value(id).storage; !storage || !document.storage(storage).external) evaluator.release(id);
+      edit(i + 1);
+    }
+    for (auto output : outputsOf(moment.op))
+      if (evaluator.has(output)) moment.after[output] = evaluator.value(output);
+    for (auto operand : operands)
+      if (evaluator.has(operand) && changed(place, operand)) moment.after[operand] = evaluator.value(operand);
+  }
+
+  bool changed(Place place, ValueId operand) const {
+    const auto storage = document.value(operand).storage;
+    for (auto i = place.first; i <= place.last; ++i)
+      for (auto written : writtenOperands(document, ops[i]))
+        if (written == operand || (storage && document.value(written).storage == storage)) return true;
+    return false;
+  }
+};
+
+OpValues::OpValues(std::shared_ptr<const Analysis> analysis, OpValuesOptions options) : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
+OpValues::~OpValues() = default;
+RunFollower& OpValues::follower() { return *impl_; }
+std::size_t OpValues::size() const { return impl_->ops.size(); }
+std::size_t OpValues::known() const { return impl_->kept.known(); }
+void OpValues::runAhead(std::size_t position, const Progress& progress) { impl_->runAhead(position, progress); }
+
+
+std::shared_ptr<const Moment> OpValues::at(BoundSymbolId op, const Progress& progress) {
+  auto moment = std::make_shared<OpMoment>();
+  moment->op = op;
+  moment->analysis = impl_->analysis;
+  if (const auto place = impl_->placeOf(op)) impl_->fill(*moment, *place, progress);
+  else moment->failure = "no op of the run comes from it";
+  return moment;
+}
+
+std::shared_ptr<const Moment> OpValues::of(ValueId value, const Progress& progress) {
+  const auto producer = impl_->remaking.producedAt(value);
+  if (producer >= 0) return at(impl_->ops[static_cast<std::size_t>(producer)], progress);
+  impl_->begin();
+  auto moment = std::make_shared<OpMoment>();
+  moment->analysis = impl_->analysis;
+  for (const auto& [id, content] : impl_->given)
+    if (id == value) moment->before[id] = content;
+  return moment;
+}
+
+RunNews OpValues::news() { return impl_->news(); }
+bool OpValues::hasNews() const { return impl_->isFresh; }
+void OpValues::setOnNews(std::function<void()> onNews) { impl_->onNews = std::move(onNews); }
+void OpValues::setStatistics(bool on) { impl_->options.statistics = on; }
+void OpValues::setBytes(std::int64_t bytes) { impl_->keeps = impl_->kept.setBudget(bytes); }
+bool OpValues::keeps() const { return impl_->keeps; }
+std::int64_t OpValues::bytes() const { return impl_->kept.bytes(); }
+std::size_t OpValues::letGo() const { return impl_->kept.letGo(); }
+double OpValues::longest() const { return impl_->kept.longest(); }
+
+}  // namespace retrograd

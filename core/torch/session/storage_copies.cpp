@@ -1,0 +1,39 @@
+#include "core/torch/session/storage_copies.h"
+
+#include <ATen/ops/clone.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+namespace retrograd {
+namespace {
+
+/// The whole storage as bytes, whatever part of it the tensor shows.
+at::Tensor bytesOf(const at::Tensor& tensor) {
+  const auto bytes = static_cast<std::int64_t>(tensor.storage().nbytes());
+  return at::empty({0}, tensor.options().dtype(at::kByte)).set_(tensor.storage(), 0, {bytes}, {1});
+}
+
+at::Tensor viewOfCopy(const at::Tensor& tensor, const c10::Storage& copy) {
+  auto view = at::empty({0}, tensor.options()).set_(copy, tensor.storage_offset(), tensor.sizes(), tensor.strides());
+  view._set_conj(tensor.is_conj());
+  view._set_neg(tensor.is_neg());
+  return view;
+}
+
+}  // namespace
+
+const void* memoryKey(const c10::IValue& value) {
+  if (!value.isTensor() || !value.toTensor().defined() || !value.toTensor().has_storage()) return nullptr;
+  return value.toTensor().storage().unsafeGetStorageImpl();
+}
+
+c10::IValue StorageCopies::copyOf(const c10::IValue& value) {
+  if (!value.isTensor() || !value.toTensor().defined()) return value;
+  const auto& tensor = value.toTensor();
+  if (tensor.layout() != at::kStrided || !tensor.has_storage()) return tensor.clone();
+  auto copy = copies_.find(memoryKey(value));
+  if (copy == copies_.end()) copy = copies_.emplace(memoryKey(value), bytesOf(tensor).clone().storage()).first;
+  return viewOfCopy(tensor, copy->second);
+}
+
+}  // namespace retrograd
