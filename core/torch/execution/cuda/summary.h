@@ -1,10 +1,11 @@
 #pragma once
 // What one thread of the statistics kernel does to its elements, and how its results are merged with those of others. Compiled for the GPU and,
 // for the CPU twin (twin.h), by the C++ compiler: the same operations in the same order give the same bits on both.
-#include "core/torch/execution/cuda/element.h"
+#include "core/statistics/element.h"
 #include "core/torch/execution/cuda/interface.h"
 
 namespace retrograd::cuda {
+using namespace numbers;
 
 RETROGRAD_BOTH int exponentOf(float x) { return static_cast<int>(reinterpretBits<std::uint32_t>(x) >> 23 & 0xff) - 127; }
 RETROGRAD_BOTH int exponentOf(double x) { return static_cast<int>(reinterpretBits<std::uint64_t>(x) >> 52 & 0x7ff) - 1023; }
