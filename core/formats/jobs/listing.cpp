@@ -1,0 +1,362 @@
+#include "core/formats/jobs/listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "core/base/error.h"
+#include "core/base/number_text.h"
+#include "core/trace/python_text.h"
+
+namespace retrograd::jobs {
+namespace {
+
+using fx::Expression;
+using Kind = Expression::Kind;
+
+constexpr std::string_view opsPrefix = "torch.ops.";
+
+class Writer {
+ public:
+  Writer(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) : graph_(graph), lookup_(lookup), options_(options) {}
+
+  Listing write() {
+    names_.resize(graph_.valueCount());
+    numbers_.resize(graph_.valueCount());
+    made_.resize(graph_.valueCount(), 0);
+    collectItems();
+    writeHead();
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (options_.kind == TraceKind::joint && i == options_.backwardFrom) body_ += "    # backward\n";
+      writeNode(i);
+    }
+    writeReturn();
+    listing_.text = fmt::format("import torch\n\ndef {}({}):\n{}{}", name(options_.kind), fmt::join(listing_.inputs, ", "), head_, body_);
+    return std::move(listing_);
+  }
+
+ private:
+  [[noreturn]] void fail(int line, const std::string& what, const std::string& message) const { throw Error(ErrorCode::badInput, message, fmt::format("{} (line {} of the graph)", what, line)); }
+
+  /// The items that are taken of each value: its results, where it is a call that gives several.
+  void collectItems() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const auto& call = graph_.nodes[i].call;
+      if (!call.is(Kind::item) || !call.items[0].is(Kind::value) || !call.items[1].is(Kind::integer)) continue;
+      const auto base = static_cast<std::size_t>(call.items[0].integer);
+      if (base < graph_.inputs.size() || typeOf(base) != nullptr) continue;
+      auto& results = items_[base];
+      const auto index = static_cast<std::size_t>(std::clamp<std::int64_t>(call.items[1].integer, 0, 4096));
+      if (results.size() <= index) results.resize(index + 1, fx::noIndex);
+      if (results[index] == fx::noIndex) results[index] = static_cast<std::uint32_t>(i);
+    }
+  }
+
+  const fx::Type* typeOf(std::size_t value) const {
+    const auto index = graph_.valueType(value);
+    return index == fx::noIndex ? nullptr : &graph_.types[index];
+  }
+
+  std::int64_t sizeOf(const std::string& text, int line) {
+    if (const auto plain = numberIn<std::int64_t>(text)) return *plain;
+    if (const auto known = evaluateSize(text, options_.sizes)) return *known;
+    const auto expression = SizeExpression::parse(text);
+    if (!expression) fail(line, text, "a size that is no expression over size symbols");
+    auto bindings = options_.sizes;
+    for (const auto& symbol : expression->symbols()) {
+      if (bindings.contains(symbol)) continue;
+      const auto [taken, isNew] = assumed_.try_emplace(symbol, static_cast<std::int64_t>(2 + assumed_.size()));
+      if (isNew) listing_.notes.push_back(fmt::format("the log does not say what {} was; {} is taken for it", symbol, taken->second));
+      bindings[symbol] = taken->second;
+    }
+    const auto value = expression->evaluate(bindings);
+    if (!value) fail(line, text, "a size that comes to no whole number");
+    return *value;
+  }
+
+  /// "cpu f32[2, 3] strides [3, 1]"
+  std::string typeText(const fx::Type& type, int line) {
+    std::vector<std::int64_t> sizes, strides;
+    for (const auto& size : type.sizes) sizes.push_back(sizeOf(size, line));
+    for (const auto& stride : type.strides) strides.push_back(sizeOf(stride, line));
+    auto text = fmt::format("{} {}[{}]", type.device.empty() ? "cpu" : type.device, shortName(type.dtype), fmt::join(sizes, ", "));
+    if (type.hasStrides && strides != contiguousStrides(sizes)) text += fmt::format(" strides [{}]", fmt::join(strides, ", "));
+    return text;
+  }
+
+  void writeHead() {
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+      const auto& input = graph_.inputs[i];
+      made_[i] = 1;
+      names_[i] = valueName(input.name);
+      const auto* type = typeOf(i);
+      if (input.dropped || type == nullptr) continue;
+      if (type->kind == fx::Type::Kind::number) {
+        numbers_[i] = sizeOf(type->expression, input.line);
+      } else if (type->kind == fx::Type::Kind::tensor) {
+        addInput(names_[i], typeText(*type, input.line), i);
+      } else {
+        listing_.notes.push_back(fmt::format("the input {} is left out: it is no tensor but {}", input.name, type->text));
+      }
+    }
+  }
+
+  void addInput(const std::string& name, const std::string& type, std::size_t position) {
+    listing_.inputs.push_back(name);
+    listing_.positions.push_back(position);
+    head_ += fmt::format("    # {}: \"{}\"\n", name, type);
+  }
+
+  static std::string valueName(const std::string& name) { return isPythonName(name) ? name : "v_" + name; }
+
+  void writeSource(const fx::Node& node) {
+    if (node.source == source_ || node.source == fx::noIndex) return;
+    source_ = node.source;
+    const auto& source = graph_.sources[source_];
+    if (!source.file.empty()) body_ += fmt::format("    # {}:{}: {}\n", oneLine(source.file), source.line, oneLine(source.code));
+  }
+
+  void writeNode(std::size_t i) {
+    const auto& node = graph_.nodes[i];
+    const auto value = graph_.inputs.size() + i;
+    made_[value] = 1;
+    names_[value] = valueName(node.name);
+    listing_.lines.emplace(names_[value], node.line);
+    const auto* type = typeOf(value);
+    if (type != nullptr && type->kind == fx::Type::Kind::number) return foldNumber(value, *type, node);
+    if (node.call.is(Kind::item) && node.call.items[0].is(Kind::value) && items_.contains(static_cast<std::size_t>(node.call.items[0].integer))) {
+      useOf(node.call.items[0], node);
+      return takeItem(i, node);
+    }
+    if (node.call.is(Kind::value)) {
+      useOf(node.call, node);
+      names_[value] = names_[static_cast<std::size_t>(node.call.integer)];
+      return;
+    }
+    if (const auto attribute = fx::ownAttribute(node.call)) return takeAttribute(value, *attribute, node);
+    if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path) || !node.call.items[0].text.starts_with(opsPrefix)) {
+      fail(node.line, node.name, "is no call of an op: graphs of ATen ops (joint, forward, backward) can be listed");
+    }
+    writeSource(node);
+    writeCall(value, node);
+  }
+
+  /// A second item of the same number is the same value.
+  void takeItem(std::size_t i, const fx::Node& node) {
+    const auto base = static_cast<std::size_t>(node.call.items[0].integer);
+    const auto index = node.call.items[1].is(Kind::integer) ? node.call.items[1].integer : -1;
+    const auto& results = items_.at(base);
+    if (index < 0 || index >= std::ssize(results)) fail(node.line, node.name, "takes an item that there is not");
+    if (const auto first = results[static_cast<std::size_t>(index)]; first != i) names_[graph_.inputs.size() + i] = names_[graph_.inputs.size() + first];
+  }
+
+  void foldNumber(std::size_t value, const fx::Type& type, const fx::Node& node) {
+    if (SizeExpression::parse(type.expression)) {
+      numbers_[value] = sizeOf(type.expression, node.line);
+    } else {
+      fail(node.line, node.name, fmt::format("is a number that the text does not say ({})", type.text));
+    }
+  }
+
+  void takeAttribute(std::size_t value, const std::string& attribute, const fx::Node& node) {
+    const auto* type = typeOf(value);
+    if (type == nullptr || type->kind != fx::Type::Kind::tensor) {
+      bodies_[value] = attribute;
+      return;
+    }
+    addInput(names_[value], typeText(*type, node.line), static_cast<std::size_t>(-1));
+    listing_.notes.push_back(fmt::format("{} is a constant of the compiled program (self.{}); a log has no data for it", node.name, attribute));
+  }
+
+  void useOf(const Expression& use, const fx::Node& node) const {
+    if (!made_[static_cast<std::size_t>(use.integer)]) fail(node.line, node.name, "reads a value before it is made");
+  }
+
+  std::string argument(const Expression& e, const fx::Node& node) {
+    switch (e.kind) {
+      case Kind::none: return "None";
+      case Kind::boolean: return e.integer != 0 ? "True" : "False";
+      case Kind::integer: return std::to_string(e.integer);
+      case Kind::real: return pythonReal(e.real);
+      case Kind::complex: return fmt::format("complex({}, {})", pythonReal(e.real), pythonReal(e.imaginary));
+      case Kind::string: return pythonString(e.text);
+      case Kind::value: return valueText(static_cast<std::size_t>(e.integer), node);
+      case Kind::keyword: return e.text + "=" + argument(e.items[0], node);
+      case Kind::path:
+        if (e.text.starts_with("torch.")) return e.text;
+        fail(node.line, node.name, fmt::format("reads '{}', which is defined nowhere above", e.text));
+      case Kind::tuple:
+      case Kind::list: {
+        std::string text;
+        for (const auto& item : e.items) text += (text.empty() ? "" : ", ") + argument(item, node);
+        return "[" + text + "]";
+      }
+      case Kind::call:
+        if (e.isCallOf("device") || e.isCallOf("torch.device")) return deviceText(e);
+        [[fallthrough]];
+      default: fail(node.line, node.name, "has an argument that no trace can say");
+    }
+  }
+
+  std::string valueText(std::size_t value, const fx::Node& node) const {
+    if (!made_[value]) fail(node.line, node.name, fmt::format("reads '{}' before it is made", graph_.valueName(value)));
+    if (numbers_[value]) return std::to_string(*numbers_[value]);
+    if (const auto body = bodies_.find(value); body != bodies_.end()) return pythonString("self." + body->second);
+    return names_[value];
+  }
+
+  static std::string deviceText(const Expression& e) {
+    const auto* type = e.keyword("type");
+    const auto* index = e.keyword("index");
+    std::string text = type != nullptr ? type->text : e.items.size() > 1 && e.items[1].is(Kind::string) ? e.items[1].text : "cpu";
+    if (index != nullptr && index->is(Kind::integer)) text += ":" + std::to_string(index->integer);
+    return "torch.device(" + pythonString(text) + ")";
+  }
+
+  /// Positional arguments and keywords as text.
+  std::vector<std::string> argumentsOf(const Expression& call, const fx::Node& node) {
+    std::vector<std::string> texts;
+    for (std::size_t i = 1; i < call.items.size(); ++i) texts.push_back(argument(call.items[i], node));
+    return texts;
+  }
+
+  void writeCall(std::size_t value, const fx::Node& node) {
+    auto target = node.call.items[0].text;
+    auto arguments = argumentsOf(node.call, node);
+    if (options_.runnable) lower(target, arguments, node);
+    std::vector<std::string> notes;
+    const auto left = targetsOf(value, target, node, notes);
+    if (const auto origin = options_.origins.find(node.name); origin != options_.origins.end()) notes.push_back(origin->second);
+    body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", target, fmt::join(arguments, ", "));
+    if (!notes.empty()) body_ += fmt::format("  # {}", fmt::join(notes, ", "));
+    body_ += "\n";
+  }
+
+  std::string noteOf(std::size_t value, int line) {
+    const auto* type = options_.runnable ? nullptr : typeOf(value);  // what is run shows its types itself
+    if (type != nullptr && type->kind == fx::Type::Kind::tensor) return fmt::format("{}: \"{}\"", names_[value], typeText(*type, line));
+    return {};
+  }
+
+  /// What stands before "=": a name, names, or names in brackets for a list.
+  std::string targetsOf(std::size_t value, const std::string& target, const fx::Node& node, std::vector<std::string>& notes) {
+    const auto symbol = lookup_(std::string_view(target).substr(opsPrefix.size()));
+    const auto results = items_.find(value);
+    if (results == items_.end() && (!symbol || symbol->returns.size() == 1)) {
+      if (symbol && symbol->returns[0].type.starts_with("Tensor") && symbol->returns[0].type.ends_with("[]")) return "[]";
+      if (auto note = noteOf(value, node.line); !note.empty()) notes.push_back(std::move(note));
+      return names_[value];
+    }
+    const auto count = symbol && symbol->returns.size() > 1 ? symbol->returns.size() : results == items_.end() ? 0 : results->second.size();
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < count; ++k) {
+      const bool isTaken = results != items_.end() && k < results->second.size() && results->second[k] != fx::noIndex;
+      if (!isTaken) {
+        names.push_back(options_.kind == TraceKind::computation ? fmt::format("{}__{}", names_[value], k) : "_");
+        continue;
+      }
+      const auto item = graph_.inputs.size() + results->second[k];
+      names_[item] = valueName(graph_.valueName(item));
+      names.push_back(names_[item]);
+      if (auto note = noteOf(item, node.line); !note.empty()) notes.push_back(std::move(note));
+    }
+    if (count == 0) return {};
+    const bool isList = !symbol || symbol->returns.size() == 1;
+    const auto all = fmt::format("{}", fmt::join(names, ", "));
+    return isList ? "[" + all + "]" : names.size() == 1 ? all : "(" + all + ")";
+  }
+
+  /// LibTorch has no prims: they are made in Python, of ATen.
+  void lower(std::string& target, std::vector<std::string>& arguments, const fx::Node& node) {
+    if (!target.starts_with("torch.ops.prims.")) return;
+    if (target == "torch.ops.prims.convert_element_type.default" && arguments.size() == 2) {
+      target = "torch.ops.aten._to_copy.default";
+      arguments[1] = "dtype=" + arguments[1];
+    } else if (target == "torch.ops.prims.iota.default") {
+      lowerIota(target, arguments, node);
+    } else if (target == "torch.ops.prims.view_of.default" && arguments.size() == 1) {
+      target = "torch.ops.aten.alias.default";
+    } else if (target == "torch.ops.prims.device_put.default" && arguments.size() >= 2) {
+      target = "torch.ops.aten._to_copy.default";
+      arguments = {arguments[0], "device=" + arguments[1]};
+    }
+  }
+
+  void lowerIota(std::string& target, std::vector<std::string>& arguments, const fx::Node& node) {
+    const auto& call = node.call;
+    const auto number = [&](std::string_view key, std::int64_t otherwise) -> std::int64_t {
+      const auto* given = call.keyword(key);
+      if (given == nullptr) return otherwise;
+      if (given->is(Kind::integer)) return given->integer;
+      if (given->is(Kind::value) && numbers_[static_cast<std::size_t>(given->integer)]) return *numbers_[static_cast<std::size_t>(given->integer)];
+      fail(node.line, node.name, "a start or step that is no number");
+    };
+    const auto length = call.items.size() > 1 ? numberIn<std::int64_t>(arguments[0]) : std::nullopt;
+    if (!length || *length < 0 || *length > (std::int64_t{1} << 40)) fail(node.line, node.name, "a length that is no number");
+    const auto start = number("start", 0), step = number("step", 1);
+    std::int64_t end = 0;
+    if (__builtin_mul_overflow(*length, step, &end) || __builtin_add_overflow(end, start, &end)) fail(node.line, node.name, "a range beyond 64 bits");
+    std::vector<std::string> lowered{std::to_string(start), std::to_string(end), std::to_string(step)};
+    for (const auto* key : {"dtype", "device"}) {
+      if (const auto* given = call.keyword(key)) lowered.push_back(std::string(key) + "=" + argument(*given, node));
+    }
+    target = "torch.ops.aten.arange.start_step";
+    arguments = std::move(lowered);
+  }
+
+  void writeReturn() {
+    std::vector<std::string> texts;
+    const fx::Node place{"return", fx::noIndex, fx::noIndex, {}, graph_.outputs.empty() ? 0 : graph_.outputs.front().line};
+    const auto add = [&](std::size_t i) {
+      const auto& value = graph_.outputs[i].value;
+      const bool isDropped = value.is(Kind::value) && static_cast<std::size_t>(value.integer) < graph_.inputs.size() && isLeftOut(static_cast<std::size_t>(value.integer));
+      texts.push_back(isDropped ? "None" : argument(value, place));
+    };
+    if (options_.returnsAll) {
+      for (std::size_t i = 0; i < graph_.outputs.size(); ++i) add(i);
+    } else {
+      for (const auto i : options_.outputs) add(i);
+    }
+    listing_.outputs = texts;
+    body_ += texts.empty() ? "    return ()\n" : fmt::format("    return {}\n", fmt::join(texts, ", "));
+  }
+
+  bool isLeftOut(std::size_t input) const {
+    return !numbers_[input] && std::find(listing_.positions.begin(), listing_.positions.end(), input) == listing_.positions.end();
+  }
+
+  const fx::Graph& graph_;
+  const SymbolLookup& lookup_;
+  const ListingOptions& options_;
+  Listing listing_;
+  std::string head_, body_;
+  std::vector<std::string> names_;
+  std::vector<std::optional<std::int64_t>> numbers_;  ///< values that are sizes
+  std::vector<char> made_;
+  std::unordered_map<std::size_t, std::vector<std::uint32_t>> items_;  ///< by value: the nodes that take its results
+  std::unordered_map<std::size_t, std::string> bodies_;
+  SizeBindings assumed_;
+  std::uint32_t source_ = fx::noIndex;
+};
+
+}  // namespace
+
+Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) { return Writer(graph, lookup, options).write(); }
+
+std::size_t backwardBorder(const fx::Graph& joint) {
+  std::vector<char> depends(joint.valueCount(), 0);
+  for (std::size_t i = 0; i < joint.inputs.size(); ++i) {
+    depends[i] = joint.inputs[i].descriptor.kind() == "TangentAOTInput" || joint.inputs[i].name.starts_with("tangents_");
+  }
+  for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
+    const auto& node = joint.nodes[i];
+    bool isBackward = node.source != fx::noIndex && joint.sources[node.source].backward;
+    fx::forEachValue(node.call, [&](std::size_t value) { isBackward |= depends[value] != 0; });
+    if (isBackward) return i;
+  }
+  return joint.nodes.size();
+}
+
+}  // namespace retrograd::jobs

@@ -1,0 +1,141 @@
+#include "core/torch/checking/job_graphs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/error.h"
+#include "core/base/number_text.h"
+#include "core/formats/fx/fx_reader.h"
+
+namespace retrograd {
+namespace {
+
+using Kind = fx::Expression::Kind;
+
+fx::Graph read(const jobs::JobLog& log, const jobs::GraphRecord& record) { return fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload)); }
+
+bool isTangent(const fx::Input& input) { return input.descriptor.kind() == "TangentAOTInput" || (input.descriptor.text.empty() && input.name.starts_with("tangents_")); }
+
+std::string nameOf(const fx::Graph& graph, const fx::Expression& value) { return value.is(Kind::value) ? graph.valueName(static_cast<std::size_t>(value.integer)) : std::string(); }
+
+const fx::Type* typeOf(const fx::Graph& graph, const fx::Expression& value) {
+  if (!value.is(Kind::value)) return nullptr;
+  const auto type = graph.valueType(static_cast<std::size_t>(value.integer));
+  return type == fx::noIndex ? nullptr : &graph.types[type];
+}
+
+/// Which input of Dynamo's graph an input of the forward is: by its descriptor, else by the number in its name.
+std::optional<std::size_t> dynamoIndex(const fx::Input& input) {
+  if (const auto index = input.descriptor.plainIndex(); index && *index >= 0) return static_cast<std::size_t>(*index);
+  constexpr std::string_view prefix = "primals_";
+  if (!input.descriptor.text.empty() || !input.name.starts_with(prefix)) return std::nullopt;
+  const auto number = numberIn<std::size_t>(std::string_view(input.name).substr(prefix.size()));
+  return number && *number > 0 ? std::optional(*number - 1) : std::nullopt;
+}
+
+void bindSources(const jobs::JobLog& log, const jobs::Attempt& attempt, JobGraphs& graphs) {
+  graphs.sources.resize(graphs.forward.inputs.size());
+  const auto* dynamo = attempt.find(jobs::GraphKind::dynamo);
+  if (dynamo == nullptr) return;
+  const auto bound = jobs::bindInputs(read(log, *dynamo), jobs::describedInputs(log, attempt));
+  for (std::size_t i = 0; i < graphs.sources.size(); ++i) {
+    const auto index = dynamoIndex(graphs.forward.inputs[i]);
+    if (index && *index < bound.size()) graphs.sources[i] = bound[*index];
+  }
+}
+
+/// The forward's outputs that are the program's come first; the others are saved.
+void countResults(JobGraphs& graphs) {
+  const auto& outputs = graphs.forward.outputs;
+  const auto isSaved = [](const fx::Output& output) { return output.descriptor.kind() == "SavedForBackwardsAOTOutput"; };
+  if (graphs.forward.hasDescriptors) {
+    graphs.results = static_cast<std::size_t>(std::find_if(outputs.begin(), outputs.end(), isSaved) - outputs.begin());
+    return;
+  }
+  const auto saved = graphs.backward.inputs.size() - graphs.tangents.size();
+  if (saved > outputs.size()) throw Error(ErrorCode::badInput, "the backward reads more than the forward gives", graphs.backwardPlace);
+  graphs.results = outputs.size() - saved;
+}
+
+/// The output that a tangent is for says so; before PyTorch 2.9 the last outputs of the tangents' types are taken, in order.
+void pairTangents(JobGraphs& graphs) {
+  const auto& forward = graphs.forward;
+  std::size_t before = graphs.results;
+  graphs.differentiated.resize(graphs.tangents.size());
+  for (std::size_t k = graphs.tangents.size(); k-- > 0;) {
+    const auto& tangent = graphs.backward.inputs[graphs.tangents[k]];
+    const auto* type = tangent.type == fx::noIndex ? nullptr : &graphs.backward.types[tangent.type];
+    const auto inner = tangent.descriptor.text.find("output=");
+    std::size_t found = graphs.results;
+    for (std::size_t i = 0; i < graphs.results; ++i) {
+      const auto& text = forward.outputs[i].descriptor.text;
+      if (inner != std::string::npos && !text.empty() && tangent.descriptor.text.substr(inner + 7).starts_with(text)) found = i;
+    }
+    for (std::size_t i = before; found == graphs.results && i-- > 0;) {
+      const auto* given = typeOf(forward, forward.outputs[i].value);
+      if (type != nullptr && given != nullptr && type->dtype == given->dtype && type->sizes == given->sizes) found = i;
+    }
+    if (found == graphs.results) throw Error(ErrorCode::badInput, fmt::format("no output of the forward fits the tangent '{}'", tangent.name), graphs.backwardPlace);
+    graphs.differentiated[k] = found;
+    before = found;
+  }
+}
+
+void pairSaved(JobGraphs& graphs) {
+  std::unordered_map<std::string, std::size_t> outputs;
+  for (std::size_t i = graphs.forward.outputs.size(); i-- > 0;) outputs[nameOf(graphs.forward, graphs.forward.outputs[i].value)] = i;
+  graphs.savedFrom.resize(graphs.backward.inputs.size());
+  std::size_t next = graphs.results;
+  for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {
+    const auto& input = graphs.backward.inputs[i];
+    if (isTangent(input)) continue;
+    const auto named = outputs.find(input.name);
+    const auto position = named != outputs.end() ? named->second : next;
+    if (position >= graphs.forward.outputs.size()) throw Error(ErrorCode::badInput, fmt::format("'{}' is no output of the forward", input.name), graphs.backwardPlace);
+    graphs.savedFrom[i] = position;
+    ++next;
+  }
+}
+
+}  // namespace
+
+JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
+  const auto* forward = attempt.find(jobs::GraphKind::forward);
+  const auto* backward = attempt.find(jobs::GraphKind::backward);
+  if (forward == nullptr || backward == nullptr) {
+    throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile", forward == nullptr ? "forward" : "backward"), log.path);
+  }
+  JobGraphs graphs;
+  graphs.forwardPlace = jobs::placeOf(log, forward->payload);
+  graphs.backwardPlace = jobs::placeOf(log, backward->payload);
+  graphs.forward = read(log, *forward);
+  graphs.backward = read(log, *backward);
+  if (const auto* joint = attempt.find(jobs::GraphKind::joint)) graphs.joint = read(log, *joint);
+  for (const auto& [name, value] : jobs::sizeHints(log, attempt)) graphs.sizes[name] = value;
+  if (const auto* script = attempt.find(jobs::GraphKind::runnable)) {
+    for (const auto& [name, value] : fx::readRepro(jobs::payloadText(log, script->payload), jobs::placeOf(log, script->payload)).sizes) graphs.sizes.try_emplace(name, value);
+  }
+  for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {
+    if (isTangent(graphs.backward.inputs[i])) graphs.tangents.push_back(i);
+  }
+  bindSources(log, attempt, graphs);
+  countResults(graphs);
+  pairTangents(graphs);
+  pairSaved(graphs);
+  return graphs;
+}
+
+std::string inputLabel(const JobGraphs& graphs, std::size_t input) {
+  const auto& name = graphs.forward.inputs[input].name;
+  return graphs.sources[input] ? fmt::format("{} ({})", name, jobs::plainName(graphs.sources[input]->name)) : name;
+}
+
+std::string sourceText(const fx::Graph& graph, const fx::Node& node) {
+  if (node.source == fx::noIndex) return {};
+  const auto& source = graph.sources[node.source];
+  return source.file.empty() ? std::string() : fmt::format("{}:{}: {}", source.file, source.line, source.code);
+}
+
+}  // namespace retrograd

@@ -1,0 +1,37 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/formats/fx/fx_graph.h"
+#include "core/formats/jobs/input_sources.h"
+#include "core/formats/jobs/job_log.h"
+#include "core/trace/size_expression.h"
+
+namespace retrograd {
+
+/// Forward and backward graph of a compile, and how their values answer to each other.
+struct JobGraphs {
+  fx::Graph forward, backward;
+  std::optional<fx::Graph> joint;
+  std::string forwardPlace, backwardPlace;
+  SizeBindings sizes;
+  std::vector<std::optional<jobs::InputSource>> sources;  ///< by input of the forward
+  std::size_t results = 0;                                ///< outputs[0..results) of the forward are the program's, the others are saved
+  std::vector<std::size_t> differentiated;                ///< the forward's outputs that have a tangent, in the order of the tangents
+  std::vector<std::size_t> tangents;                      ///< positions of the tangents among the backward's inputs
+  /// By input of the backward the position of the forward's output that it is; none for tangents and for inputs of the forward that it reads itself.
+  std::vector<std::optional<std::size_t>> savedFrom;
+};
+
+/// Reads the graphs of an attempt and pairs them: by descriptors where PyTorch wrote them (2.9), else by names and order.
+/// Throws Error(badInput) where there is no forward or no backward graph, or they do not fit each other.
+JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
+
+/// "primals_2 (b.weight)"
+std::string inputLabel(const JobGraphs& graphs, std::size_t input);
+/// What text of the log the op came from: "/job/train.py:99: return x"; empty where it has no stack trace.
+std::string sourceText(const fx::Graph& graph, const fx::Node& node);
+
+}  // namespace retrograd

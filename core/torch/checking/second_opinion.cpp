@@ -1,0 +1,378 @@
+#include "core/torch/checking/second_opinion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/out_of_memory.h"
+#include "core/formats/jobs/listing.h"
+#include "core/formats/text/text_trace.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/job_graphs.h"
+#include "core/torch/checking/named_results.h"
+#include "core/torch/tracing/op_table.h"
+
+namespace retrograd {
+namespace {
+
+using Kind = fx::Expression::Kind;
+using Verdict = SecondOpinion::Verdict;
+
+/// A graph as a model, and the run of it.
+struct Model {
+  jobs::Listing listing;
+  std::shared_ptr<const Analysis> analysis;
+};
+
+std::string unknownOps(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const auto& problem : problems) {
+    if (problem.severity == Problem::Severity::error) text += (text.empty() ? "" : "; ") + problem.message;
+  }
+  return text;
+}
+
+/// Ops that are not here: what the text reader or the analysis says of them.
+struct NotPossible {
+  std::string reason;
+};
+
+Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options, DerivationRequest request, const Progress& progress) {
+  Model model;
+  model.listing = jobs::listingOf(graph, lookupSymbol, options);
+  auto file = readTextModel(model.listing.text, place, lookupSymbol, progress);
+  if (const auto unknown = unknownOps(file.problems); !unknown.empty()) throw NotPossible{unknown};
+  model.analysis = analyse(std::move(file), request, progress);
+  if (const auto unknown = unknownOps(model.analysis->problems); !unknown.empty()) throw NotPossible{unknown};
+  return model;
+}
+
+/// One compile under comparison.
+class Opinion {
+ public:
+  Opinion(JobGraphs graphs, const SecondOpinionRequest& request, const Progress& progress) : graphs_(std::move(graphs)), request_(request), progress_(progress) {}
+
+  SecondOpinion form() {
+    try {
+      if (graphs_.differentiated.empty()) throw NotPossible{"the backward has no tangents"};
+      if (graphs_.backward.outputs.size() != graphs_.forward.inputs.size()) {
+        throw NotPossible{fmt::format("the backward gives {} values for {} inputs of the forward: tensor subclasses and tokens cannot be compared yet", graphs_.backward.outputs.size(),
+                                      graphs_.forward.inputs.size())};
+      }
+      deriveForward();
+      runForward();
+      if (runBackward()) compareAll();
+      if (request_.reference) compareReference();
+    } catch (const NotPossible& e) {
+      opinion_.reason = e.reason;
+    }
+    conclude();
+    return std::move(opinion_);
+  }
+
+ private:
+  // What flows in.
+
+  TensorMap inputs() {
+    TensorMap given;
+    std::vector<std::string> missing;
+    std::set<std::string> used;
+    if (request_.weights.empty() && request_.batch.empty()) return given;
+    for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i) {
+      const auto& input = graphs_.forward.inputs[i];
+      const auto type = input.type == fx::noIndex ? nullptr : &graphs_.forward.types[input.type];
+      if (type == nullptr || type->kind != fx::Type::Kind::tensor) continue;
+      if (!graphs_.sources[i]) {
+        missing.push_back(input.name);
+        continue;
+      }
+      const auto& source = *graphs_.sources[i];
+      const auto* found = find(source, used);
+      if (found != nullptr) {
+        given.emplace(input.name, *found);
+      } else {
+        missing.push_back(fmt::format("{} {}[{}]", jobs::plainName(source.name), shortName(type->dtype), fmt::join(type->sizes, ", ")));
+      }
+    }
+    if (!missing.empty() && !request_.useWhatBinds) {
+      throw Error(ErrorCode::badUse, fmt::format("not given by the weights or the batch: {}; --bind-what-fits draws them", fmt::join(missing, ", ")), "inputs");
+    }
+    for (const auto& text : missing) opinion_.notes.push_back(text + " is drawn");
+    return given;
+  }
+
+  const TensorData* find(const jobs::InputSource& source, std::set<std::string>& used) {
+    const auto wanted = jobs::plainName(source.name);
+    for (const auto* map : {&request_.weights, &request_.batch}) {
+      for (const auto& [name, tensor] : *map) {
+        if (jobs::plainName(name) == wanted && used.insert(name).second) return &tensor;
+      }
+    }
+    // Tied weights, and a module compiled by itself: its names are the ends of the checkpoint's.
+    const TensorData* only = nullptr;
+    for (const auto* map : {&request_.weights, &request_.batch}) {
+      for (const auto& [name, tensor] : *map) {
+        const auto plain = jobs::plainName(name);
+        if (plain == wanted) return &tensor;
+        if (!plain.ends_with("." + wanted)) continue;
+        if (only != nullptr) return nullptr;
+        only = &tensor;
+      }
+    }
+    return only;
+  }
+
+  /// Inputs that a gradient is wanted for: as Dynamo described them, else as the joint graph gives one.
+  bool isDifferentiated(std::size_t i) const {
+    const auto& input = graphs_.forward.inputs[i];
+    if (input.type == fx::noIndex || graphs_.forward.types[input.type].kind != fx::Type::Kind::tensor || !isDifferentiable(graphs_.forward.types[input.type].dtype)) return false;
+    if (graphs_.sources[i] && !graphs_.sources[i]->dtype.empty()) return graphs_.sources[i]->requiresGrad;
+    if (graphs_.joint && graphs_.joint->outputs.size() == graphs_.results + graphs_.forward.inputs.size()) return !graphs_.joint->outputs[graphs_.results + i].value.is(Kind::none);
+    return !graphs_.backward.outputs[i].value.is(Kind::none);
+  }
+
+  // The three runs.
+
+  void deriveForward() {
+    jobs::ListingOptions options;
+    options.sizes = graphs_.sizes;
+    options.runnable = true;
+    options.returnsAll = false;
+    options.outputs = graphs_.differentiated;
+    DerivationRequest request;
+    request.seed = request_.seed;
+    request.inputs = inputs();
+    request.gradInputs.emplace();
+    for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i) {
+      if (isDifferentiated(i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
+    }
+    derived_ = openGraph(graphs_.forward, graphs_.forwardPlace, options, std::move(request), progress_);
+    for (const auto& note : derived_.listing.notes) opinion_.notes.push_back(note);
+    if (std::find(derived_.listing.positions.begin(), derived_.listing.positions.end(), static_cast<std::size_t>(-1)) != derived_.listing.positions.end()) {
+      throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them"};
+    }
+    derivedRun_ = namedResults(*derived_.analysis, runJoint(*derived_.analysis));
+  }
+
+  /// The forward once more with all that it saves, from the same seed: the same draws.
+  void runForward() {
+    jobs::ListingOptions options;
+    options.sizes = graphs_.sizes;
+    options.runnable = true;
+    DerivationRequest request;
+    request.seed = request_.seed;
+    request.inputs = derived_.analysis->request.inputs;
+    request.gradInputs.emplace();
+    request.exactCotangents = true;
+    const auto model = openGraph(graphs_.forward, graphs_.forwardPlace, options, std::move(request), progress_);
+    forwardRun_ = runJoint(*model.analysis).outputs;
+  }
+
+  /// False where the backward does not run, which is a finding.
+  bool runBackward() {
+    jobs::ListingOptions options;
+    options.sizes = graphs_.sizes;
+    options.runnable = true;
+    DerivationRequest request;
+    request.seed = request_.seed;
+    request.gradInputs.emplace();
+    request.exactCotangents = true;
+    for (std::size_t k = 0; k < graphs_.tangents.size(); ++k) {
+      const auto cotangent = derived_.analysis->request.cotangents.find(std::to_string(k));
+      if (cotangent == derived_.analysis->request.cotangents.end()) throw NotPossible{"an output that has a tangent takes no cotangent"};
+      request.inputs.emplace(graphs_.backward.inputs[graphs_.tangents[k]].name, cotangent->second);
+    }
+    for (std::size_t i = 0; i < graphs_.savedFrom.size(); ++i) {
+      if (!graphs_.savedFrom[i]) continue;
+      const auto position = *graphs_.savedFrom[i];
+      if (position < forwardRun_.size() && forwardRun_[position]) request.inputs.emplace(graphs_.backward.inputs[i].name, *forwardRun_[position]);
+    }
+    try {
+      auto listing = jobs::listingOf(graphs_.backward, lookupSymbol, options);
+      std::erase_if(request.inputs, [&](const auto& input) { return std::find(listing.inputs.begin(), listing.inputs.end(), input.first) == listing.inputs.end(); });
+      imported_ = openGraph(graphs_.backward, graphs_.backwardPlace, options, std::move(request), progress_);
+      importedRun_ = runJoint(*imported_.analysis).outputs;
+      return true;
+    } catch (const Error& e) {
+      if (e.code() == ErrorCode::cancelled || e.code() == ErrorCode::unknownOp || e.code() == ErrorCode::io) throw;
+      opinion_.findings.push_back({"all", "the job's backward does not run: " + std::string(e.what()), {}, {}, 0});
+      return false;
+    }
+  }
+
+  // What they gave.
+
+  void compareAll() {
+    Judge judge(derived_.analysis);
+    std::vector<std::size_t> wrong, right;
+    std::vector<std::pair<std::size_t, std::string>> found;
+    for (std::size_t i = 0; i < graphs_.backward.outputs.size(); ++i) {
+      const auto text = compareOne(judge, i);
+      if (text.empty()) {
+        right.push_back(i);
+      } else {
+        wrong.push_back(i);
+        found.emplace_back(i, text);
+      }
+    }
+    compareTypes();
+    if (found.empty()) return;
+    const auto suspect = suspectOf(wrong, right);
+    for (const auto& [output, text] : found) addFinding(inputLabel(graphs_, output), text, suspect ? suspect : producerOf(output));
+  }
+
+  /// What is wrong with a gradient; empty where nothing is.
+  std::string compareOne(Judge& judge, std::size_t i) {
+    const auto& name = graphs_.forward.inputs[i].name;
+    const auto derived = derivedRun_.find("grad.in." + name);
+    const bool isNone = graphs_.backward.outputs[i].value.is(Kind::none);
+    const auto* imported = !isNone && i < importedRun_.size() && importedRun_[i] ? &*importedRun_[i] : nullptr;
+    if (derived == derivedRun_.end() && imported == nullptr) {
+      ++opinion_.none;
+      return {};
+    }
+    if (imported == nullptr) return "is None, and ours is not";
+    if (derived == derivedRun_.end()) return isDifferentiated(i) ? "is a tensor, and ours is None" : "is a tensor, and its input requires no gradient";
+    auto verdict = judge.compare("grad.in." + name, *imported, derived->second);
+    verdict.name = inputLabel(graphs_, i);
+    ++opinion_.compared;
+    opinion_.gradients.push_back(verdict);
+    if (countNonFinite(derived->second).nan > 0 && verdict.good()) opinion_.notes.push_back(verdict.name + " has NaN in both");
+    if (verdict.good()) return {};
+    if (!verdict.failure.empty()) return verdict.failure;
+    return fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance, verdict.scale);
+  }
+
+  /// What the text declares, against what the ops give.
+  void compareTypes() {
+    const auto& document = *imported_.analysis->document;
+    std::map<std::string, ValueId> values;
+    for (const auto op : imported_.analysis->computation().trace.ops) {
+      for (const auto output : document.outputs(op)) {
+        if (output) values.emplace(document.displayName(output), output);
+      }
+    }
+    for (std::size_t n = 0; n < graphs_.backward.nodes.size(); ++n) {
+      const auto& node = graphs_.backward.nodes[n];
+      if (node.type == fx::noIndex || graphs_.backward.types[node.type].kind != fx::Type::Kind::tensor) continue;
+      const auto value = values.find(node.name);
+      if (value == values.end() || !document.isTensor(value->second)) continue;
+      const auto& type = graphs_.backward.types[node.type];
+      const auto& meta = document.meta(document.value(value->second).meta);
+      if (meta.dtype != type.dtype) {
+        addFinding("", fmt::format("{} is {}, and the graph says {}", node.name, shortName(meta.dtype), shortName(type.dtype)), n);
+      }
+    }
+  }
+
+  std::optional<std::size_t> producerOf(std::size_t output) const {
+    const auto& value = graphs_.backward.outputs[output].value;
+    if (!value.is(Kind::value) || static_cast<std::size_t>(value.integer) < graphs_.backward.inputs.size()) return std::nullopt;
+    return static_cast<std::size_t>(value.integer) - graphs_.backward.inputs.size();
+  }
+
+  /// The last op of the backward that leads to all wrong gradients and to no right one: what is wrong there alone explains them.
+  std::optional<std::size_t> suspectOf(const std::vector<std::size_t>& wrong, const std::vector<std::size_t>& right) const {
+    const auto& graph = graphs_.backward;
+    if (wrong.size() > 64) return std::nullopt;
+    std::vector<std::uint64_t> reaches(graph.valueCount(), 0);
+    std::vector<char> reachesRight(graph.valueCount(), 0);
+    const auto mark = [&](std::size_t output, auto&& use) {
+      fx::forEachValue(graph.outputs[output].value, use);
+    };
+    for (std::size_t k = 0; k < wrong.size(); ++k) mark(wrong[k], [&](std::size_t v) { reaches[v] |= std::uint64_t{1} << k; });
+    for (const auto output : right) mark(output, [&](std::size_t v) { reachesRight[v] = 1; });
+    const auto all = wrong.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << wrong.size()) - 1;
+    std::optional<std::size_t> found;
+    for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+      const auto value = graph.inputs.size() + n;
+      if (!found && reaches[value] == all && !reachesRight[value]) found = n;
+      fx::forEachValue(graph.nodes[n].call, [&](std::size_t v) {
+        reaches[v] |= reaches[value];
+        reachesRight[v] |= reachesRight[value];
+      });
+    }
+    return found;
+  }
+
+  void addFinding(const std::string& gradient, const std::string& what, std::optional<std::size_t> node) {
+    BackwardFinding finding{gradient, what, {}, {}, 0};
+    if (node) {
+      const auto& at = graphs_.backward.nodes[*node];
+      const auto target = at.call.is(Kind::call) ? at.call.items[0].text : std::string("an item");
+      finding.op = fmt::format("{} ({})", at.name, target);
+      finding.source = sourceText(graphs_.backward, at);
+      finding.line = at.line;
+    }
+    opinion_.findings.push_back(std::move(finding));
+  }
+
+  void compareReference() {
+    const bool isLoss = graphs_.differentiated.size() == 1 && derivedRun_.contains("out.0") && derivedRun_.at("out.0").meta.sizes.empty();
+    if (!isLoss) {
+      opinion_.notes.push_back("the reference is not compared: this part of the model does not end in the loss");
+      return;
+    }
+    Judge judge(derived_.analysis);
+    const auto compare = [&](const std::string& name, const std::string& ours, const TensorData& expected) {
+      const auto run = derivedRun_.find(ours);
+      if (run == derivedRun_.end()) {
+        opinion_.referenced.push_back({name, 0, 0, 0, "missing"});
+        return;
+      }
+      auto verdict = judge.compare(ours, run->second, expected);
+      verdict.name = name;
+      opinion_.referenced.push_back(std::move(verdict));
+    };
+    if (const auto loss = request_.reference->find("loss"); loss != request_.reference->end()) compare("loss", "out.0", loss->second);
+    std::map<std::string, std::string> names;
+    for (std::size_t i = 0; i < graphs_.sources.size(); ++i) {
+      if (graphs_.sources[i]) names[jobs::plainName(graphs_.sources[i]->name)] = graphs_.forward.inputs[i].name;
+    }
+    for (const auto& [name, expected] : *request_.reference) {
+      if (!name.starts_with("grad.")) continue;
+      const auto ours = names.find(jobs::plainName(name.substr(5)));
+      compare(name, ours == names.end() ? std::string() : "grad.in." + ours->second, expected);
+    }
+  }
+
+  void conclude() {
+    const bool isOff = std::any_of(opinion_.referenced.begin(), opinion_.referenced.end(), [](const auto& v) { return !v.good(); });
+    if (!opinion_.findings.empty() || isOff) {
+      opinion_.verdict = Verdict::differs;
+    } else if (opinion_.reason.empty() && opinion_.compared > 0) {
+      opinion_.verdict = Verdict::agrees;
+    } else if (opinion_.reason.empty()) {
+      opinion_.reason = "no gradient could be compared";
+    }
+  }
+
+  JobGraphs graphs_;
+  const SecondOpinionRequest& request_;
+  const Progress& progress_;
+  SecondOpinion opinion_;
+  Model derived_, imported_;
+  TensorMap derivedRun_;
+  std::vector<std::optional<TensorData>> forwardRun_, importedRun_;
+};
+
+}  // namespace
+
+SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest& request, const Progress& progress) {
+  const auto choice = jobs::chooseCompile(log, request.compile, request.rank);
+  SecondOpinion opinion;
+  const auto name = jobs::nameOf(*choice.compile);
+  if (choice.attempt->find(jobs::GraphKind::forward) == nullptr || choice.attempt->find(jobs::GraphKind::backward) == nullptr) {
+    opinion.compile = name;
+    opinion.reason = "the log has no forward and backward graph of this compile";
+    return opinion;
+  }
+  opinion = Opinion(readJobGraphs(log, *choice.attempt), request, progress).form();
+  opinion.compile = name;
+  return opinion;
+}
+
+}  // namespace retrograd
