@@ -2,8 +2,10 @@
 
 #include <memory>
 
+#include "app/cli/check_log.h"
 #include "app/cli/checks.h"
 #include "app/cli/recorded.h"
+#include "core/formats/jobs/job_log.h"
 #include "core/torch/execution/threads.h"
 #include "core/torch/execution/device.h"
 
@@ -41,11 +43,18 @@ int checkAll(const Checks& checks, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto checks = std::make_shared<Checks>();
+  auto log = std::make_shared<LogCheck>();
   checks->addTo(app, "safetensors file with in.*, cot.*, out.*, grad.in.*, grad.p.*, mut.*");
   addOrder(app, checks->check.order, checks->check.again);
   addDevice(app, checks->check.device);
-  return [checks](const Progress& progress) {
+  log->addTo(app);
+  return [checks, log](const Progress& progress) {
     checks->requireFileOrSuite("check");
+    if (checks->suite.empty() && jobs::isJobLog(checks->file)) {
+      setThreads(checks->run.threads);
+      return checkLog(checks->file, *log, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
+    }
+    if (log->given()) throw Error(ErrorCode::badUse, "is no log of torch.compile: --compile and --rank choose a compile of a log", checks->file);
     return checks->suite.empty() ? checkOne(*checks, progress) : checkAll(*checks, progress);
   };
 }

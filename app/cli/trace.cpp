@@ -6,6 +6,8 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "app/cli/trace_log.h"
+#include "core/formats/jobs/job_log.h"
 #include "core/trace/filter/filter.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
@@ -14,7 +16,8 @@ namespace retrograd::cli {
 namespace {
 
 struct TraceOptions {
-  std::string file, show = "all", format = "text", filter;
+  std::string file, show = "all", format = "text", filter, compile;
+  std::optional<std::int64_t> rank;
   bool plain = false;
   InputOptions input;
 };
@@ -85,6 +88,11 @@ void print(const Analysis& analysis, const TraceOptions& options) {
 
 int run(const TraceOptions& options, const Progress& progress) {
   if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
+  if (jobs::isJobLog(options.file)) {
+    if (!options.filter.empty() || options.show == "computation") throw Error(ErrorCode::badUse, "of a job's log --show joint, forward or backward is printed, whole", options.file);
+    return traceLog(options.file, options.compile, options.rank, options.show, options.plain, options.format, progress);
+  }
+  if (!options.compile.empty() || options.rank) throw Error(ErrorCode::badUse, "is no log of torch.compile: --compile and --rank choose a compile of a log", options.file);
   const auto analysis = open(options.file, options.input, progress);
   print(*analysis, options);
   if (reportProblems(analysis->problems)) return badInputOrUse;
@@ -93,7 +101,9 @@ int run(const TraceOptions& options, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto options = std::make_shared<TraceOptions>();
-  app.add_option("file", options->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
+  app.add_option("file", options->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session, or a job's log")->required();
+  app.add_option("--compile", options->compile, "of a job's log: which compile, such as 0/0 (retrograd graphs lists them); the first when not given");
+  app.add_option("--rank", options->rank, "of logs of several ranks: which one");
   app.add_option("--show", options->show, "computation, joint, forward, backward or all")
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}))
       ->capture_default_str();

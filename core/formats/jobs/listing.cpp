@@ -96,17 +96,24 @@ class Writer {
       if (type->kind == fx::Type::Kind::number) {
         numbers_[i] = sizeOf(type->expression, input.line);
       } else if (type->kind == fx::Type::Kind::tensor) {
-        addInput(names_[i], typeText(*type, input.line), i);
+        addInput(names_[i], typeText(*type, input.line), i, roleOf(input));
       } else {
         listing_.notes.push_back(fmt::format("the input {} is left out: it is no tensor but {}", input.name, type->text));
       }
     }
   }
 
-  void addInput(const std::string& name, const std::string& type, std::size_t position) {
+  /// What a trace says of its input behind the type.
+  std::string roleOf(const fx::Input& input) const {
+    const bool isTangent = input.descriptor.kind() == "TangentAOTInput" || input.name.starts_with("tangents_");
+    if (options_.kind == TraceKind::backward) return isTangent ? ", cotangent" : ", saved for backward";
+    return options_.kind == TraceKind::joint && isTangent ? ", cotangent" : "";
+  }
+
+  void addInput(const std::string& name, const std::string& type, std::size_t position, const std::string& role = {}) {
     listing_.inputs.push_back(name);
     listing_.positions.push_back(position);
-    head_ += fmt::format("    # {}: \"{}\"\n", name, type);
+    head_ += fmt::format("    # {}: \"{}\"{}\n", name, type, role);
   }
 
   static std::string valueName(const std::string& name) { return isPythonName(name) ? name : "v_" + name; }
@@ -306,21 +313,34 @@ class Writer {
     arguments = std::move(lowered);
   }
 
+  /// A result as the return says it; in a derived trace numbers are None.
+  std::string resultText(std::size_t i, const fx::Node& place) {
+    const auto& value = graph_.outputs[i].value;
+    const auto index = value.is(Kind::value) ? static_cast<std::size_t>(value.integer) : graph_.valueCount();
+    const bool isInput = index < graph_.inputs.size();
+    if (isInput && isLeftOut(index)) return "None";
+    const bool isNumber = index < graph_.valueCount() ? numbers_[index].has_value() : !value.is(Kind::none);
+    return isNumber && options_.kind != TraceKind::computation ? "None" : argument(value, place);
+  }
+
   void writeReturn() {
-    std::vector<std::string> texts;
     const fx::Node place{"return", fx::noIndex, fx::noIndex, {}, graph_.outputs.empty() ? 0 : graph_.outputs.front().line};
-    const auto add = [&](std::size_t i) {
-      const auto& value = graph_.outputs[i].value;
-      const bool isDropped = value.is(Kind::value) && static_cast<std::size_t>(value.integer) < graph_.inputs.size() && isLeftOut(static_cast<std::size_t>(value.integer));
-      texts.push_back(isDropped ? "None" : argument(value, place));
-    };
+    std::vector<std::string> texts;
     if (options_.returnsAll) {
-      for (std::size_t i = 0; i < graph_.outputs.size(); ++i) add(i);
+      for (std::size_t i = 0; i < graph_.outputs.size(); ++i) texts.push_back(resultText(i, place));
     } else {
-      for (const auto i : options_.outputs) add(i);
+      for (const auto i : options_.outputs) texts.push_back(resultText(i, place));
     }
     listing_.outputs = texts;
-    body_ += texts.empty() ? "    return ()\n" : fmt::format("    return {}\n", fmt::join(texts, ", "));
+    const auto tuple = [](auto begin, auto end) { return fmt::format("({}{})", fmt::join(begin, end, ", "), end - begin == 1 ? "," : ""); };
+    const auto border = texts.begin() + static_cast<std::ptrdiff_t>(std::min(options_.results, texts.size()));
+    if (options_.kind == TraceKind::joint || options_.kind == TraceKind::forward) {
+      body_ += fmt::format("    return {}, {}\n", tuple(texts.begin(), border), tuple(border, texts.end()));
+    } else if (options_.kind == TraceKind::backward) {
+      body_ += fmt::format("    return {}\n", tuple(texts.begin(), texts.end()));
+    } else {
+      body_ += texts.empty() ? "    return ()\n" : fmt::format("    return {}\n", fmt::join(texts, ", "));
+    }
   }
 
   bool isLeftOut(std::size_t input) const {
@@ -344,6 +364,41 @@ class Writer {
 }  // namespace
 
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) { return Writer(graph, lookup, options).write(); }
+
+namespace {
+
+/// "aten.gelu_backward.default" and "aten.gelu.default" have the same name.
+std::string_view opFamily(const fx::Node& node) {
+  if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path)) return {};
+  std::string_view target = node.call.items[0].text;
+  target = target.substr(0, target.rfind('.'));
+  target = target.substr(target.rfind('.') + 1);
+  if (target.ends_with("_backward")) target.remove_suffix(9);
+  return target;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> linksByLine(const fx::Graph& forward, const fx::Graph& backward) {
+  std::map<std::pair<std::string_view, int>, std::vector<const fx::Node*>> byLine;
+  for (const auto& node : forward.nodes) {
+    if (node.source == fx::noIndex || !node.call.is(Kind::call)) continue;
+    const auto& source = forward.sources[node.source];
+    if (!source.file.empty() && !source.backward) byLine[{source.file, source.line}].push_back(&node);
+  }
+  std::map<std::string, std::string> links;
+  for (const auto& node : backward.nodes) {
+    if (node.source == fx::noIndex || !node.call.is(Kind::call)) continue;
+    const auto& source = backward.sources[node.source];
+    const auto found = byLine.find({source.file, source.line});
+    if (found == byLine.end()) continue;
+    const auto& candidates = found->second;
+    const auto same = std::find_if(candidates.begin(), candidates.end(), [&](const auto* candidate) { return opFamily(*candidate) == opFamily(node); });
+    const auto* chosen = same == candidates.end() ? candidates.back() : *same;
+    if (chosen->call.items[0].text.starts_with(opsPrefix)) links.emplace(node.name, fmt::format("forward: {}: \"{}\"", chosen->name, chosen->call.items[0].text));
+  }
+  return links;
+}
 
 std::size_t backwardBorder(const fx::Graph& joint) {
   std::vector<char> depends(joint.valueCount(), 0);

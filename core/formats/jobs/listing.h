@@ -20,6 +20,7 @@ struct ListingOptions {
   bool returnsAll = true;
   std::map<std::string, std::string> origins; ///< by node: what its comment says of where it comes from ("forward: mm: \"torch.ops...\"")
   std::size_t backwardFrom = static_cast<std::size_t>(-1);  ///< joint: the first node of the backward
+  std::size_t results = 0;                    ///< joint, forward: outputs[0..results) are the program's; gradients or what is saved follow
 };
 
 /// A graph as a printed trace (docs/text-form.md), which the reader of such texts reads.
@@ -35,6 +36,10 @@ struct Listing {
 /// Writes an ATen graph as a trace. Numbers of sizes are worked out from `options.sizes`. `lookup` gives schemas, which say how many results an op has.
 /// Throws Error(badInput) naming node and line for what is no ATen graph: calls of methods and functions, values used before they are made.
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options);
+
+/// For each node of a backward graph that comes of a line of Python the forward's op of that line, as ListingOptions::origins. Where a line has several
+/// ops, the one of the same name is taken, else the last: the text has no better link.
+std::map<std::string, std::string> linksByLine(const fx::Graph& forward, const fx::Graph& backward);
 
 /// The first node of a joint graph's backward: one that is marked so, or depends on a tangent. The number of nodes where there is none.
 std::size_t backwardBorder(const fx::Graph& joint);

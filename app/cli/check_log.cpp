@@ -1,0 +1,100 @@
+#include "app/cli/check_log.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/formats/safetensors/safetensors.h"
+#include "core/torch/checking/second_opinion.h"
+
+namespace retrograd::cli {
+namespace {
+
+using Verdict = SecondOpinion::Verdict;
+
+int exitCode(Verdict verdict) {
+  if (verdict == Verdict::agrees) return allWell;
+  return verdict == Verdict::differs ? checkFailed : badInputOrUse;
+}
+
+std::string word(Verdict verdict) {
+  if (verdict == Verdict::agrees) return "agrees";
+  return verdict == Verdict::differs ? "differs" : "not possible";
+}
+
+std::string textOf(const TensorVerdict& verdict) {
+  return verdict.failure.empty() ? fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance, verdict.scale) : verdict.failure;
+}
+
+const TensorVerdict* worstOf(const std::vector<TensorVerdict>& verdicts) {
+  const TensorVerdict* worst = nullptr;
+  for (const auto& verdict : verdicts) {
+    if (worst == nullptr || verdict.ratio() > worst->ratio()) worst = &verdict;
+  }
+  return worst;
+}
+
+void printText(const SecondOpinion& opinion) {
+  fmt::print("{}  compile {}: the job's backward against the one derived from its forward\n", word(opinion.verdict), opinion.compile);
+  if (!opinion.reason.empty()) fmt::print("  {}\n", opinion.reason);
+  for (const auto& finding : opinion.findings) {
+    fmt::print("  {}{}{}\n", finding.gradient, finding.gradient.empty() ? "" : ": ", finding.what);
+    if (!finding.op.empty()) fmt::print("    from {}, line {} of the backward graph\n", finding.op, finding.line);
+    if (!finding.source.empty()) fmt::print("    {}\n", finding.source);
+  }
+  if (opinion.compared + opinion.none > 0) fmt::print("  {} gradients compared by value, {} are None in both\n", opinion.compared, opinion.none);
+  if (const auto* worst = worstOf(opinion.gradients); worst != nullptr) fmt::print("  furthest: {}: {}\n", worst->name, textOf(*worst));
+  if (const auto* worst = worstOf(opinion.referenced); worst != nullptr) {
+    fmt::print("  reference: {} tensors compared; furthest: {}: {}\n", opinion.referenced.size(), worst->name, textOf(*worst));
+  }
+  for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
+  if (opinion.verdict == Verdict::differs) {
+    fmt::print("  A model's own backward (autograd.Function) and regions under no_grad differ rightly: the forward graph does not show them.\n");
+  }
+}
+
+nlohmann::ordered_json toJson(const TensorVerdict& verdict) {
+  nlohmann::ordered_json json{{"name", verdict.name}, {"deviation", verdict.deviation}, {"tolerance", verdict.tolerance}, {"scale", verdict.scale}, {"good", verdict.good()}};
+  if (!verdict.failure.empty()) json["failure"] = verdict.failure;
+  return json;
+}
+
+void printJson(const std::string& path, const SecondOpinion& opinion) {
+  nlohmann::ordered_json json{{"file", path}, {"compile", opinion.compile}, {"verdict", word(opinion.verdict)}};
+  if (!opinion.reason.empty()) json["reason"] = opinion.reason;
+  json["findings"] = nlohmann::ordered_json::array();
+  for (const auto& f : opinion.findings) json["findings"].push_back({{"gradient", f.gradient}, {"what", f.what}, {"op", f.op}, {"line", f.line}, {"source", f.source}});
+  json["gradients"] = nlohmann::ordered_json::array();
+  for (const auto& verdict : opinion.gradients) json["gradients"].push_back(toJson(verdict));
+  json["reference"] = nlohmann::ordered_json::array();
+  for (const auto& verdict : opinion.referenced) json["reference"].push_back(toJson(verdict));
+  json["none"] = opinion.none;
+  json["notes"] = opinion.notes;
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+}  // namespace
+
+void LogCheck::addTo(CLI::App& app) {
+  app.add_option("--compile", compile, "of a job's log: which compile, such as 0/0 or 0/0_1 for an attempt (retrograd graphs lists them)");
+  app.add_option("--rank", rank, "of logs of several ranks: which one");
+  app.add_option("--weights", weights, "of a job's log: safetensors file with parameters and buffers by name; without it they are drawn");
+  app.add_option("--batch", batch, "of a job's log: safetensors file with the inputs of the compiled function; without it they are drawn");
+  app.add_flag("--bind-what-fits", useWhatBinds, "of a job's log: draw what --weights and --batch lack, in place of refusing");
+}
+
+int checkLog(const std::string& path, const LogCheck& options, const std::string& reference, std::uint64_t seed, const std::string& format, const Progress& progress) {
+  SecondOpinionRequest request;
+  request.compile = options.compile;
+  request.rank = options.rank;
+  request.seed = seed;
+  request.useWhatBinds = options.useWhatBinds;
+  if (!options.weights.empty()) request.weights = readSafetensors(options.weights).tensors;
+  if (!options.batch.empty()) request.batch = readSafetensors(options.batch).tensors;
+  if (!reference.empty()) request.reference = readSafetensors(reference).tensors;
+  const auto opinion = secondOpinion(jobs::openJobLog(path, progress), request, progress);
+  format == "json" ? printJson(path, opinion) : printText(opinion);
+  return exitCode(opinion.verdict);
+}
+
+}  // namespace retrograd::cli

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "core/formats/fx/fx_reader.h"
+#include "core/formats/jobs/job_log.h"
+
+namespace retrograd::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct GraphsOptions {
+  std::string path, format = "text";
+  bool nodes = false;
+};
+
+std::string rankText(const jobs::Process& process) {
+  return process.rank ? fmt::format("rank {}", *process.rank) : process.pid.empty() || process.pid == "-" ? std::string("process") : "process " + process.pid;
+}
+
+void printAttempt(const jobs::Attempt& attempt) {
+  fmt::print("    attempt {}", attempt.number);
+  if (attempt.seconds) fmt::print("  {:.2f} s", *attempt.seconds);
+  if (attempt.backwardSeconds) fmt::print(", backward {:.2f} s", *attempt.backwardSeconds);
+  fmt::print("\n");
+  if (!attempt.failType.empty()) fmt::print("      failed: {}: {}\n", attempt.failType, attempt.failReason);
+  if (!attempt.graphBreak.empty()) fmt::print("      graph break: {}\n", attempt.graphBreak);
+  for (const auto& graph : attempt.graphs) fmt::print("      {:<17} {:>6} ops{}\n", name(graph.kind), graph.ops, graph.damaged ? "  not whole" : "");
+}
+
+void printText(const jobs::JobLog& log) {
+  for (const auto& process : log.processes) {
+    fmt::print("{}{}  {}\n", rankText(process), process.torchVersion.empty() ? "" : "  PyTorch " + process.torchVersion, log.files[process.file].path);
+    for (const auto& compile : process.compiles) {
+      fmt::print("  {}", nameOf(compile));
+      if (!compile.function.empty()) fmt::print("  {}", compile.function);
+      if (!compile.file.empty()) fmt::print("  {}:{}", compile.file, compile.line);
+      fmt::print("\n");
+      for (const auto& attempt : compile.attempts) printAttempt(attempt);
+    }
+  }
+}
+
+/// The values of a graph as its text has them: what scripts/check-graphs compares with Python's own parser.
+Json nodesOf(const fx::Graph& graph) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < graph.valueCount(); ++i) names.push_back(graph.valueName(i));
+  const auto typeText = [&](std::size_t value) -> Json {
+    const auto type = graph.valueType(value);
+    return type == fx::noIndex ? Json() : Json(graph.types[type].text);
+  };
+  const auto shapeOf = [&](Json& json, std::size_t value) {
+    const auto index = graph.valueType(value);
+    if (index == fx::noIndex || graph.types[index].kind != fx::Type::Kind::tensor) return;
+    const auto& type = graph.types[index];
+    json["dtype"] = shortName(type.dtype);
+    json["sizes"] = type.sizes;
+    if (type.hasStrides) json["strides"] = type.strides;
+  };
+  Json json{{"class", graph.className}, {"form", writtenBy(graph)}, {"inputs", Json::array()}, {"nodes", Json::array()}, {"outputs", Json::array()}, {"bodies", Json::array()}};
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    Json input{{"name", names[i]}, {"type", typeText(i)}};
+    shapeOf(input, i);
+    if (!graph.inputs[i].descriptor.text.empty()) input["descriptor"] = graph.inputs[i].descriptor.text;
+    json["inputs"].push_back(std::move(input));
+  }
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto& node = graph.nodes[i];
+    const auto value = graph.inputs.size() + i;
+    Json uses = Json::array();
+    fx::forEachValue(node.call, [&](std::size_t used) { uses.push_back(names[used]); });
+    const bool isCall = node.call.is(fx::Expression::Kind::call);
+    Json entry{{"name", node.name}, {"line", node.line}, {"target", isCall ? Json(toText(node.call.items[0], names)) : Json()}, {"uses", std::move(uses)},
+               {"text", toText(node.call, names)}, {"type", typeText(value)}};
+    shapeOf(entry, value);
+    if (node.source != fx::noIndex) {
+      const auto& source = graph.sources[node.source];
+      if (!source.file.empty()) entry["source"] = {{"file", source.file}, {"line", source.line}, {"function", source.function}, {"code", source.code}};
+      if (source.backward) entry["backward"] = true;
+      if (source.checkpoint) entry["checkpoint"] = *source.checkpoint;
+      if (!source.policy.empty()) entry["policy"] = source.policy;
+    }
+    json["nodes"].push_back(std::move(entry));
+  }
+  for (const auto& output : graph.outputs) {
+    Json entry{{"value", toText(output.value, names)}};
+    if (!output.descriptor.text.empty()) entry["descriptor"] = output.descriptor.text;
+    json["outputs"].push_back(std::move(entry));
+  }
+  for (const auto& body : graph.bodies) json["bodies"].push_back(nodesOf(body));
+  return json;
+}
+
+Json jsonOf(const jobs::JobLog& log, const jobs::GraphRecord& graph, bool withNodes) {
+  Json json{{"kind", name(graph.kind)}, {"ops", graph.ops}, {"line", graph.payload.line}, {"file", log.files[graph.payload.file].path}};
+  if (graph.damaged) json["damaged"] = true;
+  if (!withNodes) return json;
+  const auto text = payloadText(log, graph.payload);
+  const auto place = placeOf(log, graph.payload);
+  json["text"] = text;
+  try {
+    json["graph"] = nodesOf(fx::looksLikeRepro(text) ? fx::readRepro(text, place).graph : fx::readGraph(text, place));
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::badInput) throw;
+    json["error"] = e.what();
+  }
+  return json;
+}
+
+Json jsonOf(const std::vector<Problem>& problems) {
+  Json json = Json::array();
+  for (const auto& problem : problems) json.push_back({{"place", problem.place}, {"message", problem.message}});
+  return json;
+}
+
+Json jsonOf(const jobs::JobLog& log, const jobs::Attempt& attempt, bool withNodes) {
+  Json json{{"attempt", attempt.number}};
+  if (!attempt.time.empty()) json["time"] = attempt.time;
+  if (attempt.seconds) json["seconds"] = *attempt.seconds;
+  if (attempt.backendSeconds) json["backendSeconds"] = *attempt.backendSeconds;
+  if (attempt.backwardSeconds) json["backwardSeconds"] = *attempt.backwardSeconds;
+  if (!attempt.failType.empty()) json["failure"] = {{"type", attempt.failType}, {"reason", attempt.failReason}};
+  if (!attempt.graphBreak.empty()) json["graphBreak"] = attempt.graphBreak;
+  if (!attempt.restarts.empty()) json["restarts"] = attempt.restarts;
+  json["graphs"] = Json::array();
+  for (const auto& graph : attempt.graphs) json["graphs"].push_back(jsonOf(log, graph, withNodes));
+  return json;
+}
+
+void printJson(const jobs::JobLog& log, bool withNodes) {
+  Json json{{"path", log.path}, {"processes", Json::array()}, {"problems", jsonOf(log.problems)}};
+  for (const auto& process : log.processes) {
+    Json p{{"rank", process.rank ? Json(*process.rank) : Json()}, {"pid", process.pid}, {"file", log.files[process.file].path}, {"torchVersion", process.torchVersion},
+           {"records", process.records}, {"compiles", Json::array()}, {"problems", jsonOf(process.problems)}};
+    for (const auto& compile : process.compiles) {
+      Json c{{"id", nameOf(compile)}, {"function", compile.function}, {"file", compile.file}, {"line", compile.line}, {"attempts", Json::array()}};
+      for (const auto& attempt : compile.attempts) c["attempts"].push_back(jsonOf(log, attempt, withNodes));
+      p["compiles"].push_back(std::move(c));
+    }
+    json["processes"].push_back(std::move(p));
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+int run(const GraphsOptions& options, const Progress& progress) {
+  const auto log = jobs::openJobLog(options.path, progress);
+  auto problems = log.problems;
+  for (const auto& process : log.processes) problems.insert(problems.end(), process.problems.begin(), process.problems.end());
+  if (options.format == "json") {
+    printJson(log, options.nodes);
+  } else {
+    printText(log);
+  }
+  reportProblems(problems);
+  return allWell;
+}
+
+Run setup(CLI::App& app) {
+  auto options = std::make_shared<GraphsOptions>();
+  app.add_option("log", options->path, "a structured trace log, a folder of logs, a folder that tlparse made, or text of TORCH_LOGS")->required();
+  addFormat(app, options->format);
+  app.add_flag("--nodes", options->nodes, "with --format json: every graph with its text and its nodes");
+  return [options](const Progress& progress) { return run(*options, progress); };
+}
+
+const Registration registration("graphs", "list ranks, compiles, attempts and graphs of a torch.compile job's logs", setup);
+
+}  // namespace
+}  // namespace retrograd::cli

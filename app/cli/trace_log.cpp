@@ -1,0 +1,108 @@
+#include "app/cli/trace_log.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "app/cli/options.h"
+#include "core/formats/fx/fx_reader.h"
+#include "core/formats/jobs/input_sources.h"
+#include "core/formats/jobs/job_log.h"
+#include "core/formats/jobs/listing.h"
+#include "core/formats/text/text_trace.h"
+#include "core/torch/tracing/op_table.h"
+#include "core/trace/print/json.h"
+#include "core/trace/print/printer.h"
+
+namespace retrograd::cli {
+namespace {
+
+struct Shown {
+  TraceKind kind;
+  jobs::GraphKind graph;
+};
+constexpr Shown all[] = {{TraceKind::joint, jobs::GraphKind::joint}, {TraceKind::forward, jobs::GraphKind::forward}, {TraceKind::backward, jobs::GraphKind::backward}};
+
+fx::Graph readRecord(const jobs::JobLog& log, const jobs::GraphRecord& record) {
+  return fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload));
+}
+
+/// How many outputs of joint or forward are the program's.
+std::size_t resultsOf(const fx::Graph& graph, TraceKind kind, const fx::Graph* backward) {
+  if (kind == TraceKind::forward) {
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      if (graph.outputs[i].descriptor.kind() == "SavedForBackwardsAOTOutput") return i;
+    }
+    if (graph.hasDescriptors || backward == nullptr) return graph.outputs.size();
+    std::size_t tangents = 0;
+    for (const auto& input : backward->inputs) tangents += input.name.starts_with("tangents_");
+    return graph.outputs.size() - std::min(graph.outputs.size(), backward->inputs.size() - tangents);
+  }
+  std::size_t primals = 0;
+  for (const auto& input : graph.inputs) primals += !input.name.starts_with("tangents_") && input.descriptor.kind() != "TangentAOTInput";
+  return graph.outputs.size() - std::min(graph.outputs.size(), primals);
+}
+
+/// A graph that was read, with how its links were found.
+TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown, std::vector<std::string>& notes, const Progress& progress) {
+  const auto& record = *attempt.find(shown.graph);
+  const auto graph = readRecord(log, record);
+  const auto* forwardRecord = attempt.find(jobs::GraphKind::forward);
+  const auto* backwardRecord = attempt.find(jobs::GraphKind::backward);
+  jobs::ListingOptions options;
+  options.kind = shown.kind;
+  for (const auto& [name, value] : jobs::sizeHints(log, attempt)) options.sizes[name] = value;
+  if (shown.kind == TraceKind::joint) options.backwardFrom = jobs::backwardBorder(graph);
+  if (shown.kind == TraceKind::backward && forwardRecord != nullptr) {
+    options.origins = jobs::linksByLine(readRecord(log, *forwardRecord), graph);
+    notes.push_back("links from backward to forward are by line of Python: the text has no better ones");
+  }
+  std::optional<fx::Graph> backward;
+  if (shown.kind == TraceKind::forward && backwardRecord != nullptr) backward = readRecord(log, *backwardRecord);
+  options.results = resultsOf(graph, shown.kind, backward ? &*backward : nullptr);
+  const auto listing = jobs::listingOf(graph, lookupSymbol, options);
+  notes.insert(notes.end(), listing.notes.begin(), listing.notes.end());
+  if (!options.sizes.empty()) {
+    std::string sizes;
+    for (const auto& [name, value] : options.sizes) sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, value);
+    notes.push_back("sizes are those of the job: " + sizes);
+  }
+  return readTextTraces(listing.text, jobs::placeOf(log, record.payload) + " as a listing", lookupSymbol, TextParts::all, progress);
+}
+
+}  // namespace
+
+int traceLog(const std::string& path, const std::string& compile, std::optional<std::int64_t> rank, const std::string& show, bool plain, const std::string& format,
+             const Progress& progress) {
+  const auto log = jobs::openJobLog(path, progress);
+  const auto choice = jobs::chooseCompile(log, compile, rank);
+  bool any = false;
+  for (const auto& shown : all) {
+    if (show != "all" && show != name(shown.kind)) continue;
+    if (choice.attempt->find(shown.graph) == nullptr) {
+      if (show == "all") continue;
+      throw Error(ErrorCode::badUse, fmt::format("compile {} has no {} graph in the log", nameOf(*choice.compile), show), path);
+    }
+    std::vector<std::string> notes;
+    const auto traces = tracesOf(log, *choice.attempt, shown, notes, progress);
+    if (format == "json") {
+      std::vector<const Trace*> list;
+      for (const auto& trace : traces.derived) list.push_back(&trace);
+      const Computation none;
+      TraceDocumentInfo info{path, choice.process->torchVersion, &none, nullptr, traces.problems, notes};
+      std::puts(dumpJson(traceDocument(*traces.document, list, info)).c_str());
+    } else {
+      for (const auto& note : notes) fmt::print("# {}\n", note);
+      PrintOptions printing;
+      printing.source = !plain;
+      printing.del = !plain;
+      for (const auto& trace : traces.derived) fmt::print("{}\n", printTrace(*traces.document, trace, printing));
+    }
+    reportProblems(traces.problems);
+    any = true;
+  }
+  if (!any) throw Error(ErrorCode::badUse, fmt::format("compile {} has no {} graph in the log", nameOf(*choice.compile), show == "all" ? "ATen" : show), path);
+  return allWell;
+}
+
+}  // namespace retrograd::cli
