@@ -51,7 +51,7 @@ bool drawsRandomNumbers(const Analysis& analysis) {
                      [&](BoundSymbolId op) { return analysis.document->boundSymbol(op).effects & effect::random; });
 }
 
-Noise::Noise(std::shared_ptr<const Analysis> analysis) : analysis_(std::move(analysis)) {}
+Noise::Noise(std::shared_ptr<const Analysis> analysis, bool movesHalves) : analysis_(std::move(analysis)), movesHalves_(movesHalves) {}
 
 void Noise::runBase() {
   if (ran_) return;
@@ -87,7 +87,7 @@ Noise::Run Noise::inDouble() const {
 }
 
 Noise::Run Noise::moved(std::uint64_t seed) const {
-  return attempt([&] { return run(*movedByOneStep(*analysis_, seed)); });
+  return attempt([&] { return run(*movedByOneStep(*analysis_, seed, movesHalves_)); });
 }
 
 double Noise::movement(const std::string& name, const Run& sample) {

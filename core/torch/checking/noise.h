@@ -14,7 +14,9 @@ namespace retrograd {
 /// are first needed and kept. Where LibTorch cannot differentiate the model, runs of the joint trace take the place of eager runs.
 class Noise {
  public:
-  explicit Noise(std::shared_ptr<const Analysis> analysis);
+  /// `movesHalves`: the runs that differ by one rounding step move tensors of 16 bits too. Not where both sides read the same ones: a result in
+  /// float32 would be granted steps of bfloat16.
+  explicit Noise(std::shared_ptr<const Analysis> analysis, bool movesHalves = true);
 
   /// LibTorch's own run, by namedResults(); null where LibTorch refuses the model.
   const TensorMap* eager();
@@ -36,7 +38,7 @@ class Noise {
   double movement(const std::string& name, const Run& sample);
 
   std::shared_ptr<const Analysis> analysis_;
-  bool ran_ = false, byJoint_ = false;
+  bool ran_ = false, byJoint_ = false, movesHalves_ = true;
   TensorMap base_;
   std::string refusal_;
   std::optional<Run> double_;

@@ -54,11 +54,12 @@ TensorData moveByOneStep(const TensorData& tensor, std::uint64_t seed) {
   return {tensor.meta, copy.get(), tensor.bytes, copy, tensor.memory};
 }
 
-std::shared_ptr<const Analysis> movedByOneStep(const Analysis& analysis, std::uint64_t seed) {
+std::shared_ptr<const Analysis> movedByOneStep(const Analysis& analysis, std::uint64_t seed, bool movesHalves) {
   auto moved = std::make_shared<Analysis>(analysis);
   std::map<const std::byte*, TensorData> tied;
   for (auto* tensors : {&moved->file.weights, &moved->request.inputs, &moved->request.cotangents})
     for (auto& [name, tensor] : *tensors) {
+      if (!movesHalves && itemSize(tensor.meta.dtype) == 2) continue;
       auto& one = tied[tensor.data];
       if (!one.data) one = moveByOneStep(tensor, ++seed * 0x2545f4914f6cdd1du);
       auto meta = std::move(tensor.meta);
@@ -67,7 +68,7 @@ std::shared_ptr<const Analysis> movedByOneStep(const Analysis& analysis, std::ui
       tensor = one;
       tensor.meta = std::move(meta);
     }
-  if (analysis.differentiated) moved->differentiated = movedByOneStep(*analysis.differentiated, seed);
+  if (analysis.differentiated) moved->differentiated = movedByOneStep(*analysis.differentiated, seed, movesHalves);
   return moved;
 }
 

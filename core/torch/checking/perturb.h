@@ -9,7 +9,7 @@ namespace retrograd {
 /// Elements that few bits tell exactly (0, 1, -0.5, masks), NaN and infinities stay, as do integers.
 TensorData moveByOneStep(const TensorData& tensor, std::uint64_t seed);
 
-/// The analysis with weights, inputs and cotangents moved like that; tied weights stay tied.
-std::shared_ptr<const Analysis> movedByOneStep(const Analysis& analysis, std::uint64_t seed);
+/// The analysis with weights, inputs and cotangents moved like that; tied weights stay tied. `movesHalves`: also those of 16 bits, whose steps are large.
+std::shared_ptr<const Analysis> movedByOneStep(const Analysis& analysis, std::uint64_t seed, bool movesHalves = true);
 
 }  // namespace retrograd

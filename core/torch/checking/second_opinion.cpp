@@ -206,7 +206,7 @@ class Opinion {
   // What they gave.
 
   void compareAll() {
-    Judge judge(derived_.analysis);
+    Judge judge(derived_.analysis, {}, false);
     std::vector<std::size_t> wrong, right;
     std::vector<std::pair<std::size_t, std::string>> found;
     for (std::size_t i = 0; i < graphs_.backward.outputs.size(); ++i) {
@@ -240,6 +240,7 @@ class Opinion {
     verdict.name = inputLabel(graphs_, i);
     ++opinion_.compared;
     opinion_.gradients.push_back(verdict);
+    opinion_.imported.emplace(name, *imported);
     if (countNonFinite(derived->second).nan > 0 && verdict.good()) opinion_.notes.push_back(verdict.name + " has NaN in both");
     if (verdict.good()) return {};
     if (!verdict.failure.empty()) return verdict.failure;
@@ -286,16 +287,29 @@ class Opinion {
     for (std::size_t k = 0; k < wrong.size(); ++k) mark(wrong[k], [&](std::size_t v) { reaches[v] |= std::uint64_t{1} << k; });
     for (const auto output : right) mark(output, [&](std::size_t v) { reachesRight[v] = 1; });
     const auto all = wrong.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << wrong.size()) - 1;
-    std::optional<std::size_t> found;
+    std::optional<std::size_t> found, lowered;
     for (std::size_t n = graph.nodes.size(); n-- > 0;) {
       const auto value = graph.inputs.size() + n;
-      if (!found && reaches[value] == all && !reachesRight[value]) found = n;
+      const bool isSuspect = reaches[value] == all && !reachesRight[value];
+      if (!found && isSuspect) found = n;
+      if (isSuspect && computesInHalf(graph.nodes[n])) lowered = n;
       fx::forEachValue(graph.nodes[n].call, [&](std::size_t v) {
         reaches[v] |= reaches[value];
         reachesRight[v] |= reachesRight[value];
       });
     }
-    return found;
+    return lowered && !graphs_.forward.inputs.empty() && !isHalf(graphs_.forward.inputs[wrong.front()].type, graphs_.forward) ? lowered : found;
+  }
+
+  static bool isHalf(std::uint32_t type, const fx::Graph& graph) {
+    return type != fx::noIndex && graph.types[type].kind == fx::Type::Kind::tensor && (graph.types[type].dtype == DType::bf16 || graph.types[type].dtype == DType::f16);
+  }
+
+  /// An op that computes in 16 bits; casts and views do not.
+  bool computesInHalf(const fx::Node& node) const {
+    if (!isHalf(node.type, graphs_.backward) || !node.call.is(Kind::call)) return false;
+    const auto symbol = lookupSymbol(std::string_view(node.call.items[0].text).substr(std::min<std::size_t>(10, node.call.items[0].text.size())));
+    return symbol && !symbol->isView && symbol->name != "aten._to_copy.default";
   }
 
   void addFinding(const std::string& gradient, const std::string& what, std::optional<std::size_t> node) {

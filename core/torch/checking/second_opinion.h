@@ -40,6 +40,7 @@ struct SecondOpinion {
   std::vector<TensorVerdict> gradients;  ///< every comparison of numbers
   std::vector<TensorVerdict> referenced; ///< loss and gradients against the reference
   std::vector<std::string> notes;
+  TensorMap imported;                    ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
   std::size_t compared = 0, none = 0;    ///< gradients compared by value; gradients that are None in both
 };
 
