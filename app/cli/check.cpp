@@ -6,8 +6,8 @@
 #include "app/cli/checks.h"
 #include "app/cli/recorded.h"
 #include "core/formats/jobs/job_log.h"
-#include "core/torch/execution/threads.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/execution/threads.h"
 
 namespace retrograd::cli {
 namespace {
@@ -38,7 +38,8 @@ int checkOne(Checks checks, const Progress& progress) {
 
 int checkAll(const Checks& checks, const Progress& progress) {
   if (checks.check.device) requireDriver(*checks.check.device);  // the cases run in a process that is still to be forked
-  return checks.conclude(checkSuite(checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
+  return checks.conclude(checkSuite(
+      checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
 }
 
 Run setup(CLI::App& app) {
@@ -54,7 +55,8 @@ Run setup(CLI::App& app) {
       setThreads(checks->run.threads);
       return checkLog(checks->file, *log, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
     }
-    if (log->given()) throw Error(ErrorCode::badUse, "is no log of torch.compile: --compile and --rank choose a compile of a log", checks->file);
+    if (log->given())
+      throw Error(ErrorCode::badUse, "is no log of torch.compile: --compile and --rank choose a compile of a log", checks->file);
     return checks->suite.empty() ? checkOne(*checks, progress) : checkAll(*checks, progress);
   };
 }

@@ -23,7 +23,9 @@ std::string word(Verdict verdict) {
 }
 
 std::string textOf(const TensorVerdict& verdict) {
-  return verdict.failure.empty() ? fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance, verdict.scale) : verdict.failure;
+  return verdict.failure.empty()
+             ? fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance, verdict.scale)
+             : verdict.failure;
 }
 
 const TensorVerdict* worstOf(const std::vector<TensorVerdict>& verdicts) {
@@ -42,19 +44,25 @@ void printText(const SecondOpinion& opinion) {
     if (!finding.op.empty()) fmt::print("    from {}, line {} of the backward graph\n", finding.op, finding.line);
     if (!finding.source.empty()) fmt::print("    {}\n", finding.source);
   }
-  if (opinion.compared + opinion.none > 0) fmt::print("  {} gradients compared by value, {} are None in both\n", opinion.compared, opinion.none);
+  if (opinion.compared + opinion.none > 0)
+    fmt::print("  {} gradients compared by value, {} are None in both\n", opinion.compared, opinion.none);
   if (const auto* worst = worstOf(opinion.gradients); worst != nullptr) fmt::print("  furthest: {}: {}\n", worst->name, textOf(*worst));
   if (const auto* worst = worstOf(opinion.referenced); worst != nullptr) {
     fmt::print("  reference: {} tensors compared; furthest: {}: {}\n", opinion.referenced.size(), worst->name, textOf(*worst));
   }
   for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
   if (opinion.verdict == Verdict::differs) {
-    fmt::print("  A model's own backward (autograd.Function) and regions under no_grad differ rightly: the forward graph does not show them.\n");
+    fmt::print(
+        "  A model's own backward (autograd.Function) and regions under no_grad differ rightly: the forward graph does not show them.\n");
   }
 }
 
 nlohmann::ordered_json toJson(const TensorVerdict& verdict) {
-  nlohmann::ordered_json json{{"name", verdict.name}, {"deviation", verdict.deviation}, {"tolerance", verdict.tolerance}, {"scale", verdict.scale}, {"good", verdict.good()}};
+  nlohmann::ordered_json json{{"name", verdict.name},
+                              {"deviation", verdict.deviation},
+                              {"tolerance", verdict.tolerance},
+                              {"scale", verdict.scale},
+                              {"good", verdict.good()}};
   if (!verdict.failure.empty()) json["failure"] = verdict.failure;
   return json;
 }
@@ -63,7 +71,8 @@ void printJson(const std::string& path, const SecondOpinion& opinion) {
   nlohmann::ordered_json json{{"file", path}, {"compile", opinion.compile}, {"verdict", word(opinion.verdict)}};
   if (!opinion.reason.empty()) json["reason"] = opinion.reason;
   json["findings"] = nlohmann::ordered_json::array();
-  for (const auto& f : opinion.findings) json["findings"].push_back({{"gradient", f.gradient}, {"what", f.what}, {"op", f.op}, {"line", f.line}, {"source", f.source}});
+  for (const auto& f : opinion.findings)
+    json["findings"].push_back({{"gradient", f.gradient}, {"what", f.what}, {"op", f.op}, {"line", f.line}, {"source", f.source}});
   json["gradients"] = nlohmann::ordered_json::array();
   for (const auto& verdict : opinion.gradients) json["gradients"].push_back(toJson(verdict));
   json["reference"] = nlohmann::ordered_json::array();
@@ -83,7 +92,8 @@ void LogCheck::addTo(CLI::App& app) {
   app.add_flag("--bind-what-fits", useWhatBinds, "of a job's log: draw what --weights and --batch lack, in place of refusing");
 }
 
-int checkLog(const std::string& path, const LogCheck& options, const std::string& reference, std::uint64_t seed, const std::string& format, const Progress& progress) {
+int checkLog(const std::string& path, const LogCheck& options, const std::string& reference, std::uint64_t seed, const std::string& format,
+             const Progress& progress) {
   SecondOpinionRequest request;
   request.compile = options.compile;
   request.rank = options.rank;

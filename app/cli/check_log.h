@@ -17,8 +17,9 @@ struct LogCheck {
   bool given() const { return !compile.empty() || rank; }
 };
 
-/// Prints the second opinion on a compile of a log (docs/jobs.md). Exit code 0: every gradient was compared by value and agrees; 1: something
-/// differs; 2: not possible.
-int checkLog(const std::string& path, const LogCheck& options, const std::string& reference, std::uint64_t seed, const std::string& format, const Progress& progress);
+/// Prints the second opinion on a compile of a log (docs/jobs.md). Exit code 0: every gradient was compared by value and agrees; 1:
+/// something differs; 2: not possible.
+int checkLog(const std::string& path, const LogCheck& options, const std::string& reference, std::uint64_t seed, const std::string& format,
+             const Progress& progress);
 
 }  // namespace retrograd::cli

@@ -19,7 +19,9 @@ struct GraphsOptions {
 };
 
 std::string rankText(const jobs::Process& process) {
-  return process.rank ? fmt::format("rank {}", *process.rank) : process.pid.empty() || process.pid == "-" ? std::string("process") : "process " + process.pid;
+  return process.rank                                ? fmt::format("rank {}", *process.rank)
+         : process.pid.empty() || process.pid == "-" ? std::string("process")
+                                                     : "process " + process.pid;
 }
 
 void printAttempt(const jobs::Attempt& attempt) {
@@ -29,12 +31,14 @@ void printAttempt(const jobs::Attempt& attempt) {
   fmt::print("\n");
   if (!attempt.failType.empty()) fmt::print("      failed: {}: {}\n", attempt.failType, attempt.failReason);
   if (!attempt.graphBreak.empty()) fmt::print("      graph break: {}\n", attempt.graphBreak);
-  for (const auto& graph : attempt.graphs) fmt::print("      {:<17} {:>6} ops{}\n", name(graph.kind), graph.ops, graph.damaged ? "  not whole" : "");
+  for (const auto& graph : attempt.graphs)
+    fmt::print("      {:<17} {:>6} ops{}\n", name(graph.kind), graph.ops, graph.damaged ? "  not whole" : "");
 }
 
 void printText(const jobs::JobLog& log) {
   for (const auto& process : log.processes) {
-    fmt::print("{}{}  {}\n", rankText(process), process.torchVersion.empty() ? "" : "  PyTorch " + process.torchVersion, log.files[process.file].path);
+    fmt::print("{}{}  {}\n", rankText(process), process.torchVersion.empty() ? "" : "  PyTorch " + process.torchVersion,
+               log.files[process.file].path);
     for (const auto& compile : process.compiles) {
       fmt::print("  {}", nameOf(compile));
       if (!compile.function.empty()) fmt::print("  {}", compile.function);
@@ -61,7 +65,8 @@ Json nodesOf(const fx::Graph& graph) {
     json["sizes"] = type.sizes;
     if (type.hasStrides) json["strides"] = type.strides;
   };
-  Json json{{"class", graph.className}, {"form", writtenBy(graph)}, {"inputs", Json::array()}, {"nodes", Json::array()}, {"outputs", Json::array()}, {"bodies", Json::array()}};
+  Json json{{"class", graph.className}, {"form", writtenBy(graph)}, {"inputs", Json::array()},
+            {"nodes", Json::array()},   {"outputs", Json::array()}, {"bodies", Json::array()}};
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     Json input{{"name", names[i]}, {"type", typeText(i)}};
     shapeOf(input, i);
@@ -74,12 +79,17 @@ Json nodesOf(const fx::Graph& graph) {
     Json uses = Json::array();
     fx::forEachValue(node.call, [&](std::size_t used) { uses.push_back(names[used]); });
     const bool isCall = node.call.is(fx::Expression::Kind::call);
-    Json entry{{"name", node.name}, {"line", node.line}, {"target", isCall ? Json(toText(node.call.items[0], names)) : Json()}, {"uses", std::move(uses)},
-               {"text", toText(node.call, names)}, {"type", typeText(value)}};
+    Json entry{{"name", node.name},
+               {"line", node.line},
+               {"target", isCall ? Json(toText(node.call.items[0], names)) : Json()},
+               {"uses", std::move(uses)},
+               {"text", toText(node.call, names)},
+               {"type", typeText(value)}};
     shapeOf(entry, value);
     if (node.source != fx::noIndex) {
       const auto& source = graph.sources[node.source];
-      if (!source.file.empty()) entry["source"] = {{"file", source.file}, {"line", source.line}, {"function", source.function}, {"code", source.code}};
+      if (!source.file.empty())
+        entry["source"] = {{"file", source.file}, {"line", source.line}, {"function", source.function}, {"code", source.code}};
       if (source.backward) entry["backward"] = true;
       if (source.checkpoint) entry["checkpoint"] = *source.checkpoint;
       if (!source.policy.empty()) entry["policy"] = source.policy;
@@ -134,10 +144,19 @@ Json jsonOf(const jobs::JobLog& log, const jobs::Attempt& attempt, bool withNode
 void printJson(const jobs::JobLog& log, bool withNodes) {
   Json json{{"path", log.path}, {"processes", Json::array()}, {"problems", jsonOf(log.problems)}};
   for (const auto& process : log.processes) {
-    Json p{{"rank", process.rank ? Json(*process.rank) : Json()}, {"pid", process.pid}, {"file", log.files[process.file].path}, {"torchVersion", process.torchVersion},
-           {"records", process.records}, {"compiles", Json::array()}, {"problems", jsonOf(process.problems)}};
+    Json p{{"rank", process.rank ? Json(*process.rank) : Json()},
+           {"pid", process.pid},
+           {"file", log.files[process.file].path},
+           {"torchVersion", process.torchVersion},
+           {"records", process.records},
+           {"compiles", Json::array()},
+           {"problems", jsonOf(process.problems)}};
     for (const auto& compile : process.compiles) {
-      Json c{{"id", nameOf(compile)}, {"function", compile.function}, {"file", compile.file}, {"line", compile.line}, {"attempts", Json::array()}};
+      Json c{{"id", nameOf(compile)},
+             {"function", compile.function},
+             {"file", compile.file},
+             {"line", compile.line},
+             {"attempts", Json::array()}};
       for (const auto& attempt : compile.attempts) c["attempts"].push_back(jsonOf(log, attempt, withNodes));
       p["compiles"].push_back(std::move(c));
     }
@@ -161,7 +180,8 @@ int run(const GraphsOptions& options, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto options = std::make_shared<GraphsOptions>();
-  app.add_option("log", options->path, "a structured trace log, a folder of logs, a folder that tlparse made, or text of TORCH_LOGS")->required();
+  app.add_option("log", options->path, "a structured trace log, a folder of logs, a folder that tlparse made, or text of TORCH_LOGS")
+      ->required();
   addFormat(app, options->format);
   app.add_flag("--nodes", options->nodes, "with --format json: every graph with its text and its nodes");
   return [options](const Progress& progress) { return run(*options, progress); };

@@ -46,7 +46,8 @@ std::vector<Trace> filtered(const Analysis& analysis, const std::vector<const Tr
     parts.push_back(*trace);
     parts.back().ops = run.select(*trace);
     const auto border = trace->ops.begin() + static_cast<std::ptrdiff_t>(std::min(trace->forwardCount, trace->ops.size()));
-    parts.back().forwardCount = static_cast<std::size_t>(std::count_if(trace->ops.begin(), border, [&](BoundSymbolId op) { return run.matches(op); }));
+    parts.back().forwardCount =
+        static_cast<std::size_t>(std::count_if(trace->ops.begin(), border, [&](BoundSymbolId op) { return run.matches(op); }));
   }
   return parts;
 }
@@ -89,10 +90,12 @@ void print(const Analysis& analysis, const TraceOptions& options) {
 int run(const TraceOptions& options, const Progress& progress) {
   if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
   if (jobs::isJobLog(options.file)) {
-    if (!options.filter.empty() || options.show == "computation") throw Error(ErrorCode::badUse, "of a job's log --show joint, forward or backward is printed, whole", options.file);
+    if (!options.filter.empty() || options.show == "computation")
+      throw Error(ErrorCode::badUse, "of a job's log --show joint, forward or backward is printed, whole", options.file);
     return traceLog(options.file, options.compile, options.rank, options.show, options.plain, options.format, progress);
   }
-  if (!options.compile.empty() || options.rank) throw Error(ErrorCode::badUse, "is no log of torch.compile: --compile and --rank choose a compile of a log", options.file);
+  if (!options.compile.empty() || options.rank)
+    throw Error(ErrorCode::badUse, "is no log of torch.compile: --compile and --rank choose a compile of a log", options.file);
   const auto analysis = open(options.file, options.input, progress);
   print(*analysis, options);
   if (reportProblems(analysis->problems)) return badInputOrUse;
@@ -102,7 +105,8 @@ int run(const TraceOptions& options, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto options = std::make_shared<TraceOptions>();
   app.add_option("file", options->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session, or a job's log")->required();
-  app.add_option("--compile", options->compile, "of a job's log: which compile, such as 0/0 (retrograd graphs lists them); the first when not given");
+  app.add_option("--compile", options->compile,
+                 "of a job's log: which compile, such as 0/0 (retrograd graphs lists them); the first when not given");
   app.add_option("--rank", options->rank, "of logs of several ranks: which one");
   app.add_option("--show", options->show, "computation, joint, forward, backward or all")
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}))

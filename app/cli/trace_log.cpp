@@ -21,7 +21,9 @@ struct Shown {
   TraceKind kind;
   jobs::GraphKind graph;
 };
-constexpr Shown all[] = {{TraceKind::joint, jobs::GraphKind::joint}, {TraceKind::forward, jobs::GraphKind::forward}, {TraceKind::backward, jobs::GraphKind::backward}};
+constexpr Shown all[] = {{TraceKind::joint, jobs::GraphKind::joint},
+                         {TraceKind::forward, jobs::GraphKind::forward},
+                         {TraceKind::backward, jobs::GraphKind::backward}};
 
 fx::Graph readRecord(const jobs::JobLog& log, const jobs::GraphRecord& record) {
   return fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload));
@@ -44,7 +46,8 @@ std::size_t resultsOf(const fx::Graph& graph, TraceKind kind, const fx::Graph* b
 }
 
 /// A graph that was read, with how its links were found.
-TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown, std::vector<std::string>& notes, const Progress& progress) {
+TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown, std::vector<std::string>& notes,
+                    const Progress& progress) {
   const auto& record = *attempt.find(shown.graph);
   const auto graph = readRecord(log, record);
   const auto* forwardRecord = attempt.find(jobs::GraphKind::forward);
@@ -52,11 +55,15 @@ TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const
   jobs::ListingOptions options;
   options.kind = shown.kind;
   for (const auto& [name, value] : jobs::sizeHints(log, attempt)) options.sizes[name] = value;
-  if (shown.kind == TraceKind::joint) options.backwardFrom = jobs::backwardBorder(graph);
-  if (shown.kind == TraceKind::backward && forwardRecord != nullptr) {
-    options.origins = jobs::linksByLine(readRecord(log, *forwardRecord), graph);
-    notes.push_back("links from backward to forward are by line of Python: the text has no better ones");
+  if (shown.kind == TraceKind::joint) {
+    options.backwardFrom = jobs::backwardBorder(graph);
+    options.origins = jobs::linksByLine(graph, options.backwardFrom, graph);
   }
+  if (shown.kind == TraceKind::backward && forwardRecord != nullptr) {
+    const auto forward = readRecord(log, *forwardRecord);
+    options.origins = jobs::linksByLine(forward, forward.nodes.size(), graph);
+  }
+  if (!options.origins.empty()) notes.push_back("links from backward to forward are by line of Python: the text has no better ones");
   std::optional<fx::Graph> backward;
   if (shown.kind == TraceKind::forward && backwardRecord != nullptr) backward = readRecord(log, *backwardRecord);
   options.results = resultsOf(graph, shown.kind, backward ? &*backward : nullptr);
@@ -72,8 +79,8 @@ TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const
 
 }  // namespace
 
-int traceLog(const std::string& path, const std::string& compile, std::optional<std::int64_t> rank, const std::string& show, bool plain, const std::string& format,
-             const Progress& progress) {
+int traceLog(const std::string& path, const std::string& compile, std::optional<std::int64_t> rank, const std::string& show, bool plain,
+             const std::string& format, const Progress& progress) {
   const auto log = jobs::openJobLog(path, progress);
   const auto choice = jobs::chooseCompile(log, compile, rank);
   bool any = false;
@@ -101,7 +108,9 @@ int traceLog(const std::string& path, const std::string& compile, std::optional<
     reportProblems(traces.problems);
     any = true;
   }
-  if (!any) throw Error(ErrorCode::badUse, fmt::format("compile {} has no {} graph in the log", nameOf(*choice.compile), show == "all" ? "ATen" : show), path);
+  if (!any)
+    throw Error(ErrorCode::badUse,
+                fmt::format("compile {} has no {} graph in the log", nameOf(*choice.compile), show == "all" ? "ATen" : show), path);
   return allWell;
 }
 

@@ -7,7 +7,7 @@
 namespace retrograd::cli {
 
 /// Prints joint, forward or backward of a compile of a job's log as the listings they are. `show`: one of these, or "all".
-int traceLog(const std::string& path, const std::string& compile, std::optional<std::int64_t> rank, const std::string& show, bool plain, const std::string& format,
-             const Progress& progress);
+int traceLog(const std::string& path, const std::string& compile, std::optional<std::int64_t> rank, const std::string& show, bool plain,
+             const std::string& format, const Progress& progress);
 
 }  // namespace retrograd::cli

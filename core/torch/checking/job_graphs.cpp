@@ -14,11 +14,17 @@ namespace {
 
 using Kind = fx::Expression::Kind;
 
-fx::Graph read(const jobs::JobLog& log, const jobs::GraphRecord& record) { return fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload)); }
+fx::Graph read(const jobs::JobLog& log, const jobs::GraphRecord& record) {
+  return fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload));
+}
 
-bool isTangent(const fx::Input& input) { return input.descriptor.kind() == "TangentAOTInput" || (input.descriptor.text.empty() && input.name.starts_with("tangents_")); }
+bool isTangent(const fx::Input& input) {
+  return input.descriptor.kind() == "TangentAOTInput" || (input.descriptor.text.empty() && input.name.starts_with("tangents_"));
+}
 
-std::string nameOf(const fx::Graph& graph, const fx::Expression& value) { return value.is(Kind::value) ? graph.valueName(static_cast<std::size_t>(value.integer)) : std::string(); }
+std::string nameOf(const fx::Graph& graph, const fx::Expression& value) {
+  return value.is(Kind::value) ? graph.valueName(static_cast<std::size_t>(value.integer)) : std::string();
+}
 
 const fx::Type* typeOf(const fx::Graph& graph, const fx::Expression& value) {
   if (!value.is(Kind::value)) return nullptr;
@@ -77,7 +83,8 @@ void pairTangents(JobGraphs& graphs) {
       const auto* given = typeOf(forward, forward.outputs[i].value);
       if (type != nullptr && given != nullptr && type->dtype == given->dtype && type->sizes == given->sizes) found = i;
     }
-    if (found == graphs.results) throw Error(ErrorCode::badInput, fmt::format("no output of the forward fits the tangent '{}'", tangent.name), graphs.backwardPlace);
+    if (found == graphs.results)
+      throw Error(ErrorCode::badInput, fmt::format("no output of the forward fits the tangent '{}'", tangent.name), graphs.backwardPlace);
     graphs.differentiated[k] = found;
     before = found;
   }
@@ -93,7 +100,8 @@ void pairSaved(JobGraphs& graphs) {
     if (isTangent(input)) continue;
     const auto named = outputs.find(input.name);
     const auto position = named != outputs.end() ? named->second : next;
-    if (position >= graphs.forward.outputs.size()) throw Error(ErrorCode::badInput, fmt::format("'{}' is no output of the forward", input.name), graphs.backwardPlace);
+    if (position >= graphs.forward.outputs.size())
+      throw Error(ErrorCode::badInput, fmt::format("'{}' is no output of the forward", input.name), graphs.backwardPlace);
     graphs.savedFrom[i] = position;
     ++next;
   }
@@ -105,7 +113,8 @@ JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
   const auto* forward = attempt.find(jobs::GraphKind::forward);
   const auto* backward = attempt.find(jobs::GraphKind::backward);
   if (forward == nullptr || backward == nullptr) {
-    throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile", forward == nullptr ? "forward" : "backward"), log.path);
+    throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile", forward == nullptr ? "forward" : "backward"),
+                log.path);
   }
   JobGraphs graphs;
   graphs.forwardPlace = jobs::placeOf(log, forward->payload);
@@ -115,7 +124,8 @@ JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
   if (const auto* joint = attempt.find(jobs::GraphKind::joint)) graphs.joint = read(log, *joint);
   for (const auto& [name, value] : jobs::sizeHints(log, attempt)) graphs.sizes[name] = value;
   if (const auto* script = attempt.find(jobs::GraphKind::runnable)) {
-    for (const auto& [name, value] : fx::readRepro(jobs::payloadText(log, script->payload), jobs::placeOf(log, script->payload)).sizes) graphs.sizes.try_emplace(name, value);
+    for (const auto& [name, value] : fx::readRepro(jobs::payloadText(log, script->payload), jobs::placeOf(log, script->payload)).sizes)
+      graphs.sizes.try_emplace(name, value);
   }
   for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {
     if (isTangent(graphs.backward.inputs[i])) graphs.tangents.push_back(i);

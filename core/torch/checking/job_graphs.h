@@ -21,7 +21,8 @@ struct JobGraphs {
   std::size_t results = 0;                                ///< outputs[0..results) of the forward are the program's, the others are saved
   std::vector<std::size_t> differentiated;                ///< the forward's outputs that have a tangent, in the order of the tangents
   std::vector<std::size_t> tangents;                      ///< positions of the tangents among the backward's inputs
-  /// By input of the backward the position of the forward's output that it is; none for tangents and for inputs of the forward that it reads itself.
+  /// By input of the backward the position of the forward's output that it is; none for tangents and for inputs of the forward that it
+  /// reads itself.
   std::vector<std::optional<std::size_t>> savedFrom;
 };
 

@@ -40,7 +40,8 @@ struct NotPossible {
   std::string reason;
 };
 
-Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options, DerivationRequest request, const Progress& progress) {
+Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options, DerivationRequest request,
+                const Progress& progress) {
   Model model;
   model.listing = jobs::listingOf(graph, lookupSymbol, options);
   auto file = readTextModel(model.listing.text, place, lookupSymbol, progress);
@@ -53,14 +54,17 @@ Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::Li
 /// One compile under comparison.
 class Opinion {
  public:
-  Opinion(JobGraphs graphs, const SecondOpinionRequest& request, const Progress& progress) : graphs_(std::move(graphs)), request_(request), progress_(progress) {}
+  Opinion(JobGraphs graphs, const SecondOpinionRequest& request, const Progress& progress)
+      : graphs_(std::move(graphs)), request_(request), progress_(progress) {}
 
   SecondOpinion form() {
     try {
       if (graphs_.differentiated.empty()) throw NotPossible{"the backward has no tangents"};
+      if (const auto opaque = opaqueOps(); !opaque.empty()) throw NotPossible{fmt::format("ops that cannot run here: {}", fmt::join(opaque, ", "))};
       if (graphs_.backward.outputs.size() != graphs_.forward.inputs.size()) {
-        throw NotPossible{fmt::format("the backward gives {} values for {} inputs of the forward: tensor subclasses and tokens cannot be compared yet", graphs_.backward.outputs.size(),
-                                      graphs_.forward.inputs.size())};
+        throw NotPossible{
+            fmt::format("the backward gives {} values for {} inputs of the forward: tensor subclasses and tokens cannot be compared yet",
+                        graphs_.backward.outputs.size(), graphs_.forward.inputs.size())};
       }
       deriveForward();
       runForward();
@@ -74,6 +78,20 @@ class Opinion {
   }
 
  private:
+  /// Ops of forward and backward that LibTorch does not have, without those of prims, which are said in aten.
+  std::set<std::string> opaqueOps() const {
+    constexpr std::string_view prefix = "torch.ops.";
+    std::set<std::string> opaque;
+    for (const auto* graph : {&graphs_.forward, &graphs_.backward}) {
+      for (const auto& node : graph->nodes) {
+        if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path) || !node.call.items[0].text.starts_with(prefix)) continue;
+        const auto name = std::string_view(node.call.items[0].text).substr(prefix.size());
+        if (!name.starts_with("prims.") && !lookupSymbol(name)) opaque.emplace(name);
+      }
+    }
+    return opaque;
+  }
+
   // What flows in.
 
   TensorMap inputs() {
@@ -98,7 +116,9 @@ class Opinion {
       }
     }
     if (!missing.empty() && !request_.useWhatBinds) {
-      throw Error(ErrorCode::badUse, fmt::format("not given by the weights or the batch: {}; --bind-what-fits draws them", fmt::join(missing, ", ")), "inputs");
+      throw Error(ErrorCode::badUse,
+                  fmt::format("not given by the weights or the batch: {}; --bind-what-fits draws them", fmt::join(missing, ", ")),
+                  "inputs");
     }
     for (const auto& text : missing) opinion_.notes.push_back(text + " is drawn");
     return given;
@@ -128,9 +148,12 @@ class Opinion {
   /// Inputs that a gradient is wanted for: as Dynamo described them, else as the joint graph gives one.
   bool isDifferentiated(std::size_t i) const {
     const auto& input = graphs_.forward.inputs[i];
-    if (input.type == fx::noIndex || graphs_.forward.types[input.type].kind != fx::Type::Kind::tensor || !isDifferentiable(graphs_.forward.types[input.type].dtype)) return false;
+    if (input.type == fx::noIndex || graphs_.forward.types[input.type].kind != fx::Type::Kind::tensor ||
+        !isDifferentiable(graphs_.forward.types[input.type].dtype))
+      return false;
     if (graphs_.sources[i] && !graphs_.sources[i]->dtype.empty()) return graphs_.sources[i]->requiresGrad;
-    if (graphs_.joint && graphs_.joint->outputs.size() == graphs_.results + graphs_.forward.inputs.size()) return !graphs_.joint->outputs[graphs_.results + i].value.is(Kind::none);
+    if (graphs_.joint && graphs_.joint->outputs.size() == graphs_.results + graphs_.forward.inputs.size())
+      return !graphs_.joint->outputs[graphs_.results + i].value.is(Kind::none);
     return !graphs_.backward.outputs[i].value.is(Kind::none);
   }
 
@@ -151,7 +174,8 @@ class Opinion {
     }
     derived_ = openGraph(graphs_.forward, graphs_.forwardPlace, options, std::move(request), progress_);
     for (const auto& note : derived_.listing.notes) opinion_.notes.push_back(note);
-    if (std::find(derived_.listing.positions.begin(), derived_.listing.positions.end(), static_cast<std::size_t>(-1)) != derived_.listing.positions.end()) {
+    if (std::find(derived_.listing.positions.begin(), derived_.listing.positions.end(), static_cast<std::size_t>(-1)) !=
+        derived_.listing.positions.end()) {
       throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them"};
     }
     derivedRun_ = namedResults(*derived_.analysis, runJoint(*derived_.analysis));
@@ -188,17 +212,23 @@ class Opinion {
     for (std::size_t i = 0; i < graphs_.savedFrom.size(); ++i) {
       if (!graphs_.savedFrom[i]) continue;
       const auto position = *graphs_.savedFrom[i];
-      if (position < forwardRun_.size() && forwardRun_[position]) request.inputs.emplace(graphs_.backward.inputs[i].name, *forwardRun_[position]);
+      if (position < forwardRun_.size() && forwardRun_[position])
+        request.inputs.emplace(graphs_.backward.inputs[i].name, *forwardRun_[position]);
     }
     try {
       auto listing = jobs::listingOf(graphs_.backward, lookupSymbol, options);
-      std::erase_if(request.inputs, [&](const auto& input) { return std::find(listing.inputs.begin(), listing.inputs.end(), input.first) == listing.inputs.end(); });
+      std::erase_if(request.inputs, [&](const auto& input) {
+        return std::find(listing.inputs.begin(), listing.inputs.end(), input.first) == listing.inputs.end();
+      });
       imported_ = openGraph(graphs_.backward, graphs_.backwardPlace, options, std::move(request), progress_);
       importedRun_ = runJoint(*imported_.analysis).outputs;
       return true;
     } catch (const Error& e) {
       if (e.code() == ErrorCode::cancelled || e.code() == ErrorCode::unknownOp || e.code() == ErrorCode::io) throw;
       opinion_.findings.push_back({"all", "the job's backward does not run: " + std::string(e.what()), {}, {}, 0});
+      return false;
+    } catch (const NotPossible& e) {  // every op is there, so it is the graph that does not hold together
+      opinion_.findings.push_back({"all", "the job's backward does not run: " + e.reason, {}, {}, 0});
       return false;
     }
   }
@@ -235,7 +265,8 @@ class Opinion {
       return {};
     }
     if (imported == nullptr) return "is None, and ours is not";
-    if (derived == derivedRun_.end()) return isDifferentiated(i) ? "is a tensor, and ours is None" : "is a tensor, and its input requires no gradient";
+    if (derived == derivedRun_.end())
+      return isDifferentiated(i) ? "is a tensor, and ours is None" : "is a tensor, and its input requires no gradient";
     auto verdict = judge.compare("grad.in." + name, *imported, derived->second);
     verdict.name = inputLabel(graphs_, i);
     ++opinion_.compared;
@@ -281,9 +312,7 @@ class Opinion {
     if (wrong.size() > 64) return std::nullopt;
     std::vector<std::uint64_t> reaches(graph.valueCount(), 0);
     std::vector<char> reachesRight(graph.valueCount(), 0);
-    const auto mark = [&](std::size_t output, auto&& use) {
-      fx::forEachValue(graph.outputs[output].value, use);
-    };
+    const auto mark = [&](std::size_t output, auto&& use) { fx::forEachValue(graph.outputs[output].value, use); };
     for (std::size_t k = 0; k < wrong.size(); ++k) mark(wrong[k], [&](std::size_t v) { reaches[v] |= std::uint64_t{1} << k; });
     for (const auto output : right) mark(output, [&](std::size_t v) { reachesRight[v] = 1; });
     const auto all = wrong.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << wrong.size()) - 1;
@@ -298,17 +327,20 @@ class Opinion {
         reachesRight[v] |= reachesRight[value];
       });
     }
-    return lowered && !graphs_.forward.inputs.empty() && !isHalf(graphs_.forward.inputs[wrong.front()].type, graphs_.forward) ? lowered : found;
+    return lowered && !graphs_.forward.inputs.empty() && !isHalf(graphs_.forward.inputs[wrong.front()].type, graphs_.forward) ? lowered
+                                                                                                                              : found;
   }
 
   static bool isHalf(std::uint32_t type, const fx::Graph& graph) {
-    return type != fx::noIndex && graph.types[type].kind == fx::Type::Kind::tensor && (graph.types[type].dtype == DType::bf16 || graph.types[type].dtype == DType::f16);
+    return type != fx::noIndex && graph.types[type].kind == fx::Type::Kind::tensor &&
+           (graph.types[type].dtype == DType::bf16 || graph.types[type].dtype == DType::f16);
   }
 
   /// An op that computes in 16 bits; casts and views do not.
   bool computesInHalf(const fx::Node& node) const {
     if (!isHalf(node.type, graphs_.backward) || !node.call.is(Kind::call)) return false;
-    const auto symbol = lookupSymbol(std::string_view(node.call.items[0].text).substr(std::min<std::size_t>(10, node.call.items[0].text.size())));
+    const auto symbol =
+        lookupSymbol(std::string_view(node.call.items[0].text).substr(std::min<std::size_t>(10, node.call.items[0].text.size())));
     return symbol && !symbol->isView && symbol->name != "aten._to_copy.default";
   }
 

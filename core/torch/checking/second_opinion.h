@@ -12,42 +12,42 @@ namespace retrograd {
 
 /// What a second opinion on a compile is asked with.
 struct SecondOpinionRequest {
-  std::string compile;                 ///< "0/0"; empty: the first with a forward and a backward graph
+  std::string compile;  ///< "0/0"; empty: the first with a forward and a backward graph
   std::optional<std::int64_t> rank;
   TensorMap weights;                   ///< parameters and buffers by name; empty: drawn
   TensorMap batch;                     ///< inputs of the compiled function by name; empty: drawn
   std::optional<TensorMap> reference;  ///< "loss" and "grad.PARAMETER", as eager PyTorch gave them
   std::uint64_t seed = 0;
-  bool useWhatBinds = false;           ///< draw what the weights and the batch lack, in place of refusing
+  bool useWhatBinds = false;  ///< draw what the weights and the batch lack, in place of refusing
 };
 
 /// One difference between the derived and the imported backward.
 struct BackwardFinding {
-  std::string gradient;     ///< "primals_2 (b.weight)"
-  std::string what;         ///< "off by 0.012, tolerance 3e-06, largest element 2.1"
-  std::string op;           ///< op of the imported backward that it comes from: "mm_1 (torch.ops.aten.mm.default)"
-  std::string source;       ///< "/job/train.py:99: return ..."
-  int line = 0;             ///< of that op in the graph's text
+  std::string gradient;  ///< "primals_2 (b.weight)"
+  std::string what;      ///< "off by 0.012, tolerance 3e-06, largest element 2.1"
+  std::string op;        ///< op of the imported backward that it comes from: "mm_1 (torch.ops.aten.mm.default)"
+  std::string source;    ///< "/job/train.py:99: return ..."
+  int line = 0;          ///< of that op in the graph's text
 };
 
 /// Derived by Retrograd from the job's forward, and compared with the job's own backward on the same values.
 struct SecondOpinion {
   enum class Verdict : std::uint8_t { agrees, differs, notPossible };
   Verdict verdict = Verdict::notPossible;
-  std::string compile;                   ///< "0/0"
-  std::string reason;                    ///< why it is not possible
+  std::string compile;  ///< "0/0"
+  std::string reason;   ///< why it is not possible
   std::vector<BackwardFinding> findings;
-  std::vector<TensorVerdict> gradients;  ///< every comparison of numbers
-  std::vector<TensorVerdict> referenced; ///< loss and gradients against the reference
+  std::vector<TensorVerdict> gradients;   ///< every comparison of numbers
+  std::vector<TensorVerdict> referenced;  ///< loss and gradients against the reference
   std::vector<std::string> notes;
-  TensorMap imported;                    ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
-  std::size_t compared = 0, none = 0;    ///< gradients compared by value; gradients that are None in both
+  TensorMap imported;                  ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
+  std::size_t compared = 0, none = 0;  ///< gradients compared by value; gradients that are None in both
 };
 
-/// J15. The forward graph of the compile is derived by our own rules; its gradients are compared with what the backward graph gives on what the
-/// forward saved and the same cotangents: dtype, None, shape and numbers, each tensor by its own noise (Judge). Values are those of the
-/// request, else drawn. Agrees only where every gradient was compared. Throws Error(badUse) for a compile that is not there and for weights that do
-/// not fit, Error(badInput) for a log that cannot be read.
+/// J15. The forward graph of the compile is derived by our own rules; its gradients are compared with what the backward graph gives on what
+/// the forward saved and the same cotangents: dtype, None, shape and numbers, each tensor by its own noise (Judge). Values are those of the
+/// request, else drawn. Agrees only where every gradient was compared. Throws Error(badUse) for a compile that is not there and for weights
+/// that do not fit, Error(badInput) for a log that cannot be read.
 SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest& request, const Progress& progress = {});
 
 }  // namespace retrograd

@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include "core/formats/fx/fx_reader.h"
+#include "core/formats/jobs/input_sources.h"
+#include "core/formats/jobs/job_log.h"
+#include "core/formats/jobs/listing.h"
+#include "core/formats/text/text_trace.h"
+#include "core/torch/tracing/op_table.h"
+#include "core/trace/print/printer.h"
+#include "tests/core/formats/cases.h"
+
+namespace retrograd::jobs {
+namespace {
+
+std::string printed(const TextTraces& traces) {
+  std::string text;
+  for (const auto& trace : traces.derived) text += printTrace(*traces.document, trace, {});
+  return text;
+}
+
+std::int64_t callsOf(const fx::Graph& graph) {
+  return std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const auto& node) { return node.call.is(fx::Expression::Kind::call); });
+}
+
+// Issue 18, 1: the listing of a graph has its calls, and its printed form reads back.
+TEST(JobListing, ListingsOfTheSamplesReadBack) {
+  const auto folder = test::cases() / "jobs";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the samples are not beside this checkout";
+  int listed = 0;
+  for (const auto* job : {"gpt", "gpt_torch260", "gpt_checkpoint", "convolution_torch2100", "tp", "ranks"}) {
+    const auto log = openJobLog((folder / job / "trace").string());
+    const auto& attempt = *chooseCompile(log, "").attempt;
+    for (const auto kind : {GraphKind::joint, GraphKind::forward, GraphKind::backward}) {
+      const auto* record = attempt.find(kind);
+      ASSERT_NE(record, nullptr);
+      const auto graph = fx::readGraph(payloadText(log, record->payload), job);
+      ListingOptions options;
+      options.kind = kind == GraphKind::joint ? TraceKind::joint : kind == GraphKind::forward ? TraceKind::forward : TraceKind::backward;
+      if (kind == GraphKind::joint) options.backwardFrom = backwardBorder(graph);
+      if (kind != GraphKind::forward) options.origins = linksByLine(graph, options.backwardFrom, graph);
+      const auto traces = readTextTraces(listingOf(graph, lookupSymbol, options).text, job, lookupSymbol);
+      ASSERT_EQ(traces.derived.size(), 1U);
+      EXPECT_EQ(std::ssize(traces.derived[0].ops), callsOf(graph)) << job << " " << name(kind);
+      const auto text = printed(traces);
+      EXPECT_EQ(printed(readTextTraces(text, "again", lookupSymbol)), text) << job << " " << name(kind);
+      ++listed;
+    }
+  }
+  EXPECT_EQ(listed, 18);
+}
+
+// J8: the border of a joint graph is found by marks, and by dependence on tangents.
+TEST(JobListing, J8_BorderOfAJointGraph) {
+  const std::string head =
+      "class joint_helper(torch.nn.Module):\n    def forward(self, primals, tangents):\n        primals_1: \"f32[2][1]cpu\"; tangents_1: "
+      "\"f32[2][1]cpu\"; \n"
+      "        primals_1, tangents_1, = fx_pytree.tree_flatten_spec([primals, tangents], self._in_spec)\n"
+      "        exp: \"f32[2][1]cpu\" = torch.ops.aten.exp.default(primals_1)\n";
+  const std::string tail =
+      "        neg: \"f32[2][1]cpu\" = torch.ops.aten.neg.default(exp)\n        mul: \"f32[2][1]cpu\" = "
+      "torch.ops.aten.mul.Tensor(tangents_1, exp)\n"
+      "        return pytree.tree_unflatten([exp, mul], self._out_spec)\n";
+  EXPECT_EQ(backwardBorder(fx::readGraph(head + tail, "test")), 2U);
+  EXPECT_EQ(backwardBorder(fx::readGraph(head + "        # Backward of forward node: File: t.py:1 in f, code: x\n" + tail, "test")), 1U);
+}
+
+// Sizes that are symbols become the numbers of the job; numbers of the graph are worked out.
+TEST(JobListing, J5_SizesAreThoseOfTheJob) {
+  const auto graph = fx::readGraph(
+      "class G(torch.nn.Module):\n    def forward(self, s: \"Sym(s23)\", x: \"f32[s23, 4][4, 1]cpu\"):\n        mul: \"Sym(4*s23)\" = s * "
+      "4\n"
+      "        view: \"f32[4*s23][1]cpu\" = torch.ops.aten.view.default(x, [mul]);  mul = None\n        return (view,)\n",
+      "test");
+  ListingOptions options;
+  options.sizes["s23"] = 3;
+  auto listing = listingOf(graph, lookupSymbol, options);
+  EXPECT_NE(listing.text.find("view = torch.ops.aten.view.default(x, [12])  # view: \"cpu f32[12]\""), std::string::npos) << listing.text;
+  EXPECT_TRUE(listing.notes.empty());
+  options.sizes.clear();
+  listing = listingOf(graph, lookupSymbol, options);
+  ASSERT_EQ(listing.notes.size(), 1U);
+  EXPECT_NE(listing.notes[0].find("the log does not say what s23 was"), std::string::npos);
+}
+
+TEST(JobListing, J3_GraphsThatAreNoAtenGraphsAreRefused) {
+  const auto refuse = [](const std::string& body) -> std::string {
+    try {
+      listingOf(fx::readGraph("class G(torch.nn.Module):\n    def forward(self, x: \"f32[4]\"):\n" + body, "test"), lookupSymbol, {});
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "listed";
+  };
+  EXPECT_NE(refuse("        y: \"f32[4]\" = x.float()\n        return y\n").find("y (line 3 of the graph): is no call of an op"),
+            std::string::npos);
+  EXPECT_NE(
+      refuse("        y: \"f32[4]\" = torch.ops.aten.neg.default(z)\n        return y\n").find("reads 'z', which is defined nowhere above"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace retrograd::jobs
