@@ -53,7 +53,7 @@ Run setup(CLI::App& app) {
     checks->requireFileOrSuite("check");
     if (checks->suite.empty() && jobs::isJobLog(checks->file)) {
       setThreads(checks->run.threads);
-      return checkLog(checks->file, *log, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
+      return checkLog(checks->file, *log, checks->check.data, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
     }
     if (log->given())
       throw Error(ErrorCode::badUse, "is no log of torch.compile: --compile and --rank choose a compile of a log", checks->file);

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/formats/checkpoint/checkpoint.h"
+#include "core/formats/checkpoint/given_weights.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/torch/checking/second_opinion.h"
+#include "core/torch/opinion/second_opinion.h"
 
 namespace retrograd::cli {
 namespace {
@@ -82,25 +85,41 @@ void printJson(const std::string& path, const SecondOpinion& opinion) {
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
+/// The tensors of one dictionary of a checkpoint: the one asked for, else the usual one for a model where there is such, else all.
+TensorMap weightsOf(const Checkpoint& checkpoint, const std::string& under) {
+  std::string prefix = under.empty() || under.ends_with('.') ? under : under + ".";
+  for (const auto* usual : {"model.", "state_dict.", "module."}) {
+    const auto isBorder = [&](const CheckpointTensor& tensor) {
+      const auto length = std::char_traits<char>::length(usual);
+      return tensor.name.starts_with(usual) && std::find(tensor.borders.begin(), tensor.borders.end(), length) != tensor.borders.end();
+    };
+    if (prefix.empty() && std::any_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), isBorder)) prefix = usual;
+  }
+  TensorMap weights;
+  for (const auto& tensor : checkpoint.tensors) {
+    if (tensor.name.starts_with(prefix)) weights.emplace(tensor.name.substr(prefix.size()), tensor.load());
+  }
+  if (weights.empty())
+    throw Error(ErrorCode::badUse, "no tensors" + (prefix.empty() ? std::string() : " under " + prefix), checkpoint.path);
+  return weights;
+}
+
 }  // namespace
 
 void LogCheck::addTo(CLI::App& app) {
   app.add_option("--compile", compile, "of a job's log: which compile, such as 0/0 or 0/0_1 for an attempt (retrograd graphs lists them)");
   app.add_option("--rank", rank, "of logs of several ranks: which one");
-  app.add_option("--weights", weights, "of a job's log: safetensors file with parameters and buffers by name; without it they are drawn");
-  app.add_option("--batch", batch, "of a job's log: safetensors file with the inputs of the compiled function; without it they are drawn");
-  app.add_flag("--bind-what-fits", useWhatBinds, "of a job's log: draw what --weights and --batch lack, in place of refusing");
 }
 
-int checkLog(const std::string& path, const LogCheck& options, const std::string& reference, std::uint64_t seed, const std::string& format,
-             const Progress& progress) {
+int checkLog(const std::string& path, const LogCheck& options, const GivenData& data, const std::string& reference, std::uint64_t seed,
+             const std::string& format, const Progress& progress) {
   SecondOpinionRequest request;
   request.compile = options.compile;
   request.rank = options.rank;
   request.seed = seed;
-  request.useWhatBinds = options.useWhatBinds;
-  if (!options.weights.empty()) request.weights = readSafetensors(options.weights).tensors;
-  if (!options.batch.empty()) request.batch = readSafetensors(options.batch).tensors;
+  request.useWhatBinds = data.partial;
+  if (!data.weights.empty()) request.weights = weightsOf(readCheckpoint(data.weights, progress), data.under);
+  if (!data.batch.empty()) request.batch = readBatchFile(data.batch, progress).tensors;
   if (!reference.empty()) request.reference = readSafetensors(reference).tensors;
   const auto opinion = secondOpinion(jobs::openJobLog(path, progress), request, progress);
   format == "json" ? printJson(path, opinion) : printText(opinion);

@@ -1,4 +1,4 @@
-#include "core/torch/checking/job_graphs.h"
+#include "core/torch/opinion/job_graphs.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "core/torch/checking/second_opinion.h"
+#include "core/torch/opinion/second_opinion.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/torch/checking/second_opinion.h"
+#include "core/torch/opinion/second_opinion.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/compare.h"
-#include "core/torch/checking/job_graphs.h"
 #include "core/torch/checking/named_results.h"
+#include "core/torch/opinion/job_graphs.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd {
@@ -60,7 +60,8 @@ class Opinion {
   SecondOpinion form() {
     try {
       if (graphs_.differentiated.empty()) throw NotPossible{"the backward has no tangents"};
-      if (const auto opaque = opaqueOps(); !opaque.empty()) throw NotPossible{fmt::format("ops that cannot run here: {}", fmt::join(opaque, ", "))};
+      if (const auto opaque = opaqueOps(); !opaque.empty())
+        throw NotPossible{fmt::format("ops that cannot run here: {}", fmt::join(opaque, ", "))};
       if (graphs_.backward.outputs.size() != graphs_.forward.inputs.size()) {
         throw NotPossible{
             fmt::format("the backward gives {} values for {} inputs of the forward: tensor subclasses and tokens cannot be compared yet",
@@ -117,7 +118,7 @@ class Opinion {
     }
     if (!missing.empty() && !request_.useWhatBinds) {
       throw Error(ErrorCode::badUse,
-                  fmt::format("not given by the weights or the batch: {}; --bind-what-fits draws them", fmt::join(missing, ", ")),
+                  fmt::format("not given by the weights or the batch: {}; --partial-weights draws them", fmt::join(missing, ", ")),
                   "inputs");
     }
     for (const auto& text : missing) opinion_.notes.push_back(text + " is drawn");
