@@ -198,7 +198,7 @@ class TreeBuilder {
       auto children = std::move(only.children);
       draft.children = std::move(children);
     } else if (draft.kind == TreeNode::Kind::module) {
-      auto label = only.kind != TreeNode::Kind::run && !only.label.empty() ? draft.label + "." + only.label : draft.label;
+      auto label = !only.label.empty() ? draft.label + "." + only.label : draft.label;
       auto inner = std::move(only);
       inner.label = std::move(label);
       draft = std::move(inner);

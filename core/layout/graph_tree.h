@@ -16,7 +16,7 @@ struct TreeNode {
   enum class Kind : std::uint8_t {
     root,
     module,     ///< a call of a module: ops that stand together under its path
-    run,        ///< modules one behind the other that are equal, "h x 12"
+    run,        ///< modules one behind the other that are equal: "h.0 ... 11, 12 times"
     operation,  ///< a computation op with its forward and backward ops: a rung of the ladder
     op
   };

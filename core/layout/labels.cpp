@@ -130,7 +130,7 @@ BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane) {
     text.detail = opCount(ops);
   } else {
     text.title = tree.label(node).empty() ? "model" : std::string(tree.label(node));
-    if (n.kind == TreeNode::Kind::run) text.title += fmt::format("  \xc3\x97 {}", n.childCount);
+    if (n.kind == TreeNode::Kind::run) text.title += fmt::format(", {} times", n.childCount);
     if (lane == Lane::backward) text.title.insert(0, "\xe2\x88\x87 ");
     text.detail = opCount(ops);
   }

@@ -200,12 +200,12 @@ void DefectsTest::copyByMenuAndByKeyIsTheSame() {
   QApplication::clipboard()->clear();
   QVERIFY(f.selection().op() != f.analysis().forward.ops[1]);
   const auto first = view.rowRect(view.cursor() - 2);
-  withMenu(view.viewport(), QPoint(first.height() * 4 + 30, first.center().y()), [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
+  withMenu(view.viewport(), QPoint(first.height() + 58, first.center().y()), [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
   QCOMPARE(clipboard(), byKey);
   QCOMPARE(f.selection().op(), f.analysis().forward.ops[1]);  // the commands of the menu are for the line that was clicked
   // A line beside them is copied alone.
   const auto other = view.rowRect(view.cursor() + 2);
-  withMenu(view.viewport(), QPoint(other.height() * 4 + 30, other.center().y()), [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
+  withMenu(view.viewport(), QPoint(other.height() + 58, other.center().y()), [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
   QVERIFY(!clipboard().contains(QLatin1Char('\n')) && !byKey.contains(clipboard()));
 }
 
@@ -382,7 +382,7 @@ void DefectsTest::theTooltipPromisesWhatAClickDoes() {
   auto& view = f.listing(TraceKind::backward);
   const auto row = view.rowOf(f.analysis().backward.ops[4]);
   const auto rect = view.rowRect(row);
-  const QPoint left(rect.height() / 2, rect.center().y()), right(rect.height() * 5 / 2, rect.center().y());
+  const QPoint left(rect.height() / 2, rect.center().y()), right(rect.height() * 7 / 6, rect.center().y());
   const auto promise = QStringLiteral("set a breakpoint");
   QVERIFY2(!tipAt(view.viewport(), right).contains(promise), qPrintable(QToolTip::text()));
   QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier, right);
@@ -449,7 +449,7 @@ void DefectsTest::aMenuMayOutliveItsWindow() {
   QTRY_VERIFY(window->context().controller->document());
   auto& view = window->listings().listing(TraceKind::forward);
   const auto rect = view.rowRect(1);
-  const QPoint at(rect.height() * 4 + 30, rect.center().y());
+  const QPoint at(rect.height() + 58, rect.center().y());
   bool closed = false;
   QTest::mouseClick(view.viewport(), Qt::RightButton, Qt::NoModifier, at);
   QTimer::singleShot(0, &f.window(), [&] {

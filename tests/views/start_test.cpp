@@ -64,7 +64,7 @@ bool clickSavedValue(WindowFixture& f) {
     if (outputs.empty() || !outputs[0] || !document.saved.contains(outputs[0])) continue;
     f.click(TraceKind::forward, op);
     const auto rect = view.rowRect(view.rowOf(op));
-    for (int x = rect.height() * 3; x < rect.height() * 12; x += 6) {
+    for (int x = rect.height() + 30; x < rect.height() * 12; x += 6) {
       QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier, QPoint(x, rect.center().y()));
       if (f.selection().value() == outputs[0]) return true;
     }

@@ -146,7 +146,7 @@ bool User::clickLine(TraceKind kind, const QStringList& words, const QString& wo
     const auto rect = view.rowRect(row);
     // Along the line until the word is met: how wide the gutter and the letters are is the view's business.
     const auto wanted = word.isEmpty() ? ValueId() : f_.controller().document()->analysis->document->outputs(view.opAt(row))[0];
-    for (int x = rect.height() * 4 + 30; x < view.viewport()->width(); x += 6) {
+    for (int x = rect.height() + 48; x < view.viewport()->width(); x += 6) {
       click(view.viewport(), QPoint(x, rect.center().y()));
       if (!wanted || f_.selection().value() == wanted) return f_.selection().op() == view.opAt(row);
     }

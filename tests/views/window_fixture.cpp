@@ -5,15 +5,22 @@
 #include <QScrollBar>
 #include <QThreadPool>
 
+#include "views/theme/tokens.h"
+
 namespace retrograd::views {
 
-WindowFixture::WindowFixture(std::shared_ptr<Engine> engine)
+WindowFixture::WindowFixture(std::shared_ptr<Engine> engine, Start start)
     : settings_(folder_.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat),
       theme_(std::make_unique<Theme>(*qApp)),
       worker_(std::make_shared<Worker>()),
       window_(new MainWindow({worker_, std::move(engine), theme_.get(), &settings_})) {
   theme_->choose(Theme::Choice::light);
-  window_->resize(1600, 980);
+  if (start == Start::everything) {
+    window_->resize(1600, 980);
+    window_->listings().toggleAction(TraceKind::joint)->setChecked(true);
+    for (auto* dock : window_->docks()) dock->show();
+    for (const auto* front : {"dock-values", "dock-memory", "dock-inspector"}) window_->findChild<QDockWidget*>(QLatin1String(front))->raise();
+  }
   window_->show();
   // Without a window manager no window becomes active by itself.
   QApplication::setActiveWindow(window_);
@@ -67,7 +74,7 @@ void WindowFixture::click(TraceKind kind, BoundSymbolId op) {
   if (!view.isRowVisible(view.rowOf(op))) view.verticalScrollBar()->setValue(view.rowOf(op));
   const auto rect = view.rowRect(view.rowOf(op));
   // Right of the gutter and the fold mark, left of most text: x is where a line of depth 1 starts.
-  QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier, QPoint(rect.height() * 4 + 30, rect.center().y()));
+  QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier, QPoint(tokens::gutterWidth + rect.height() + 30, rect.center().y()));
 }
 
 void WindowFixture::press(int key, Qt::KeyboardModifiers modifiers) {

@@ -12,7 +12,11 @@ namespace retrograd::views {
 /// A main window with a worker, settings of its own and an engine that the test chooses.
 class WindowFixture {
  public:
-  explicit WindowFixture(std::shared_ptr<Engine> engine = std::make_shared<FakeEngine>());
+  enum class Start : std::uint8_t {
+    everything,  ///< all docks and the joint are open, so that tests need not open them
+    asItComes
+  };
+  explicit WindowFixture(std::shared_ptr<Engine> engine = std::make_shared<FakeEngine>(), Start start = Start::everything);
   ~WindowFixture();
 
   MainWindow& window() { return *window_; }

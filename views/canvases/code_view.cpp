@@ -14,7 +14,7 @@ namespace retrograd::views {
 namespace {
 
 /// A row, known by its place: what stands there when rows come or go is what it tells.
-class RowAccessible : public QAccessibleInterface {
+class RowAccessible : public QAccessibleInterface, public QAccessibleActionInterface {
  public:
   RowAccessible(CodeView* view, int row) : view_(view), row_(row) {}
 
@@ -46,6 +46,18 @@ class RowAccessible : public QAccessibleInterface {
   }
 
   int row() const { return row_; }
+
+  // What a mouse does in the row.
+  void* interface_cast(QAccessible::InterfaceType type) override { return type == QAccessible::ActionInterface ? static_cast<QAccessibleActionInterface*>(this) : nullptr; }
+  QStringList actionNames() const override { return {pressAction(), toggleAction()}; }
+  QString localizedActionName(const QString& name) const override { return name == pressAction() ? CodeView::tr("Select") : CodeView::tr("Go to the origin, or fold"); }
+  QString localizedActionDescription(const QString& name) const override { return localizedActionName(name); }
+  QStringList keyBindingsForAction(const QString&) const override { return {}; }
+  void doAction(const QString& name) override {
+    if (!isValid()) return;
+    view_->setFocus();
+    name == pressAction() ? view_->chooseRow(row_) : view_->activateRow(row_);
+  }
 
  private:
   QPointer<CodeView> view_;

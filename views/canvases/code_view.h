@@ -19,6 +19,10 @@ class CodeView : public QAbstractScrollArea {
   int cursor() const { return cursor_; }
   /// A row as a screen reader hears it, with what its marks tell; empty for a row that is not there.
   virtual QString spokenAt(int visible) const = 0;
+  /// The cursor goes to a row, as by a click into it.
+  virtual void chooseRow(int) {}
+  /// What a double click there does, such as leading to the origin.
+  virtual void activateRow(int) {}
   /// What is heard where there are no rows.
   virtual QString emptyText() const { return {}; }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "views/canvases/diff_view.h"
-#include "views/canvases/token_color.h"
+#include "views/content/token_color.h"
 
 namespace retrograd::views {
 namespace {

@@ -43,6 +43,14 @@ void GraphView::showMinimap(bool on) {
   update();
 }
 
+bool GraphView::minimapFades() const {
+  const auto map = minimapRect();
+  if (map.isEmpty() || pointsAtMinimap_ || onMinimap_) return false;
+  std::vector<std::int32_t> below;
+  picture_->grid.boxesIn(QRectF(toScene(map.topLeft()), map.size() / scale_), below);
+  return std::any_of(below.begin(), below.end(), [&](std::int32_t i) { return !box(i).open && toScreen(toQt(box(i).rect)).intersects(map); });
+}
+
 void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {
   const auto map = minimapRect();
   if (map.isEmpty()) return;
@@ -60,6 +68,7 @@ void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {
     }
   }
   painter.setRenderHint(QPainter::Antialiasing, false);
+  painter.setOpacity(minimapFades() ? 0.25 : 1);
   painter.fillRect(map.adjusted(-5, -5, 5, 5), look_.colors.canvas);
   painter.drawImage(map, minimap_);
   painter.setBrush(Qt::NoBrush);
@@ -70,6 +79,7 @@ void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {
   painter.setBrush(faded(look_.colors.selected, 0.12));
   painter.drawRect(QRectF(map.left() + (area.left() - bounds.left()) * fx, map.top() + (area.top() - bounds.top()) * fy, area.width() * fx,
                           std::max(3.0, area.height() * fy)));
+  painter.setOpacity(1);
 }
 
 void GraphView::centreOnMinimap(const QPointF& position) {

@@ -16,6 +16,8 @@ namespace retrograd::views {
 void GraphView::keyPressEvent(QKeyEvent* event) {
   if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return QWidget::keyPressEvent(event);
   if (event->key() == Qt::Key_Escape && busy_) return cancelLayout();
+  if (event->key() == Qt::Key_Escape && !ways_.boxes.empty()) return clearWays();
+  if (event->key() == Qt::Key_Escape && finds_) return clearFind();
   if (!picture_) return event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter ? layOutAgain() : QWidget::keyPressEvent(event);
   switch (event->key()) {
     case Qt::Key_Up:
@@ -152,6 +154,10 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
     }
     return;
   }
+  if (const bool onMap = minimapRect().contains(at); onMap != pointsAtMinimap_) {
+    pointsAtMinimap_ = onMap;
+    update();
+  }
   const int i = boxAt(at);
   setHovered(i >= 0 && !box(i).open ? i : -1);
   setCursor(isToggleAt(i, at) ? Qt::PointingHandCursor : Qt::ArrowCursor);
@@ -185,6 +191,7 @@ void GraphView::wheelEvent(QWheelEvent* event) {
 
 void GraphView::leaveEvent(QEvent* event) {
   QWidget::leaveEvent(event);
+  pointsAtMinimap_ = false;
   if (picture_) setHovered(-1);
 }
 

@@ -37,6 +37,7 @@ void GraphView::paintEvent(QPaintEvent*) {
   }
   painter.setRenderHint(QPainter::Antialiasing, true);
   paintHighlights(painter);
+  paintFinds(painter);
   paint.lanes(painter);
   paintMinimap(painter, paint);
   paint.legend(&painter, QPointF(12, height() - (busyPanel_->isVisible() ? busyPanel_->height() + 22 : 12)));
@@ -108,7 +109,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     painter.setPen(isDimmed(i) ? look_.colors.faint : look_.colors.text);
     painter.drawText(rect, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(title, Qt::ElideRight, rect.width()));
   }
-  for (auto i : reach_.edges) {
+  for (auto i : paint.lens().reach->edges) {
     const auto& edge = scene().edges[static_cast<std::size_t>(i)];
     const auto path = scene().path(edge);
     painter.setPen(QPen(look_.colors.edge[static_cast<std::size_t>(edge.kind)], 2));

@@ -13,6 +13,7 @@
 namespace retrograd::views {
 namespace {
 
+constexpr double labelled = 0.8;      ///< scale from which all edges say how many bytes run along them
 constexpr double readable = 0.62;     ///< scale below which text in its place would be too small
 constexpr double dimmedShare = 0.35;  ///< of its colours that a box keeps which the filter does not let through
 
@@ -392,6 +393,8 @@ void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool l
 
   auto label = look_.overlay ? look_.overlay->edgeText(scene(), static_cast<std::int32_t>(&edge - scene().edges.data())) : QString();
   const bool crosses = !label.isEmpty();
+  const auto bytes = lens_.edgeBytes ? (*lens_.edgeBytes)[static_cast<std::size_t>(&edge - scene().edges.data())] : 0;
+  if (label.isEmpty() && bytes > 0 && (lit || lens_.scale >= labelled) && edge.kind != layout::EdgeKind::saved) label = bytesText(bytes);
   if (edge.kind == layout::EdgeKind::saved && edge.bytes > 0 && (lit || edge.flow < 0)) label = bytesText(edge.bytes);
   if (label.isEmpty() && lit && edge.count > 1) label = QObject::tr("%n values", nullptr, static_cast<int>(edge.count));
   const double room = across ? points.back().x() - points.front().x() : 1e9;

@@ -47,6 +47,7 @@ struct GraphLens {
   const layout::Reach* reach = nullptr;
   int current = -1;
   bool hovering = false;
+  const std::vector<std::int64_t>* edgeBytes = nullptr;  ///< by edge of the scene: they are its labels where there is room; null: none
   bool cosmetic = true;                      ///< lines have their width whatever the painter's transformation
 
   QPointF toScreen(const QPointF& p) const { return (p - origin) * scale; }
@@ -73,6 +74,8 @@ class GraphPainter {
   void lanes(QPainter& painter) const;
   /// What the overlay's colours mean; the card's lower left corner is `corner`. Its size, painted or not (null painter).
   QSizeF legend(QPainter* painter, const QPointF& corner) const;
+
+  const GraphLens& lens() const { return lens_; }
 
   /// What a box is filled with: its role's colours, under the overlay's.
   GraphColors::Fill fillFor(const layout::SceneBox& box) const;

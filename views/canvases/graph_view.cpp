@@ -8,6 +8,7 @@
 
 #include "core/layout/dot_client.h"
 #include "core/layout/labels.h"
+#include "core/layout/ways.h"
 #include "views/stages/stage_plan.h"
 #include "views/text/format.h"
 
@@ -134,7 +135,9 @@ GraphLook GraphView::look(bool dark) const {
 }
 
 GraphLens GraphView::lens() const {
-  return {origin_, scale_, QSizeF(size()), context_.selection, context_.execution, &reach_, current_, hovered_ >= 0, true};
+  const auto* edgeBytes = picture_ ? &picture_->edgeBytes : nullptr;
+  const auto* lit = ways_.boxes.empty() || hovered_ >= 0 ? &reach_ : &ways_;
+  return {origin_, scale_, QSizeF(size()), context_.selection, context_.execution, lit, current_, hovered_ >= 0, edgeBytes, true};
 }
 
 void GraphView::documentChanged() {
@@ -147,7 +150,11 @@ void GraphView::documentChanged() {
   texts_.clear();
   minimap_ = {};
   current_ = hovered_ = currentNode_ = -1;
-  reach_ = {};
+  reach_ = ways_ = {};
+  waysFrom_.clear();
+  waysTo_.clear();
+  finds_.reset();
+  findKey_.clear();
   placed_ = cancelling_ = false;
   setBusy(false);
   bench_->hurried = false;
@@ -208,6 +215,7 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
     picture->scene = layout::makeScene(*bench->shaper, open, progress);
     progress.at("what is where", 0.95);
     picture->grid = GraphGrid(picture->scene);
+    picture->edgeBytes = layout::LineIndex(picture->scene).bytes(progress);
     return Worker::Deliver([self, document, kind, picture, anchor, reveal] {
       // It may have been on its way when another trace was chosen, whose nodes are others.
       if (self->document_ == document && self->kind_ == kind) self->layoutDone(picture, anchor, reveal);
@@ -282,6 +290,7 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int
   }
   if (current_ >= 0) currentNode_ = box(current_).node, currentLane_ = box(current_).lane;
   updateReach();
+  updateWays();
   keepInSight();
   moved();
   Q_EMIT layoutChanged();
@@ -309,6 +318,8 @@ QString GraphView::textOf(int i) const {
   const auto text = layout::boxText(tree, box(i).node, box(i).lane);
   QStringList words{toQt(text.title), toQt(text.detail)};
   if (isDimmed(i)) words << tr("does not pass the filter");
+  if (const int found = foundIn(i)) words << (tree.canOpen(box(i).node) ? tr("%1 found").arg(found) : tr("found"));
+  if (std::binary_search(ways_.boxes.begin(), ways_.boxes.end(), i)) words << tr("on a lit way");
   if (look_.overlay)
     if (const auto told = look_.overlay->text(box(i).node, box(i).lane); !told.isEmpty()) words << told;
   for (const auto& badge : text.badges) words << toQt(badge.text);

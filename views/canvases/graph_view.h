@@ -7,10 +7,11 @@
 #include <memory>
 #include <set>
 
-#include "views/canvases/graph_busy.h"
+#include "views/widgets/graph_busy.h"
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_painter.h"
 #include "views/session/view_context.h"
+#include "views/text/line_pattern.h"
 
 namespace retrograd::views {
 
@@ -18,6 +19,13 @@ namespace retrograd::views {
 struct GraphPicture {
   layout::Scene scene;
   GraphGrid grid;
+  std::vector<std::int64_t> edgeBytes;  ///< by edge of the scene: of the values that run along it
+};
+
+/// The ops of a graph that a search found, in the order of its tree, and how many of them each node has below it, by lane.
+struct GraphFinds {
+  std::vector<std::int32_t> ops;  ///< tree nodes
+  std::vector<std::array<std::int32_t, layout::laneCount>> below;
 };
 
 /// One trace as a graph that folds by module: the joint as a ladder, forward down on the left, backward up on the right, each backward op in the
@@ -74,6 +82,18 @@ class GraphView : public QWidget {
   /// Opens what hides the op and goes there.
   void reveal(BoundSymbolId op);
 
+  /// Marks all ops whose line has the text, in place, and groups with how many are in them; goes to the next one. Another search with the same `key` only goes on.
+  void find(const QString& key, const LinePattern& pattern, bool forward);
+  void clearFind();
+  /// How many of the ops in a box the search found.
+  int foundIn(int box) const;
+
+  /// Lights all ways along values from these ops to those, until Esc or another document. Returns whether there is one.
+  bool lightWays(std::vector<BoundSymbolId> from, std::vector<BoundSymbolId> to);
+  void clearWays();
+  /// The lines and boxes that are lit.
+  const layout::Reach& ways() const { return ways_; }
+
   void zoomToFit();
   void zoomToWidth();
   void zoomTo(const QRectF& area, double mostScale = 1);
@@ -91,6 +111,8 @@ class GraphView : public QWidget {
   /// The context menu of the current box, to which others may add.
   void menuAboutToShow(QMenu* menu);
   void overlayChanged();
+  /// A search has ended: how many it found, and which of them (from 1) is current; 0 where there is none.
+  void findDone(int count, int current);
   /// A layout is there, or will not come: see picture() and busy().
   void layoutChanged();
 
@@ -150,6 +172,11 @@ class GraphView : public QWidget {
   void keepInSight();
   void ensureVisible(int box, bool centre);
   void setCurrent(int box, bool select = true);
+  void goToFind(bool forward);
+  void updateWays();
+  void paintFinds(QPainter& painter) const;
+  /// Boxes are below the small map: it is drawn faintly, so that it covers nothing, while the pointer is elsewhere.
+  bool minimapFades() const;
   void setHovered(int box);
   void updateReach();
   void announce();
@@ -187,6 +214,10 @@ class GraphView : public QWidget {
   std::int32_t currentNode_ = -1;  ///< of the current box, to find it after a layout
   layout::Lane currentLane_ = layout::Lane::forward;
   layout::Reach reach_;            ///< of the hovered box, or the current one
+  layout::Reach ways_;             ///< that are lit until they are cleared
+  std::vector<BoundSymbolId> waysFrom_, waysTo_;
+  std::shared_ptr<const GraphFinds> finds_;
+  QString findKey_;
   bool selecting_ = false;
   BoundSymbolId shownExecution_;
 
@@ -195,7 +226,7 @@ class GraphView : public QWidget {
 
   QPointF pressed_;
   QPointF pressedOrigin_;
-  bool panning_ = false, onMinimap_ = false;
+  bool panning_ = false, onMinimap_ = false, pointsAtMinimap_ = false;
 
   GraphLook look_;
   mutable GraphTexts texts_{4000};

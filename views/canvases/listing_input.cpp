@@ -63,14 +63,6 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
   CodeView::keyPressEvent(event);
 }
 
-ValueId ListingView::valueAt(const QPoint& point, int visible) const {
-  const int at = static_cast<int>((point.x() - textLeft(visible)) / charWidth_);
-  if (point.x() < textLeft(visible)) return {};
-  for (const auto& token : lineText(visible).tokens)
-    if (at >= token.begin && at < token.begin + token.length) return token.value;
-  return {};
-}
-
 void ListingView::mousePressEvent(QMouseEvent* event) {
   const auto visible = rowAtY(static_cast<int>(event->position().y()));
   if (visible < 0 || (event->button() != Qt::LeftButton && event->button() != Qt::RightButton)) return;

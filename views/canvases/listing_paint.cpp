@@ -2,12 +2,10 @@
 #include <QScrollBar>
 
 #include "views/canvases/listing_view.h"
-#include "views/canvases/token_color.h"
+#include "views/content/token_color.h"
 
 namespace retrograd::views {
 namespace {
-
-constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not pass the filter
 
 void drawArrow(QPainter& painter, const QRectF& box, const QColor& fill, const QColor& line) {
   const qreal x = box.left(), y = box.center().y(), w = box.width(), h = box.height();
@@ -90,14 +88,11 @@ void ListingView::paintEvent(QPaintEvent*) {
                                                                                           : tr("Not derived: see Problems"));
     return;
   }
-  const int before = widestText_;
   const int first = verticalScrollBar()->value();
   const int last = std::min(rows_.count(), first + viewport()->height() / rowHeight_ + 2);
   for (int visible = first; visible < last; ++visible) paintRow(painter, visible, (visible - first) * rowHeight_);
   paintStageBorders(painter, first, last);
   painter.fillRect(QRect(gutterWidth() - 1, 0, 1, viewport()->height()), colors.border);
-  // Wider lines came into view: the scroll bar learns of it after this paint.
-  if (widestText_ != before) QMetaObject::invokeMethod(this, &ListingView::updateScrollBars, Qt::QueuedConnection);
 }
 
 void ListingView::paintRow(QPainter& painter, int visible, int top) const {
@@ -108,6 +103,7 @@ void ListingView::paintRow(QPainter& painter, int visible, int top) const {
   painter.setClipRect(QRect(gutterWidth(), 0, viewport()->width(), viewport()->height()));
   paintFold(painter, visible, rect);
   paintText(painter, visible, rect);
+  paintColumns(painter, visible, rect);
   painter.restore();
   paintGutter(painter, visible, rect, relation);
   paintStage(painter, visible, rect);
@@ -117,9 +113,12 @@ void ListingView::paintBackground(QPainter& painter, int visible, const QRect& r
   const auto& colors = context_.theme->colors();
   const auto text = rect.adjusted(gutterWidth(), 0, 0, 0);
   switch (relation) {
-    case Relation::selected:
-      painter.fillRect(text, colors.selected);
+    case Relation::selected: {
+      const auto controls = controlColorsOf(context_.theme->dark(), context_.theme->highContrast());
+      painter.fillRect(text, hasFocus() ? colors.selected : controls.idleSelection);
+      painter.fillRect(QRect(text.left(), text.top(), tokens::selectionBar, text.height()), hasFocus() ? palette().color(QPalette::Highlight) : controls.idleBar);
       break;
+    }
     case Relation::origin:
       painter.fillRect(text, colors.origin);
       break;
@@ -138,21 +137,16 @@ void ListingView::paintBackground(QPainter& painter, int visible, const QRect& r
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(text.adjusted(0, 0, -1, -1));
   }
-  const auto current = context_.execution->now().current;
-  if (current && visible == rowOf(current)) {
-    // Two lines above and below: told from the selection by shape, so that both show on one line.
-    painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), colors.executionLine);
-    painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), colors.executionLine);
-  }
 }
 
 void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect, Relation relation) const {
   const auto& colors = context_.theme->colors();
   const auto& now = context_.execution->now();
   const auto op = opAt(visible);
-  const qreal size = rowHeight_, step = marksWidth() / 4.0;
+  // Two cells: where the run stops and stands; what the op's values are about.
+  const qreal size = marksWidth() / 2.0;
   const auto cell = [&](int column) {
-    return QRectF(rect.left() + column * step + (step - size) / 2, rect.top(), size, size).adjusted(3, 3, -3, -3);
+    return QRectF(rect.left() + column * size, rect.top() + (rect.height() - size) / 2, size, size).adjusted(1, 1, -1, -1);
   };
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
@@ -168,19 +162,19 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   bool bookmarked = note && note->bookmark;
   if (!op && rows_.folded(row))
     for (const auto& other : context_.notes->notes()) bookmarked = bookmarked || (other.note.bookmark && other.op && shows(other.op));
-  if (bookmarked) drawBookmark(painter, cell(1), colors.ownWords);
   const bool failed = now.failed && shows(now.failed);
-  if (failed || (op && now.bad.contains(op))) {
-    drawWarning(painter, cell(2), failed ? colors.breakpoint : colors.bad, colors.background);
-  } else if (op) {
-    const auto outputs = index().document().outputs(op);
-    if (kind_ != TraceKind::backward &&
-        std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
-      drawSaved(painter, cell(2), colors.saved);
-  }
-  if (relation == Relation::origin) drawDiamond(painter, cell(3), colors.originMark, true);
-  if (relation == Relation::derived) drawDiamond(painter, cell(3), colors.derivedMark, false);
-  if (relation == Relation::selected) drawArrow(painter, cell(3).adjusted(0, 1, 0, -1), colors.op, colors.gutter);
+  const auto outputs = op ? index().document().outputs(op) : std::span<const ValueId>();
+  const bool first = breakpoint == BreakpointMark::none && !(now.current && shows(now.current));  // the first cell is free
+  if (bookmarked) drawBookmark(painter, cell(first ? 0 : 1), colors.ownWords);
+  if (failed || (op && now.bad.contains(op)))
+    drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
+  else if ((first || !bookmarked) && kind_ != TraceKind::backward &&
+           std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
+    drawSaved(painter, cell(1), colors.saved);
+  // Before the text, where a header has its fold mark: that one shows it in the gutter.
+  const auto before = op ? QRectF(textLeft(visible) - size - 2, cell(1).top(), cell(1).width(), cell(1).height()) : cell(1);
+  if (relation == Relation::origin) drawDiamond(painter, before, colors.originMark, true);
+  if (relation == Relation::derived) drawDiamond(painter, before, colors.derivedMark, false);
   painter.restore();
 }
 
@@ -198,27 +192,6 @@ void ListingView::paintFold(QPainter& painter, int visible, const QRect& rect) c
   else
     painter.drawPolyline(QPolygonF{{c + QPointF(-r, -r / 2), c + QPointF(0, r / 2), c + QPointF(r, -r / 2)}});
   painter.restore();
-}
-
-void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) const {
-  const auto& colors = context_.theme->colors();
-  const auto& line = lineText(visible);
-  const int left = textLeft(visible);
-  const auto marked = context_.selection->value();
-  if (isKept(visible)) painter.setOpacity(keptOpacity);
-  for (const auto& token : line.tokens) {
-    const int x = left + columnAt(token.begin);
-    const int width = columnAt(token.length);
-    if (x > viewport()->width()) break;
-    if (x + width < gutterWidth()) continue;
-    if (marked && token.value == marked) painter.fillRect(QRect(x - 1, rect.top() + 1, width + 2, rowHeight_ - 2), colors.valueMark);
-    auto font = painter.font();
-    font.setBold(token.kind == TokenKind::header);
-    font.setUnderline(token.kind == TokenKind::ownName);
-    painter.setFont(font);
-    painter.setPen(colorOf(colors, token.kind));
-    painter.drawText(QPointF(left + token.begin * charWidth_, rect.top() + ascent_ + 1), line.text.mid(token.begin, token.length));
-  }
 }
 
 }  // namespace retrograd::views

@@ -44,7 +44,7 @@ ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
     : CodeView(context.theme, parent), context_(context), kind_(kind) {
   setObjectName(QStringLiteral("listing-") + toQt(name(kind)));
   setAccessibleName(titleOf(kind));
-  setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   viewport()->setMouseTracking(true);
   connect(context_.controller, &DocumentController::documentChanged, this, &ListingView::documentChanged);
   connect(context_.selection, &Selection::changed, this, &ListingView::selectionChanged);
@@ -71,11 +71,10 @@ void ListingView::documentChanged() {
 
 void ListingView::resetRows() {
   texts_.clear();
-  widestText_ = 0;
+  widestShape_ = widestOrigin_ = 0;
   rows_ = document() ? FoldRows(&outline()) : FoldRows();
   if (const auto& ops = context_.filter->ops(); ops && document()) rows_.setFilter({ops, &ops->trace(kind_)});
   keepLines();
-  horizontalScrollBar()->setValue(0);
   verticalScrollBar()->setValue(0);
   updateScrollBars();
   viewport()->update();
@@ -97,7 +96,11 @@ void ListingView::setGrouping(Grouping grouping) {
 void ListingView::setShortNames(bool on) {
   shortNames_ = on;
   texts_.clear();
-  widestText_ = 0;
+  viewport()->update();
+}
+
+void ListingView::setNumbers(bool on) {
+  numbers_ = on;
   viewport()->update();
 }
 
@@ -115,11 +118,6 @@ void ListingView::updateScrollBars() {
   vertical->setPageStep(visibleRows());
   vertical->setSingleStep(1);
   vertical->setRange(0, std::max(0, rows_.count() - visibleRows()));
-  auto* horizontal = horizontalScrollBar();
-  const int width = gutterWidth() + columnAt(widestText_ + 6);
-  horizontal->setPageStep(viewport()->width());
-  horizontal->setSingleStep(columnAt(4));
-  horizontal->setRange(0, std::max(0, width - viewport()->width()));
 }
 
 BoundSymbolId ListingView::opAt(int visible) const {
@@ -142,8 +140,8 @@ const LineText& ListingView::lineText(int visible) const {
   const auto row = rows_.rowAt(visible);
   if (const auto* known = texts_.object(row)) return *known;
   auto* made = new LineText(makeLine(row));
-  const auto width = static_cast<int>(made->text.size()) + 2 * outline().depth[static_cast<std::size_t>(row)];
-  widestText_ = std::max(widestText_, width);
+  widestShape_ = std::max(widestShape_, static_cast<int>(made->shape.size()));
+  widestOrigin_ = std::max(widestOrigin_, static_cast<int>(made->origin.size()));
   texts_.insert(row, made);
   return *made;
 }
@@ -163,7 +161,7 @@ QString ListingView::textAt(int visible) const { return visible >= 0 && visible 
 
 int ListingView::textLeft(int visible) const {
   const auto depth = outline().depth[static_cast<std::size_t>(rows_.rowAt(visible))];
-  return gutterWidth() + rowHeight_ + columnAt(2 * depth) - horizontalScrollBar()->value();
+  return gutterWidth() + rowHeight_ + columnAt(2 * depth);
 }
 
 void ListingView::ensureVisible(int visible, bool centre) {
@@ -350,6 +348,12 @@ void ListingView::toggleFold(int visible) {
   setCursor(std::min(visible, rows_.count() - 1), false);
   selectCursorOp();
   announce();
+}
+
+void ListingView::activateRow(int visible) {
+  moveCursor(visible);
+  if (isHeader(visible)) return toggleFold(visible);
+  if (const auto op = opAt(visible)) Q_EMIT jumpRequested(op);
 }
 
 void ListingView::foldAtCursor(bool fold) {

@@ -9,6 +9,7 @@
 #include "views/session/view_context.h"
 #include "views/text/line_pattern.h"
 #include "views/text/line_text.h"
+#include "views/theme/tokens.h"
 
 namespace retrograd::views {
 
@@ -29,15 +30,28 @@ class ListingView : public CodeView {
   BoundSymbolId opAt(int visible) const;
   /// The visible row that shows the op (or the folded header it hides in); -1 when it is not in this trace.
   int rowOf(BoundSymbolId op) const;
-  /// The text of a visible row as painted.
+  /// The whole text of a visible row, what the columns show behind "#".
   QString textAt(int visible) const;
   bool isHeader(int visible) const;
+  /// Where the code ends and the columns at the right begin, in pixels; the width of the viewport where there is no room for one.
+  struct Columns {
+    int codeEnd = 0, shape = 0, origin = 0;
+  };
+  Columns columns() const;
+  /// The code of a visible row as it is painted: cut in its middle where the row has no room for all.
+  LineText shownCode(int visible) const;
+  /// Where it begins, in pixels.
+  int textLeft(int visible) const;
   /// Shown though it does not pass the filter: it is selected, answers to what is selected, or runs next.
   bool isKept(int visible) const;
   QString spokenAt(int visible) const override;
+  void chooseRow(int visible) override { moveCursor(visible); }
+  void activateRow(int visible) override;
 
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
+  /// The number of each op, as everything else calls it ("#12"), in the gutter.
+  void setNumbers(bool on);
   void setAllFolded(bool on);
   /// Unfolds what hides the op, puts the cursor on it and scrolls there.
   void reveal(BoundSymbolId op);
@@ -104,10 +118,11 @@ class ListingView : public CodeView {
   ValueId valueAt(const QPoint& point, int visible) const;
   Relation relationOf(int visible) const;
   QString toolTipAt(const QPoint& point) const;
-  int textLeft(int visible) const;
-  /// Breakpoint and execution, bookmark, health and saved, relation.
-  int marksWidth() const { return 3 * rowHeight_; }
-  int gutterWidth() const { return marksWidth() + stagesWidth(); }
+  /// Breakpoint and execution; bookmark, health or saved. 28 pixels at the usual size of letters.
+  int marksWidth() const { return std::max(tokens::gutterWidth, rowHeight_ * 3 / 2); }
+  int gutterWidth() const { return marksWidth() + stagesWidth() + numbersWidth(); }
+  /// The ops' numbers, right of the stages; 0 while they are not wanted.
+  int numbersWidth() const;
   /// A click at this point of a line sets a breakpoint or takes it away.
   bool togglesBreakpoint(const QPoint& point) const { return point.x() < marksWidth() / 2; }
   /// The band of pipeline stages beside the marks; 0 while the model is in one piece.
@@ -136,6 +151,7 @@ class ListingView : public CodeView {
   void paintGutter(QPainter& painter, int visible, const QRect& rect, Relation relation) const;
   void paintFold(QPainter& painter, int visible, const QRect& rect) const;
   void paintText(QPainter& painter, int visible, const QRect& rect) const;
+  void paintColumns(QPainter& painter, int visible, const QRect& rect) const;
   void paintStage(QPainter& painter, int visible, const QRect& rect) const;
   void paintStageBorders(QPainter& painter, int first, int last) const;
 
@@ -146,7 +162,8 @@ class ListingView : public CodeView {
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
   int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor
-  mutable int widestText_ = 0;                 ///< characters of the longest line seen so far
+  mutable int widestShape_ = 0, widestOrigin_ = 0;  ///< characters, of the lines seen so far
+  bool numbers_ = false;                            ///< the gutter has the ops' numbers
   mutable QCache<int, LineText> texts_{2000};  ///< by outline row
   BoundSymbolId shownExecution_;
   bool selecting_ = false;  ///< the selection changes because of this view: do not scroll it

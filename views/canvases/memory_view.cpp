@@ -3,7 +3,10 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QWheelEvent>
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "views/text/format.h"
 
@@ -21,6 +24,13 @@ MemoryView::MemoryView(Theme* theme, QWidget* parent) : QWidget(parent), theme_(
   });
 }
 
+QColor MemoryView::fillOf(const Colors& colors, MemoryUse use) {
+  constexpr double share = 0.55;
+  const auto full = colorOf(colors, use), paper = colors.background;
+  const auto part = [](int a, int b) { return static_cast<int>(a * share + b * (1 - share)); };
+  return {part(full.red(), paper.red()), part(full.green(), paper.green()), part(full.blue(), paper.blue())};
+}
+
 QColor MemoryView::colorOf(const Colors& colors, MemoryUse use) { return colors.memory[static_cast<std::size_t>(use)]; }
 
 void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize) {
@@ -28,6 +38,8 @@ void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t
   stack_ = {};
   forwardSize_ = forwardSize;
   hover_.reset();
+  begin_ = 0;
+  end_ = empty() ? 1 : static_cast<double>(count());
   if (empty() || (current_ && *current_ >= count())) current_.reset();
   setAccessibleDescription(empty() ? QString()
                                    : tr("%1 ops, peak %2 after op %3")
@@ -50,19 +62,41 @@ void MemoryView::setCurrent(std::optional<std::size_t> position) {
   update();
 }
 
-QRect MemoryView::plot() const { return rect().adjusted(6, fontMetrics().height() + 4, -6, -fontMetrics().height() - 4); }
+QRect MemoryView::plot() const {
+  const int axis = empty() ? 0 : fontMetrics().horizontalAdvance(bytesText(timeline_->peakBytes)) + 8;
+  return rect().adjusted(6 + axis, fontMetrics().height() + 4, -8, -fontMetrics().height() - 6);
+}
+
+double MemoryView::placeOf(double x) const { return begin_ + (x - plot().left()) / std::max(1, plot().width()) * (end_ - begin_); }
+
+double MemoryView::xAt(double place) const { return plot().left() + (place - begin_) / (end_ - begin_) * plot().width(); }
+
+std::pair<std::size_t, std::size_t> MemoryView::range() const {
+  if (empty()) return {0, 0};
+  return {static_cast<std::size_t>(begin_), std::min(count(), static_cast<std::size_t>(std::ceil(end_)))};
+}
+
+void MemoryView::zoomTo(double begin, double end) {
+  if (empty()) return;
+  const auto all = static_cast<double>(count());
+  const double wide = std::clamp(end - begin, std::min(2.0, all), all);
+  begin_ = std::clamp((begin + end - wide) / 2, 0.0, all - wide);
+  end_ = begin_ + wide;
+  stack_ = {};
+  update();
+}
+
+void MemoryView::zoomBy(double factor, double around) {
+  if (!empty()) zoomTo(around - (around - begin_) * factor, around + (end_ - around) * factor);
+}
 
 std::optional<std::size_t> MemoryView::positionAt(const QPointF& point) const {
   const auto area = plot();
   if (empty() || area.width() <= 0 || point.x() < area.left() || point.x() >= area.left() + area.width()) return std::nullopt;
-  const double share = (point.x() - area.left()) / area.width();
-  return std::min(count() - 1, static_cast<std::size_t>(share * static_cast<double>(count())));
+  return std::min(count() - 1, static_cast<std::size_t>(std::max(0.0, placeOf(point.x()))));
 }
 
-int MemoryView::xOf(std::size_t position) const {
-  const auto area = plot();
-  return area.left() + static_cast<int>((static_cast<double>(position) + 0.5) * area.width() / static_cast<double>(count()));
-}
+int MemoryView::xOf(std::size_t position) const { return static_cast<int>(xAt(static_cast<double>(position) + 0.5)); }
 
 void MemoryView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
@@ -70,14 +104,23 @@ void MemoryView::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), colors.background);
   if (empty()) {
     painter.setPen(colors.gutterText);
-    painter.drawText(rect(), Qt::AlignCenter, tr("No forward and backward"));
+    painter.drawText(rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, tr("Open a model with a backward: here is what memory is alive for after each op"));
     return;
   }
   const auto area = plot();
   if (area.width() < 2 || area.height() < 2) return;
+  paintAxes(painter, area);
+  painter.save();
+  painter.setClipRect(area.adjusted(-1, -area.top(), 1, rect().bottom() - area.bottom()));
   painter.drawPixmap(QPoint(0, 0), stack(area));
   painter.fillRect(QRect(area.left(), area.bottom() + 1, area.width(), 1), colors.border);
   paintMarks(painter, area);
+  if (dragFrom_ && dragTo_) {
+    auto shade = palette().color(QPalette::Highlight);
+    shade.setAlphaF(0.25f);
+    painter.fillRect(QRectF(QPointF(xAt(std::min(*dragFrom_, *dragTo_)), area.top()), QPointF(xAt(std::max(*dragFrom_, *dragTo_)), area.bottom())), shade);
+  }
+  painter.restore();
   if (!hasFocus()) return;
   painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
   painter.drawRect(rect().adjusted(0, 0, -1, -1));
@@ -100,7 +143,7 @@ void MemoryView::paintStack(QPainter& painter, const QRect& area) const {
   const auto& colors = theme_->colors();
   const auto peak = static_cast<double>(std::max<std::int64_t>(1, timeline_->peakBytes));
   for (int column = 0; column < area.width(); ++column) {
-    const auto at = [&](int x) { return static_cast<std::size_t>(static_cast<double>(x) * static_cast<double>(count()) / area.width()); };
+    const auto at = [&](int x) { return static_cast<std::size_t>(begin_ + static_cast<double>(x) * (end_ - begin_) / area.width()); };
     const auto begin = std::min(at(column), count() - 1), end = std::clamp(at(column + 1), begin + 1, count());
     auto highest = begin;
     for (auto i = begin; i < end; ++i)
@@ -112,8 +155,33 @@ void MemoryView::paintStack(QPainter& painter, const QRect& area) const {
       const int bottom = area.bottom() - static_cast<int>(below / peak * (area.height() - 1));
       below += bytes;
       const int top = area.bottom() - static_cast<int>(below / peak * (area.height() - 1));
-      painter.fillRect(QRect(area.left() + column, top, 1, std::max(1, bottom - top)), colorOf(colors, static_cast<MemoryUse>(use)));
+      // The fill is soft, its upper edge in the full colour.
+      painter.fillRect(QRect(area.left() + column, top, 1, std::max(1, bottom - top)), fillOf(colors, static_cast<MemoryUse>(use)));
+      painter.fillRect(QRect(area.left() + column, top, 1, 1), colorOf(colors, static_cast<MemoryUse>(use)));
     }
+  }
+}
+
+/// Bytes at the left with lines behind the plot, numbers of ops below.
+void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
+  const auto& colors = theme_->colors();
+  const int line = fontMetrics().height();
+  const int ticks = std::clamp(area.height() / (2 * line), 1, 4);
+  for (int i = 0; i <= ticks; ++i) {
+    const int y = area.bottom() - i * (area.height() - 1) / ticks;
+    painter.fillRect(QRect(area.left() - 3, y, area.width() + 3, 1), colors.border);
+    painter.setPen(colors.gutterText);
+    painter.drawText(QRect(0, y - line / 2, area.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter, bytesText(timeline_->peakBytes * i / ticks));
+  }
+  // Steps of 1, 2 or 5 and zeros, as far apart as their numbers need.
+  const double room = 2.2 * fontMetrics().horizontalAdvance(QString::number(count())) + 12;
+  double step = 1;
+  for (int i = 0; step * area.width() / (end_ - begin_) < room && step < static_cast<double>(count()); ++i) step *= i % 3 == 1 ? 2.5 : 2;
+  for (double place = std::ceil(begin_ / step) * step; place < end_; place += step) {
+    const int x = static_cast<int>(xAt(place + 0.5));
+    painter.fillRect(QRect(x, area.bottom() + 1, 1, 4), colors.gutterText);
+    painter.setPen(colors.gutterText);
+    painter.drawText(QRect(x - 60, area.bottom() + 5, 120, line), Qt::AlignHCenter | Qt::AlignTop, QString::number(static_cast<qint64>(place) + 1));
   }
 }
 
@@ -125,13 +193,13 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   };
   const int below = area.bottom() + 3 + fontMetrics().ascent();
   if (forwardSize_ > 0 && forwardSize_ < count()) {
-    const int border = area.left() + static_cast<int>(static_cast<double>(forwardSize_) * area.width() / static_cast<double>(count()));
+    const int border = static_cast<int>(xAt(static_cast<double>(forwardSize_)));
     line(border, colors.text, Qt::DashLine, 1);
     painter.setPen(colors.comment);
-    // At the outer ends, where the execution mark seldom stands.
-    const QRect labels(area.left(), area.bottom() + 3, area.width(), fontMetrics().height());
-    painter.drawText(labels, Qt::AlignLeft, tr("forward"));
-    painter.drawText(labels, Qt::AlignRight, tr("backward"));
+    // On both sides of the border, above the plot.
+    const QRect above(area.left(), 0, area.width(), fontMetrics().height());
+    painter.drawText(QRect(above.left(), above.top(), border - above.left() - 6, above.height()), Qt::AlignRight, tr("forward"));
+    painter.drawText(QRect(border + 6, above.top(), above.right() - border, above.height()), Qt::AlignLeft, tr("backward"));
   }
   // The execution mark points up from below, the peak's down from above: told apart by place and shape, not by colour.
   if (execution_ > 0 && execution_ <= count()) {
@@ -167,11 +235,17 @@ void MemoryView::paintLabel(QPainter& painter, int x, int y, const QString& text
 
 void MemoryView::pick(std::size_t position) {
   setCurrent(position);
+  // What is chosen by key comes into sight.
+  if (const auto at = static_cast<double>(position); at < begin_ || at >= end_) zoomTo(at - (end_ - begin_) / 2, at + (end_ - begin_) / 2);
   Q_EMIT picked(position);
 }
 
 void MemoryView::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return QWidget::mousePressEvent(event);
+  if (event->modifiers() & Qt::ShiftModifier && positionAt(event->position())) {
+    dragFrom_ = dragTo_ = placeOf(event->position().x());
+    return update();
+  }
   if (const auto position = positionAt(event->position())) pick(*position);
 }
 
@@ -180,12 +254,36 @@ void MemoryView::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void MemoryView::mouseMoveEvent(QMouseEvent* event) {
+  if (dragFrom_) {
+    dragTo_ = placeOf(event->position().x());
+    return update();
+  }
   const auto position = positionAt(event->position());
   if (position == hover_) return;
   hover_ = position;
   if (position && (event->buttons() & Qt::LeftButton)) pick(*position);
   Q_EMIT hovered(hover_);
   update();
+}
+
+void MemoryView::mouseReleaseEvent(QMouseEvent* event) {
+  if (!dragFrom_) return QWidget::mouseReleaseEvent(event);
+  const auto from = *std::exchange(dragFrom_, {}), to = *std::exchange(dragTo_, {});
+  if (std::abs(xAt(from) - xAt(to)) > 4) return zoomTo(std::min(from, to), std::max(from, to));
+  update();
+}
+
+void MemoryView::wheelEvent(QWheelEvent* event) {
+  if (empty()) return QWidget::wheelEvent(event);
+  const auto delta = event->angleDelta();
+  const double steps = (delta.y() != 0 ? delta.y() : delta.x()) / 120.0;
+  if (event->modifiers() & Qt::ShiftModifier || delta.y() == 0) {
+    const double by = -steps * (end_ - begin_) / 8;
+    zoomTo(begin_ + std::clamp(by, -begin_, static_cast<double>(count()) - end_), end_ + std::clamp(by, -begin_, static_cast<double>(count()) - end_));
+  } else {
+    zoomBy(std::pow(0.8, steps), std::clamp(placeOf(event->position().x()), begin_, end_));
+  }
+  event->accept();
 }
 
 void MemoryView::leaveEvent(QEvent* event) {
@@ -211,6 +309,13 @@ void MemoryView::keyPressEvent(QKeyEvent* event) {
       return pick(last);
     case Qt::Key_P:
       return pick(timeline_->peakPosition);
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+      return zoomBy(0.5, std::clamp(static_cast<double>(from), begin_, end_));
+    case Qt::Key_Minus:
+      return zoomBy(2, std::clamp(static_cast<double>(from), begin_, end_));
+    case Qt::Key_0:
+      return zoomTo(0, static_cast<double>(count()));
     case Qt::Key_Return:
     case Qt::Key_Enter:
       if (current_) Q_EMIT activated(*current_);

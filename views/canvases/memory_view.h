@@ -10,7 +10,8 @@
 namespace retrograd::views {
 
 /// Live bytes by use over forward and backward, stacked; the border, the peak and where execution stands are marked. A position is an op of
-/// the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a tenth, Home, End and P (the peak) jump.
+/// the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a tenth, Home, End and P (the peak) jump. The wheel, + and - zoom, 0 shows all;
+/// dragging with Shift zooms to a range. At the left is an axis in bytes, below one of op numbers with the border.
 class MemoryView : public QWidget {
   Q_OBJECT
 
@@ -26,9 +27,15 @@ class MemoryView : public QWidget {
   std::optional<std::size_t> current() const { return current_; }
   /// The position under a point of the widget, and back.
   std::optional<std::size_t> positionAt(const QPointF& point) const;
+  /// The positions in sight, from the first to one past the last.
+  std::pair<std::size_t, std::size_t> range() const;
+  /// Shows these positions, at least two.
+  void zoomTo(double begin, double end);
   int xOf(std::size_t position) const;
   /// The colour of a use, as in the legend.
   static QColor colorOf(const Colors& colors, MemoryUse use);
+  /// What is under its line: the same, softer.
+  static QColor fillOf(const Colors& colors, MemoryUse use);
 
   QSize sizeHint() const override { return {400, 160}; }
 
@@ -44,6 +51,8 @@ class MemoryView : public QWidget {
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
@@ -59,6 +68,10 @@ class MemoryView : public QWidget {
   const QPixmap& stack(const QRect& area);
   void paintStack(QPainter& painter, const QRect& area) const;
   void paintMarks(QPainter& painter, const QRect& area) const;
+  void paintAxes(QPainter& painter, const QRect& area) const;
+  double placeOf(double x) const;      ///< a position with its fraction, by x
+  double xAt(double place) const;
+  void zoomBy(double factor, double around);
   void paintLabel(QPainter& painter, int x, int y, const QString& text, const QColor& color) const;
 
   Theme* theme_;
@@ -66,6 +79,8 @@ class MemoryView : public QWidget {
   QPixmap stack_;
   std::size_t forwardSize_ = 0, execution_ = 0;
   std::optional<std::size_t> current_, hover_;
+  double begin_ = 0, end_ = 1;                ///< in sight
+  std::optional<double> dragFrom_, dragTo_;   ///< places of a range that is being chosen
 };
 
 }  // namespace retrograd::views

@@ -9,6 +9,8 @@ QString oneLine(const std::string& comment) { return toQt(comment).trimmed().rep
 LineText withNotes(LineText line, BoundSymbolId op, const Document& document, const NoteBook& notes) {
   if (notes.notes().empty()) return line;
   LineText noted;
+  noted.shape = line.shape;
+  noted.origin = line.origin;
   const auto add = [&](const QString& text, TokenKind kind, ValueId value = {}) {
     noted.tokens.push_back({static_cast<int>(noted.text.size()), static_cast<int>(text.size()), kind, value});
     noted.text += text;
@@ -23,6 +25,7 @@ LineText withNotes(LineText line, BoundSymbolId op, const Document& document, co
   for (const auto& token : line.tokens) {
     // Before what the program has to say: that is longer, and matters less. A header may begin with a comment: "backward of".
     if (token.kind == TokenKind::comment && token.begin > 0) addComments();
+    if (token.begin == line.codeLength) noted.codeLength = static_cast<int>(noted.text.size());
     const bool isOperation = token.kind == TokenKind::header && !document.outputs(op).empty();
     const auto value = isOperation ? document.outputs(op).front() : token.value;
     const auto own = value ? notes.nameOf(value) : QString();
@@ -32,6 +35,7 @@ LineText withNotes(LineText line, BoundSymbolId op, const Document& document, co
       add(own, TokenKind::ownName, value);
   }
   addComments();
+  if (noted.codeLength < 0 && line.codeLength >= 0) noted.codeLength = static_cast<int>(noted.text.size());
   return noted;
 }
 

@@ -15,8 +15,7 @@ InspectorDock::InspectorDock(ViewContext context, QWidget* parent)
     : Panel(context, "inspector", parent), model_(new InspectorModel(this)), tree_(new QTreeView(this)) {
   tree_->setObjectName(QStringLiteral("inspector"));
   tree_->setModel(model_);
-  prepareTree(*tree_, tr("Inspector of the selected op"), false);
-  tree_->setWordWrap(true);
+  prepareTree(*tree_, tr("Inspector of the selected op"), true);
   tree_->setIndentation(14);
   tree_->header()->setStretchLastSection(true);
   tree_->header()->resizeSection(0, 110);
@@ -41,8 +40,11 @@ void InspectorDock::expandSections() {
     if (const auto section = model_->index(row, 0); !collapsed_.contains(section.data().toString())) tree_->expand(section);
 }
 
+/// To the op of the row; for a row without one, its whole text.
 void InspectorDock::activate(const QModelIndex& row) {
-  if (opOf(row) != context_.selection->op()) Panel::activate(row);
+  const auto op = opOf(row);
+  if (op && op != context_.selection->op()) return Panel::activate(row);
+  showWholeText(*tree_, row);
 }
 
 QVariantMap InspectorDock::saveState() const {

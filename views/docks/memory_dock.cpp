@@ -85,6 +85,7 @@ QWidget* MemoryDock::makeLegend() {
     figures_[i]->setTextFormat(Qt::PlainText);
     figures_[i]->setMinimumWidth(1);
     for (auto* label : {swatches_[i], figures_[i]}) label->setToolTip(tipOf(use));
+    swatches_[i]->setAccessibleName(tr("Colour of %1").arg(labelOf(use)));
     auto* entry = new QHBoxLayout;
     entry->setSpacing(5);
     entry->addWidget(swatches_[i]);
@@ -156,6 +157,8 @@ void MemoryDock::recolor() {
   for (std::size_t i = 0; i < memoryUseCount; ++i) {
     QPixmap swatch(11, 11);
     swatch.fill(MemoryView::colorOf(context_.theme->colors(), static_cast<MemoryUse>(i)));
+    QPainter painter(&swatch);
+    painter.fillRect(QRect(1, 1, 9, 9), MemoryView::fillOf(context_.theme->colors(), static_cast<MemoryUse>(i)));
     swatches_[i]->setPixmap(swatch);
   }
 }
@@ -196,6 +199,28 @@ void MemoryDock::selectionChanged() {
   describeAt(view_->current());
 }
 
+QString MemoryDock::aliveAt(std::size_t position) const {
+  constexpr std::size_t most = 12;
+  std::vector<const StorageLife*> alive;
+  for (const auto& life : timeline_->lives)
+    if (life.from <= position && position < life.to) alive.push_back(&life);
+  const auto shown = std::min(most, alive.size());
+  std::partial_sort(alive.begin(), alive.begin() + static_cast<std::ptrdiff_t>(shown), alive.end(), [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+  const auto& document = *document_->analysis->document;
+  QStringList lines;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& life = *alive[i];
+    const auto maker = opAt(life.from);
+    lines << tr("%1  %2, %3, made by #%4 %5")
+                 .arg(bytesText(life.bytes), 9)
+                 .arg(QString::fromStdString(document.displayName(life.value)), labelOf(life.use))
+                 .arg(maker.index)
+                 .arg(maker ? shortOpName(document, maker) : QString());
+  }
+  if (alive.size() > shown) lines << tr("and %n more", nullptr, static_cast<int>(alive.size() - shown));
+  return lines.join(QLatin1Char('\n'));
+}
+
 void MemoryDock::describeAt(std::optional<std::size_t> position) {
   if (!timeline_ || timeline_->liveBytes.empty()) {
     caption_->clear();
@@ -212,7 +237,7 @@ void MemoryDock::describeAt(std::optional<std::size_t> position) {
   caption_->setToolTip(caption_->text() + QLatin1Char('\n') + always);
   for (std::size_t i = 0; i < memoryUseCount; ++i)
     figures_[i]->setText(QStringLiteral("%1 %2").arg(labelOf(static_cast<MemoryUse>(i)), bytesText(timeline_->liveBytes[at][i])));
-  view_->setToolTip(caption_->text());
+  view_->setToolTip(QStringLiteral("<pre>%1</pre>").arg((caption_->text() + QLatin1Char('\n') + aliveAt(at)).toHtmlEscaped()));
 }
 
 }  // namespace retrograd::views

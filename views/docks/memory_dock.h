@@ -38,6 +38,8 @@ class MemoryDock : public Panel {
   void forgetMeasured();
   void askForTimeline(const std::shared_ptr<const OpenDocument>& open);
   void selectionChanged();
+  /// The largest tensors that are alive at a position and the ops that made them, a line each.
+  QString aliveAt(std::size_t position) const;
   void describeAt(std::optional<std::size_t> position);
   void recolor();
   BoundSymbolId opAt(std::size_t position) const;

@@ -73,7 +73,7 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
 
 QVariant TreeModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  return section == 0 ? tr("What") : tr("How it is");
+  return section == 0 ? tr("Property") : tr("Value");
 }
 
 }  // namespace retrograd::views

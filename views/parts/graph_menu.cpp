@@ -1,6 +1,8 @@
 // View > In the Graph: where to look, what is open, what boxes tell. Keys of a letter are the graph's alone, which has them only while it has the focus.
 #include <QActionGroup>
+#include <QStatusBar>
 
+#include "core/derivation/result_names.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
@@ -91,6 +93,103 @@ class GraphMenu {
 };
 
 const WindowPart part(PartOrder::graphMenu, [](MainWindow& window) { GraphMenu{window}; });
+
+// Ways, lit up: from one op to another, and from a parameter or any op to the loss.
+
+using Ops = std::vector<BoundSymbolId>;
+
+/// Where the ways of a value begin: at what makes it, and for a parameter or an input at the ops of the joint that read it.
+Ops beginningsOf(const Analysis& analysis, BoundSymbolId op, ValueId value) {
+  const auto& document = *analysis.document;
+  if (!value || document.value(value).producer) return op ? Ops{op} : Ops{};
+  Ops readers;
+  for (auto each : analysis.joint.ops) {
+    const auto operands = document.operands(each);
+    if (std::find(operands.begin(), operands.end(), value) != operands.end()) readers.push_back(each);
+  }
+  return readers;
+}
+
+/// The ops of the joint that make the outputs at which the gradient begins.
+Ops lossOf(const Analysis& analysis) {
+  const auto& computation = analysis.computation();
+  Ops ops;
+  for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
+    const auto& output = computation.outputs[i];
+    if ((output.kind != OutputKind::user && output.kind != OutputKind::loss) || !output.value) continue;
+    if (!analysis.request.cotangents.contains(userOutputPosition(computation, i))) continue;
+    const auto producer = analysis.document->value(output.value).producer;
+    if (!producer) continue;
+    for (auto derived : analysis.links.derived(producer))
+      if (!isBackwardRole(analysis.document->boundSymbol(derived).origin.role)) ops.push_back(derived);
+  }
+  return ops;
+}
+
+class GraphWays : public QObject {
+ public:
+  explicit GraphWays(MainWindow& window) : QObject(&window), window_(window) {
+    auto* menu = window.findChild<QMenu*>(QStringLiteral("graph-menu"));
+    menu->addSeparator();
+    const auto add = [&](const char* name, const QString& text, const QString& tip, auto run) {
+      auto* action = window.actions().add(name, text, tip, {});
+      connect(action, &QAction::triggered, this, run);
+      menu->addAction(action);
+      return action;
+    };
+    auto* begin = add("graph-way-from", MainWindow::tr("&Begin a Path Here"), MainWindow::tr("The selected op is where the ways begin that the next command lights"), [this] { beginHere(); });
+    auto* end = add("graph-way-to", MainWindow::tr("Light All Pa&ths to Here"), MainWindow::tr("Lights all ways along values from where a path was begun to the selected op; Esc in the graph ends it"), [this] {
+      light(from_, {selected()});
+    });
+    auto* loss = add("graph-ways-to-loss", MainWindow::tr("Light All Ways to the &Loss"), MainWindow::tr("From the selected parameter, input or op to where the gradient begins; Esc in the graph ends it"), [this] {
+      light(beginningsOf(analysis(), selected(), window_.context().selection->value()), lossOf(analysis()));
+    });
+    const auto noOp = [this] {
+      const auto& document = window_.context().controller->document();
+      if (!document) return MainWindow::tr("No file is open");
+      if (!document->analysis->derived()) return MainWindow::tr("There is no forward and backward: see Problems");
+      return selected() || window_.context().selection->value() ? QString() : MainWindow::tr("No op is selected");
+    };
+    window.actions().allowUnless(begin, noOp);
+    window.actions().allowUnless(loss, noOp);
+    window.actions().allowUnless(end, [this, noOp] {
+      const auto reason = noOp();
+      return !reason.isEmpty() || !from_.empty() ? reason : MainWindow::tr("No path was begun: Begin a Path Here");
+    });
+    connect(window.context().controller, &DocumentController::documentAboutToChange, this, [this] { from_.clear(); });
+  }
+
+ private:
+  BoundSymbolId selected() const { return window_.context().selection->op(); }
+  const Analysis& analysis() const { return *window_.context().controller->document()->analysis; }
+
+  void beginHere() {
+    from_ = beginningsOf(analysis(), selected(), window_.context().selection->value());
+    window_.statusBar()->showMessage(MainWindow::tr("Select the op where the path ends, then Light All Paths to Here"), 8000);
+    window_.actions().update();
+  }
+
+  /// Shows the graph if need be. The joint has every op; another trace lights what it has.
+  void light(const Ops& from, const Ops& to) {
+    auto& listings = window_.listings();
+    listings.graphAction()->setChecked(true);
+    auto& graph = listings.graph();
+    const auto show = [this, &graph, from, to] {
+      if (graph.lightWays(from, to))
+        window_.statusBar()->showMessage(MainWindow::tr("Lit: %n boxes on the way; Esc in the graph ends it", nullptr, static_cast<int>(graph.ways().boxes.size())), 8000);
+      else
+        window_.statusBar()->showMessage(MainWindow::tr("No value leads from the one to the other"), 8000);
+      graph.setFocus();
+    };
+    if (graph.picture()) return show();
+    connect(&graph, &GraphView::layoutChanged, this, show, Qt::SingleShotConnection);
+  }
+
+  MainWindow& window_;
+  Ops from_;
+};
+
+const WindowPart ways(PartOrder::graphWays, [](MainWindow& window) { new GraphWays(window); });
 
 }  // namespace
 }  // namespace retrograd::views

@@ -34,6 +34,7 @@ inline const Setting<int> theme(QStringLiteral("theme"), 0);  ///< Theme::Choice
 inline const Setting<QByteArray> geometry(QStringLiteral("window/geometry"));
 inline const Setting<QByteArray> arrangement(QStringLiteral("window/arrangement"));
 inline const Setting<bool> shortNames(QStringLiteral("window/short-names"), true);
+inline const Setting<bool> opNumbers(QStringLiteral("window/op-numbers"), false);
 inline const Setting<int> grouping(QStringLiteral("window/fold"), -1);  ///< Grouping
 inline const Setting<QVariantMap> layouts(QStringLiteral("layouts"));   ///< those that a user saved, by name
 inline const Setting<QStringList> recentFiles(QStringLiteral("recent"));
@@ -43,6 +44,7 @@ inline const Setting<QVariantList> filters(QStringLiteral("filters"));
 inline const Setting<QStringList> sourceMappings(QStringLiteral("source/mappings"));
 inline const Setting<QString> editor(QStringLiteral("source/editor"));
 inline const Setting<QString> exportFolder(QStringLiteral("export/folder"));
+inline const Setting<int> threads(QStringLiteral("run/threads"), 0);  ///< of kernels; 0: LibTorch's choice
 inline const Setting<qlonglong> historyBytes(QStringLiteral("history/bytes"));
 inline const Setting<bool> reopensSession(QStringLiteral("session/reopen"), true);
 inline const Setting<QVariantList> sessionWindows(QStringLiteral("session/windows"));

@@ -73,15 +73,15 @@ class Lexer {
   LineText line_;
 };
 
-/// "  # f32[10, 10]  saved 8 KiB  forward: linear"
-QString commentOf(const Document& document, BoundSymbolId op, const SavedValues* saved) {
+/// What is said of an op beside its call: its shapes; what it saves and where it comes from.
+std::pair<QStringList, QStringList> commentOf(const Document& document, BoundSymbolId op, const SavedValues* saved) {
   const auto& bound = document.boundSymbol(op);
-  QStringList parts;
+  QStringList shapes, parts;
   std::int64_t savedBytes = 0;
   for (auto value : document.outputs(op)) {
     if (!value || !document.isTensor(value)) continue;
     const auto& meta = document.meta(document.value(value).meta);
-    if (parts.size() < 4) parts << typeText(meta);
+    if (shapes.size() < 4) shapes << typeText(meta);
     if (saved && saved->contains(value)) savedBytes += meta.bytes();
   }
   if (savedBytes > 0) parts << QObject::tr("saved %1").arg(bytesText(savedBytes));
@@ -90,8 +90,10 @@ QString commentOf(const Document& document, BoundSymbolId op, const SavedValues*
                                           operationName(document, bound.origin.op));
   if (bound.origin.role == Role::accumulation || bound.origin.role == Role::zero || bound.origin.role == Role::recompute)
     parts << toQt(name(bound.origin.role));
-  return parts.isEmpty() ? QString() : QStringLiteral("  # ") + parts.join(QStringLiteral("  "));
+  return {shapes, parts};
 }
+
+constexpr QChar ellipsis(0x2026);
 
 }  // namespace
 
@@ -117,12 +119,34 @@ LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* s
   Lexer lexer(document, op, shortNames);
   auto line = lexer.run(QString::fromStdString(printCall(document, op)));
   if (!comments) return line;
-  const auto comment = commentOf(document, op, saved);
-  if (!comment.isEmpty()) {
-    line.tokens.push_back({static_cast<int>(line.text.size()), static_cast<int>(comment.size()), TokenKind::comment, {}});
-    line.text += comment;
-  }
+  const auto [shapes, parts] = commentOf(document, op, saved);
+  line.codeLength = static_cast<int>(line.text.size());
+  line.shape = shapes.join(QStringLiteral("  "));
+  line.origin = parts.join(QStringLiteral("  "));
+  if (shapes.isEmpty() && parts.isEmpty()) return line;
+  const auto comment = QStringLiteral("  # ") + (shapes + parts).join(QStringLiteral("  "));
+  line.tokens.push_back({line.codeLength, static_cast<int>(comment.size()), TokenKind::comment, {}});
+  line.text += comment;
   return line;
+}
+
+LineText codeWithin(const LineText& line, int characters) {
+  const int length = line.code();
+  const int head = length <= characters ? length : std::max(0, characters - 1) * 2 / 3;
+  const int tail = length <= characters ? length : std::max(head, length - std::max(0, characters - 1 - head));
+  LineText shown;
+  const auto add = [&](const Token& token, int begin, int end) {
+    if (begin >= end) return;
+    shown.tokens.push_back({static_cast<int>(shown.text.size()), end - begin, token.kind, token.value});
+    shown.text += line.text.mid(begin, end - begin);
+  };
+  for (const auto& token : line.tokens) add(token, token.begin, std::min(token.begin + token.length, head));
+  if (head < tail) {
+    shown.tokens.push_back({static_cast<int>(shown.text.size()), 1, TokenKind::comment, {}});
+    shown.text += ellipsis;
+    for (const auto& token : line.tokens) add(token, std::max(token.begin, tail), std::min(token.begin + token.length, length));
+  }
+  return shown;
 }
 
 LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing) {

@@ -20,11 +20,18 @@ struct Token {
   ValueId value;  ///< of a value's name
 };
 
-/// A row of a listing as it is painted; tokens cover the text in order without overlap.
+/// A row of a listing; tokens cover the text in order without overlap.
 struct LineText {
   QString text;
   std::vector<Token> tokens;
+  int codeLength = -1;    ///< characters before the comment, which listings show as columns; -1: all
+  QString shape, origin;  ///< the columns: "f32[32, 64]"; "saved 8 KiB  forward: linear"
+
+  int code() const { return codeLength < 0 ? static_cast<int>(text.size()) : codeLength; }
 };
+
+/// The code of a line in at most this many characters. What does not fit is cut in the middle of the code, where an ellipsis then is, so that name, op and last operand stay.
+LineText codeWithin(const LineText& line, int characters);
 
 /// The line of an op. Short: `t6 = aten.mm(t1, t5)` for `torch.ops.aten.mm.default`; long: as in the printed trace.
 /// `comments` appends shape, module and origin.

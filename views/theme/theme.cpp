@@ -4,21 +4,19 @@
 #include <QEvent>
 #include <QFile>
 #include <QFontDatabase>
+#include <QIconEngine>
 #include <QPainter>
-#include <QProxyStyle>
+#include <QPixmapCache>
 #include <QStyle>
 #include <QStyleFactory>
-#include <QStyleOption>
 #include <QSvgRenderer>
-#include <cmath>
 #include <memory>
 
+#include "views/theme/style.h"
 #include "views/theme/theme_colors.h"
 
 namespace retrograd::views {
 namespace {
-
-bool isDark(const QPalette& palette) { return palette.color(QPalette::Window).lightness() < 128; }
 
 /// What the platform wants now. Fusion's own palette follows the platform theme even while ours is in place.
 bool systemIsDark() {
@@ -26,67 +24,33 @@ bool systemIsDark() {
   return fusion && isDark(fusion->standardPalette());
 }
 
-/// Relative luminance as WCAG 2.1 defines it.
-double luminance(const QColor& color) {
-  const auto linear = [](double part) { return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4); };
-  return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
-}
+QByteArray tinted(QByteArray source, const QColor& color) { return source.replace("currentColor", color.name().toLatin1()); }
 
-/// Black on white or the other way round, or nearly: usual palettes stay below 18.3:1, which is black on Fusion's grey. There the shades of
-/// outlines that Fusion makes of the window's colour do not show.
-bool isHighContrast(const QPalette& palette) {
-  const auto [low, high] = std::minmax({luminance(palette.color(QPalette::Window)), luminance(palette.color(QPalette::Active, QPalette::WindowText))});
-  return (high + 0.05) / (low + 0.05) >= 19;
-}
-
-void drawOutline(const QStyleOption* option, QPainter* painter) {
-  painter->save();
-  painter->setPen(option->palette.color(option->state & QStyle::State_HasFocus ? QPalette::Highlight : QPalette::WindowText));
-  painter->setBrush(Qt::NoBrush);
-  painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
-  painter->restore();
-}
-
-/// Fusion, with outlines of check boxes and radio buttons that show on dark windows too, and with high contrast those of buttons and fields.
-class Style : public QProxyStyle {
+/// Draws the SVG at the size that is asked for, so that an icon is sharp at any scale.
+class SvgIcon : public QIconEngine {
  public:
-  Style() : QProxyStyle(QStringLiteral("Fusion")) {}
+  SvgIcon(QByteArray normal, QByteArray disabled) : normal_(std::move(normal)), disabled_(std::move(disabled)) {}
 
-  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const override {
-    QProxyStyle::drawPrimitive(element, option, painter, widget);
-    const bool framed = element == PE_PanelButtonCommand || element == PE_FrameLineEdit || element == PE_PanelLineEdit || element == PE_Frame;
-    if (framed && isHighContrast(option->palette)) return drawOutline(option, painter);
-    if (element != PE_IndicatorCheckBox && element != PE_IndicatorRadioButton) return;
-    painter->save();
-    painter->setRenderHint(QPainter::Antialiasing);
-    painter->setPen(option->palette.color(QPalette::PlaceholderText));
-    painter->setBrush(Qt::NoBrush);
-    const auto box = QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5);
-    if (element == PE_IndicatorCheckBox)
-      painter->drawRoundedRect(box, 2, 2);
-    else
-      painter->drawEllipse(box);
-    painter->restore();
+  void paint(QPainter* painter, const QRect& rect, QIcon::Mode mode, QIcon::State) override {
+    QSvgRenderer(mode == QIcon::Disabled ? disabled_ : normal_).render(painter, rect);
   }
+  QPixmap pixmap(const QSize& size, QIcon::Mode mode, QIcon::State state) override {
+    const auto key = QStringLiteral("retrograd-icon-%1-%2-%3").arg(qHash(mode == QIcon::Disabled ? disabled_ : normal_)).arg(size.width()).arg(size.height());
+    QPixmap pixmap;
+    if (QPixmapCache::find(key, &pixmap)) return pixmap;
+    pixmap = QPixmap(size);
+    pixmap.fill(Qt::transparent);
+    QPainter painter(&pixmap);
+    paint(&painter, QRect({0, 0}, size), mode, state);
+    painter.end();
+    QPixmapCache::insert(key, pixmap);
+    return pixmap;
+  }
+  QIconEngine* clone() const override { return new SvgIcon(normal_, disabled_); }
 
-  void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const override {
-    QProxyStyle::drawComplexControl(control, option, painter, widget);
-    if ((control == CC_ComboBox || control == CC_SpinBox) && isHighContrast(option->palette)) drawOutline(option, painter);
-  }
+ private:
+  QByteArray normal_, disabled_;
 };
-
-QPixmap renderIcon(const QByteArray& source, const QColor& color, int size, qreal ratio) {
-  auto tinted = source;
-  tinted.replace("currentColor", color.name().toLatin1());
-  QSvgRenderer renderer(tinted);
-  QPixmap pixmap(QSize(size, size) * ratio);
-  pixmap.fill(Qt::transparent);
-  QPainter painter(&pixmap);
-  renderer.render(&painter);
-  painter.end();
-  pixmap.setDevicePixelRatio(ratio);
-  return pixmap;
-}
 
 }  // namespace
 
@@ -127,14 +91,7 @@ QIcon Theme::icon(const QString& name) const {
   if (!file.open(QIODevice::ReadOnly)) return {};
   const auto source = file.readAll();
   const auto palette = QApplication::palette();
-  QIcon icon;
-  for (int size : {16, 20, 32}) {
-    for (qreal ratio : {1.0, 2.0}) {
-      icon.addPixmap(renderIcon(source, palette.color(QPalette::Active, QPalette::ButtonText), size, ratio), QIcon::Normal);
-      icon.addPixmap(renderIcon(source, palette.color(QPalette::Disabled, QPalette::ButtonText), size, ratio), QIcon::Disabled);
-    }
-  }
-  return icon;
+  return QIcon(new SvgIcon(tinted(source, palette.color(QPalette::Active, QPalette::ButtonText)), tinted(source, palette.color(QPalette::Disabled, QPalette::ButtonText))));
 }
 
 QIcon Theme::appIcon() {
@@ -142,7 +99,7 @@ QIcon Theme::appIcon() {
   if (!file.open(QIODevice::ReadOnly)) return {};
   const auto source = file.readAll();
   QIcon icon;
-  for (int size : {16, 24, 32, 48, 64, 128}) icon.addPixmap(renderIcon(source, {}, size, 1));
+  for (int size : {16, 24, 32, 48, 64, 128}) icon.addPixmap(SvgIcon(source, source).pixmap({size, size}, QIcon::Normal, QIcon::Off));
   return icon;
 }
 

@@ -1,10 +1,12 @@
 #include "views/theme/theme_colors.h"
 
+#include "views/theme/tokens.h"
+
 namespace retrograd::views {
 namespace {
 
 struct Shades {
-  QColor window, base, alternate, text, faint, button, highlight, highlightedText, link, tooltip, line;
+  QColor window, base, alternate, text, faint, button, highlight, highlightedText, link, tooltip, line, idle;
 };
 
 QPalette paletteFrom(const Shades& s) {
@@ -20,24 +22,27 @@ QPalette paletteFrom(const Shades& s) {
   for (auto role : {QPalette::Text, QPalette::WindowText, QPalette::ButtonText, QPalette::HighlightedText})
     p.setColor(QPalette::Disabled, role, s.faint);
   p.setColor(QPalette::Disabled, QPalette::Highlight, s.line);
+  // The selection of a view without the focus.
+  p.setColor(QPalette::Inactive, QPalette::Highlight, s.idle);
+  p.setColor(QPalette::Inactive, QPalette::HighlightedText, s.text);
   return p;
 }
 
 QPalette lightPalette() {
-  return paletteFrom({0xf3f4f6, 0xffffff, 0xf7f8fa, 0x1f2328, 0x656c76, 0xf3f4f6, 0x1f5fbf, 0xffffff, 0x1f5fbf, 0xffffff, 0xc6cbd2});
+  return paletteFrom({0xf3f4f6, 0xffffff, 0xf7f8fa, 0x1f2328, 0x656c76, 0xf3f4f6, 0x1f5fbf, 0xffffff, 0x1f5fbf, 0xffffff, 0xc6cbd2, 0xdde1e6});
 }
 
 QPalette darkPalette() {
-  return paletteFrom({0x23262b, 0x1b1d21, 0x202327, 0xdde1e6, 0x929aa5, 0x2c3036, 0x2a66c4, 0xffffff, 0x7ab0ff, 0x2c3036, 0x3c4149});
+  return paletteFrom({0x23262b, 0x1b1d21, 0x202327, 0xdde1e6, 0x929aa5, 0x2c3036, 0x2a66c4, 0xffffff, 0x7ab0ff, 0x2c3036, 0x3c4149, 0x3a4048});
 }
 
 // Every line of these is as dark, or as light, as can be; the highlight of the dark one carries black text.
 QPalette lightContrastPalette() {
-  return paletteFrom({0xffffff, 0xffffff, 0xf2f2f2, Qt::black, 0x474747, 0xffffff, 0x00328f, 0xffffff, 0x00328f, 0xffffff, Qt::black});
+  return paletteFrom({0xffffff, 0xffffff, 0xf2f2f2, Qt::black, 0x474747, 0xffffff, 0x00328f, 0xffffff, 0x00328f, 0xffffff, Qt::black, 0xd9d9d9});
 }
 
 QPalette darkContrastPalette() {
-  return paletteFrom({Qt::black, Qt::black, 0x141414, 0xffffff, 0xc4c4c4, Qt::black, 0x1aebff, Qt::black, 0x8fc4ff, Qt::black, 0xffffff});
+  return paletteFrom({Qt::black, Qt::black, 0x141414, 0xffffff, 0xc4c4c4, Qt::black, 0x1aebff, Qt::black, 0x8fc4ff, Qt::black, 0xffffff, 0x3a3a3a});
 }
 
 /// A colour of a group of them in each look: light, dark, light and dark with high contrast.
@@ -86,6 +91,20 @@ constexpr auto colorRows = std::to_array<ColorRow<Colors>>({
     {&Colors::pictureFocus, {0xffd200, 0xffd200, 0xffd200, 0xffd200}},
 });
 
+// A bar, an outline or a handle has 3:1 against what is around it, with high contrast 4.5:1; text on a fill 4.5:1 and 7:1.
+constexpr auto controlRows = std::to_array<ColorRow<ControlColors>>({
+    {&ControlColors::scrollGroove, {0xeceef1, 0x212428, 0xffffff, 0x000000}},
+    {&ControlColors::scrollHandle, {0x7d858f, 0x7f8894, 0x404040, 0xd0d0d0}},
+    {&ControlColors::scrollHandleHover, {0x59616b, 0xaab3bd, 0x000000, 0xffffff}},
+    {&ControlColors::tabAccent, {0x1f5fbf, 0x7ab0ff, 0x00328f, 0x1aebff}},
+    {&ControlColors::checkedFill, {0xc9defa, 0x23456f, 0xcfe3ff, 0x00336e}},
+    {&ControlColors::checkedLine, {0x1f5fbf, 0x7ab0ff, 0x00328f, 0x1aebff}},
+    {&ControlColors::glyph, {0x3c434b, 0xc3cad2, 0x000000, 0xffffff}},
+    {&ControlColors::idleSelection, {0xdde1e6, 0x343a42, 0xdedede, 0x303030}},
+    {&ControlColors::idleBar, {0x6f7781, 0x8b939e, 0x404040, 0xd0d0d0}},
+    {&ControlColors::columnText, {0x505860, 0xaab3bd, 0x303030, 0xd8d8d8}},
+});
+
 constexpr auto diffRows = std::to_array<ColorRow<DiffColors>>({
     {&DiffColors::onlyLeft, {0xfde5da, 0x3f2620, 0xffe9df, 0x3d1508}},
     {&DiffColors::onlyRight, {0xdcedfb, 0x163046, 0xe0f0ff, 0x002a4d}},
@@ -120,6 +139,12 @@ constexpr std::array<std::array<QRgb, memoryUseCount>, 4> memoryColors{{
 QPalette paletteOf(bool dark, bool highContrast) {
   if (highContrast) return dark ? darkContrastPalette() : lightContrastPalette();
   return dark ? darkPalette() : lightPalette();
+}
+
+ControlColors controlColorsOf(bool dark, bool highContrast) {
+  ControlColors colors;
+  fill(colors, controlRows, static_cast<std::size_t>(dark ? 1 : 0) + (highContrast ? 2 : 0));
+  return colors;
 }
 
 Colors colorsOf(bool dark, bool highContrast) {

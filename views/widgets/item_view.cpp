@@ -5,6 +5,7 @@
 #include <QClipboard>
 #include <QHeaderView>
 #include <QKeyEvent>
+#include <QPlainTextEdit>
 #include <QTableView>
 #include <QTreeView>
 
@@ -69,6 +70,31 @@ void addCopy(QAbstractItemView& view, int column) {
   QObject::connect(copy, &QAction::triggered, &view, [&view, column] { QApplication::clipboard()->setText(textOf(view, column)); });
   view.addAction(copy);
   view.setContextMenuPolicy(Qt::ActionsContextMenu);
+}
+
+void showWholeText(QAbstractItemView& view, const QModelIndex& row) {
+  if (!row.isValid()) return;
+  QStringList cells;
+  const auto* model = row.model();
+  for (int column = 0; column < model->columnCount(row.parent()); ++column) {
+    const auto cell = row.siblingAtColumn(column);
+    const auto tip = cell.data(Qt::ToolTipRole).toString(), text = cell.data().toString();
+    cells << (tip.size() > text.size() ? tip : text);
+  }
+  cells.removeDuplicates();
+  cells.removeAll(QString());
+  auto* popup = new QPlainTextEdit(cells.join(QLatin1Char('\n')), view.window());
+  popup->setWindowFlags(Qt::Popup);
+  popup->setAttribute(Qt::WA_DeleteOnClose);
+  popup->setObjectName(QStringLiteral("whole-text"));
+  popup->setAccessibleName(QAbstractItemView::tr("Whole text of %1").arg(row.siblingAtColumn(0).data().toString()));
+  popup->setReadOnly(true);
+  popup->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  const auto lines = QFontMetrics(popup->font());
+  popup->resize(std::max(360, view.viewport()->width()), lines.height() * std::clamp(static_cast<int>(cells.join(QLatin1Char(' ')).size()) / 40 + 2, 3, 12) + 12);
+  popup->move(view.viewport()->mapToGlobal(view.visualRect(row).bottomLeft()));
+  popup->show();
+  popup->setFocus();
 }
 
 void letTypeAhead(QWidget& widget) { widget.installEventFilter(new TypeAhead(&widget)); }

@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "views/text/format.h"
+#include "views/theme/tokens.h"
 
 namespace retrograd::views {
 namespace {
@@ -17,7 +18,7 @@ constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::
 ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(parent), context_(context) {
   splitter_ = new QSplitter(Qt::Horizontal, this);
   splitter_->setChildrenCollapsible(false);
-  splitter_->setHandleWidth(5);
+  splitter_->setHandleWidth(tokens::splitterWidth);
   for (auto kind : kinds) panes_[static_cast<std::size_t>(kind)] = makePane(kind);
   makeGraphPane();
   active_ = panes_[static_cast<std::size_t>(TraceKind::forward)].view;
@@ -29,7 +30,7 @@ ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(paren
   layout->addWidget(makeFindBar());
   connect(context_.controller, &DocumentController::documentChanged, this, &ListingsArea::updateTitles);
   connect(context_.filter, &OpFilter::changed, this, &ListingsArea::updateTitles);
-  connect(context_.theme, &Theme::changed, this, [this] { setActive(active_); });
+  connect(context_.theme, &Theme::changed, this, [this] { setActive(graphIsActive_ ? nullptr : active_); });
   resetLayout();
   updateTitles();
 }
@@ -49,7 +50,7 @@ ListingsArea::Pane ListingsArea::makePane(TraceKind kind) {
 void ListingsArea::placePane(Pane& pane, QWidget* content, const QString& toggleText) {
   pane.frame = new QWidget(splitter_);
   pane.title = new QLabel(pane.frame);
-  pane.title->setContentsMargins(8, 3, 8, 3);
+  pane.title->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
   pane.title->setMinimumWidth(1);
   auto* layout = new QVBoxLayout(pane.frame);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -70,6 +71,7 @@ void ListingsArea::makeGraphPane() {
   connect(&graph(), &GraphView::jumpRequested, this, &ListingsArea::jumpRequested);
   connect(&graph(), &GraphView::breakpointRequested, this, &ListingsArea::breakpointRequested);
   connect(&graph(), &GraphView::activated, this, [this] { setActive(nullptr); });
+  connect(&graph(), &GraphView::findDone, this, &ListingsArea::graphFindDone);
 }
 
 void ListingsArea::switchGraph() {
@@ -88,8 +90,8 @@ void ListingsArea::switchGraph() {
 QWidget* ListingsArea::makeSwitches() {
   auto* row = new QWidget(this);
   auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(6, 4, 6, 4);
-  layout->setSpacing(14);
+  layout->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
+  layout->setSpacing(tokens::wide);
   auto* label = new QLabel(tr("Listings"), row);
   label->setContentsMargins(2, 0, 0, 0);
   layout->addWidget(label);
@@ -117,7 +119,7 @@ void ListingsArea::addToSwitches(QWidget* widget) { switches_->addWidget(widget,
 QWidget* ListingsArea::makeFindBar() {
   findBar_ = new QWidget(this);
   auto* layout = new QHBoxLayout(findBar_);
-  layout->setContentsMargins(8, 4, 8, 4);
+  layout->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
   auto* label = new QLabel(tr("F&ind:"), findBar_);
   findText_ = new QLineEdit(findBar_);
   findText_->setObjectName(QStringLiteral("find-text"));
@@ -155,8 +157,9 @@ bool ListingsArea::eventFilter(QObject* watched, QEvent* event) {
   }
   if (key->key() == Qt::Key_Escape) {
     active_->cancelFind();
+    graph().clearFind();
     findBar_->hide();
-    active_->setFocus();
+    graphIsActive_ ? graph().setFocus() : active_->setFocus();
     return true;
   }
   if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
@@ -186,6 +189,10 @@ void ListingsArea::findNext(bool forward) {
   if (findText_->text().isEmpty()) return showFind();
   const auto pattern = findPattern();
   if (!pattern) return;
+  if (isGraphShown() && (graphIsActive_ || !isShown(active_->kind()))) {
+    findState_->setText(tr("Searching the graph ..."));
+    return graph().find(findText_->text() + (findExpression_->isChecked() ? QStringLiteral("/r") : QStringLiteral("/t")), *pattern, forward);
+  }
   findState_->setText(tr("Searching %1 ...").arg(titleText(active_->kind())));
   active_->find(*pattern, forward);
 }
@@ -194,6 +201,10 @@ void ListingsArea::findDone(bool found, bool wrapped) {
   findState_->setText(!found    ? tr("Not found in %1").arg(titleText(active_->kind()))
                       : wrapped ? tr("Found, from the other end")
                                 : QString());
+}
+
+void ListingsArea::graphFindDone(int count, int current) {
+  findState_->setText(count == 0 ? tr("Not found in the graph") : tr("%1 of %2 in the graph").arg(current).arg(count));
 }
 
 void ListingsArea::toggled() {
@@ -217,7 +228,7 @@ void ListingsArea::toggled() {
 }
 
 void ListingsArea::resetLayout() {
-  for (auto kind : kinds) toggleAction(kind)->setChecked(kind != TraceKind::computation);
+  for (auto kind : kinds) toggleAction(kind)->setChecked(kind == TraceKind::forward || kind == TraceKind::backward);
   graph_.toggle->setChecked(false);
   toggled();
   setActive(&listing(TraceKind::forward));
@@ -239,7 +250,7 @@ void ListingsArea::updateTitles() {
                                                                   : text);
   }
   graph_.title->setText(graphPane_->title());
-  setActive(active_);
+  setActive(graphIsActive_ ? nullptr : active_);
 }
 
 void ListingsArea::setActive(ListingView* view) {
@@ -249,6 +260,7 @@ void ListingsArea::setActive(ListingView* view) {
     pane.title->setFont(font);
   };
   if (view) active_ = view;
+  graphIsActive_ = !view && isGraphShown();
   for (const auto& pane : panes_) mark(pane, pane.view == view);
   mark(graph_, !view);
 }
@@ -259,6 +271,10 @@ void ListingsArea::setGrouping(Grouping grouping) {
 
 void ListingsArea::setShortNames(bool on) {
   for (auto& pane : panes_) pane.view->setShortNames(on);
+}
+
+void ListingsArea::setNumbers(bool on) {
+  for (auto& pane : panes_) pane.view->setNumbers(on);
 }
 
 void ListingsArea::goTo(BoundSymbolId op) {

@@ -34,6 +34,7 @@ class ListingsArea : public QWidget {
   void switchGraph();
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
+  void setNumbers(bool on);
   /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses that listing. While the
   /// graph has the focus it is shown there.
   void goTo(BoundSymbolId op);
@@ -48,7 +49,7 @@ class ListingsArea : public QWidget {
   void restoreLayout(const QByteArray& state) { splitter_->restoreState(state); }
   /// Brings the switches' states and tooltips up to date.
   void refreshToggles() { toggled(); }
-  /// Joint, forward and backward, equally wide.
+  /// Forward and backward, equally wide. Joint and computation are a key away.
   void resetLayout();
 
  Q_SIGNALS:
@@ -75,6 +76,7 @@ class ListingsArea : public QWidget {
   void updateTitles();
   void setActive(ListingView* view);
   void findDone(bool found, bool wrapped);
+  void graphFindDone(int count, int current);
   /// What the find bar asks for; tells what is wrong with it.
   std::optional<LinePattern> findPattern();
 
@@ -83,6 +85,7 @@ class ListingsArea : public QWidget {
   Pane graph_;  ///< without a listing
   GraphPane* graphPane_ = nullptr;
   ListingView* active_ = nullptr;
+  bool graphIsActive_ = false;  ///< it had the focus after the active listing: what is searched
   QSplitter* splitter_ = nullptr;
   QWidget* findBar_ = nullptr;
   QHBoxLayout* switches_ = nullptr;

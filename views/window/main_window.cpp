@@ -18,6 +18,8 @@
 #include "views/settings/settings.h"
 #include "views/stages/stage_plan.h"
 #include "views/text/format.h"
+#include "views/theme/tokens.h"
+#include "views/widgets/name_giver.h"
 #include "views/window/app_window.h"
 #include "views/window/quick_open.h"
 #include "views/window/window_part.h"
@@ -35,6 +37,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   setObjectName(QStringLiteral("main-window"));
   setWindowIcon(Theme::appIcon());
   setAcceptDrops(true);
+  nameOwnControlsOfQt();
   setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
   setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
   controller_ = new DocumentController(shared_.worker, shared_.engine, &execution_, this);
@@ -64,7 +67,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   connectMarks();
   connectState();
   installWindowParts(*this);
-  resize(QSize(1600, 980).boundedTo(screen()->availableGeometry().size()));
+  resize(screen()->availableGeometry().size() * tokens::firstShare);
   restoreState();
   documentChanged();
   executionChanged();

@@ -6,6 +6,7 @@
 
 #include "views/session/pinned_selection.h"
 #include "views/settings/settings.h"
+#include "views/theme/tokens.h"
 #include "views/window/main_window.h"
 
 namespace retrograd::views {
@@ -13,6 +14,8 @@ namespace {
 
 constexpr int layoutVersion = 6;
 constexpr quint8 graphBit = 1 << 4;   // beside one bit for each trace
+/// Open at the first start. The others open when they are asked for or have something to say.
+const QStringList startDocks{QStringLiteral("modules"), QStringLiteral("inspector"), QStringLiteral("why"), QStringLiteral("values"), QStringLiteral("memory")};
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {
@@ -32,6 +35,7 @@ void MainWindow::placePanel(Panel* panel, const QString& title, Qt::DockWidgetAr
     tabifyDockWidget(front, dock);
     front->raise();
   }
+  if (!startDocks.contains(panel->name())) dock->hide();
   docks_.append(dock);
   menus_.value("docks")->addAction(dock->toggleViewAction());
   connect(panel, &Panel::jumpRequested, this, &MainWindow::jumpTo);
@@ -119,16 +123,25 @@ void MainWindow::makeToolBar() {
   auto* bar = addToolBar(tr("Run"));
   bar->setObjectName(QStringLiteral("toolbar-run"));
   bar->setAccessibleName(tr("Run tool bar"));
-  bar->setIconSize({18, 18});
+  bar->setIconSize({tokens::toolIcon, tokens::toolIcon});
   bar->setMovable(false);
+  const auto group = [bar](const QString& name, const QList<QAction*>& actions) {
+    bar->addSeparator();
+    auto* label = new QLabel(name, bar);
+    label->setForegroundRole(QPalette::PlaceholderText);
+    label->setContentsMargins(tokens::tight, 0, tokens::hair, 0);
+    bar->addWidget(label);
+    bar->addActions(actions);
+  };
   bar->addActions({a.open, a.reload});
+  group(tr("Back"), {a.resumeBack, a.stepOutBack, a.stepOverBack, a.stepIntoBack});
+  group(tr("Forward"), {a.stepInto, a.stepOver, a.stepOut, a.resume});
+  bar->addActions({a.toCursor, a.pause, a.stop, a.restart});
   bar->addSeparator();
-  bar->addActions({a.resumeBack, a.stepOutBack, a.stepOverBack, a.stepIntoBack, a.stepInto, a.stepOver, a.stepOut, a.resume});
-  bar->addSeparator();
-  bar->addActions({a.pause, a.stop, a.toCursor, a.restart, a.breakpoint, a.breakOnBad});
+  bar->addActions({a.breakpoint, a.breakOnBad});
   bar->addSeparator();
   bar->addActions({a.back, a.forward, a.origin});
-  for (auto* action : {a.toCursor, a.breakOnBad, a.origin})
+  for (auto* action : {a.resume, a.toCursor, a.breakOnBad})
     if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action))) button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   auto* gap = new QWidget(bar);
   gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
@@ -152,7 +165,6 @@ void MainWindow::makeStatusBar() {
 
 void MainWindow::resetLayout() {
   QMainWindow::restoreState(defaultLayout_, layoutVersion);
-  for (auto* dock : docks_) dock->show();
   listings_->resetLayout();
 }
 

@@ -11,9 +11,9 @@ enum class PartOrder : std::uint8_t {
   // Panels of the default layout.
   modules, inspector, why, values, watches, memory, breakpoints, findings, references, checks, compare, problems, panelSizes,
   valueCommands, fileNotice, filter, jumps, notes, source, layouts, pins,                      // File, View, Go, Marks
-  deviceMenu, graphMenu, measureMemory, historyMemory, compareTraces, sessions, exports,  // Run, View, File
+  deviceMenu, graphMenu, graphWays, measureMemory, historyMemory, compareTraces, sessions, exports,  // Run, View, File
   stages, tour, stageCheck, saveStages, cutMenus, schedule,                     // Pipeline
-  help, keys, narrowWindow                                                      // those that look at what all others added
+  onDemand, opNumbers, preferences, help, keys, narrowWindow                                                      // those that look at what all others added
 };
 
 /// A part of the window that stands by itself in a file of views/parts/: it adds its docks, commands and menu entries to each main window.

@@ -1,4 +1,4 @@
-#include "views/canvases/graph_busy.h"
+#include "views/widgets/graph_busy.h"
 
 #include <QEvent>
 #include <QGridLayout>

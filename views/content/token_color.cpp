@@ -1,4 +1,4 @@
-#include "views/canvases/token_color.h"
+#include "views/content/token_color.h"
 
 namespace retrograd::views {
 

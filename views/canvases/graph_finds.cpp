@@ -1,0 +1,141 @@
+// What a person looks for in the graph, marked in place: ops whose line has a text, and the ways of values between ops.
+#include <QPainter>
+#include <algorithm>
+
+#include "core/layout/ways.h"
+#include "views/canvases/graph_paint.h"
+#include "views/canvases/graph_view.h"
+#include "views/engine/worker.h"
+#include "views/text/line_text.h"
+
+namespace retrograd::views {
+namespace {
+
+const QString findTag = QStringLiteral("find");
+
+std::shared_ptr<const GraphFinds> findIn(const layout::GraphTree& tree, const LinePattern& pattern, const Progress& progress) {
+  auto finds = std::make_shared<GraphFinds>();
+  finds->below.resize(static_cast<std::size_t>(tree.size()));
+  for (auto& each : finds->below) each.fill(0);
+  for (std::int32_t i = 0; i < tree.size(); ++i) {
+    if (i % 1024 == 0) progress.check();
+    const auto& node = tree.node(i);
+    if (node.kind != layout::TreeNode::Kind::op || !pattern.matches(lineOf(tree.document(), node.op, nullptr, true).text)) continue;
+    finds->ops.push_back(i);
+    for (auto at = i; at >= 0; at = tree.node(at).parent) ++finds->below[static_cast<std::size_t>(at)][static_cast<std::size_t>(node.lane)];
+  }
+  return finds;
+}
+
+}  // namespace
+
+void GraphView::find(const QString& key, const LinePattern& pattern, bool forward) {
+  if (!picture_) return Q_EMIT findDone(0, 0);
+  if (key == findKey_ && finds_) return goToFind(forward);
+  findKey_ = key;
+  finds_.reset();
+  Worker::Job job;
+  job.tag = findTag;
+  job.title = tr("Searching the graph");
+  job.replaceRunning = true;
+  job.work = [self = this, tree = scene().tree, document = document_, kind = kind_, key, pattern, forward](const Progress& progress) {
+    auto finds = findIn(*tree, pattern, progress);
+    return Worker::Deliver([self, document, kind, key, forward, finds] {
+      if (self->document_ != document || self->kind_ != kind || self->findKey_ != key) return;
+      self->finds_ = finds;
+      self->goToFind(forward);
+    });
+  };
+  worker_->post(this, std::move(job));
+}
+
+void GraphView::clearFind() {
+  worker_->cancel(this, findTag);
+  findKey_.clear();
+  finds_.reset();
+  update();
+}
+
+void GraphView::goToFind(bool forward) {
+  update();
+  const auto& ops = finds_->ops;
+  if (ops.empty()) return Q_EMIT findDone(0, 0);
+  // From the current box on: what comes after it in the tree, or before it.
+  const auto at = forward ? std::upper_bound(ops.begin(), ops.end(), currentNode_) : std::lower_bound(ops.begin(), ops.end(), currentNode_);
+  const auto next = forward ? (at == ops.end() ? ops.begin() : at) : (at == ops.begin() ? ops.end() - 1 : at - 1);
+  const auto op = scene().tree->node(*next).op;
+  Q_EMIT findDone(static_cast<int>(ops.size()), static_cast<int>(next - ops.begin()) + 1);
+  selecting_ = true;
+  context_.selection->select(op);
+  selecting_ = false;
+  reveal(op);
+}
+
+int GraphView::foundIn(int i) const {
+  if (!finds_ || !picture_ || i < 0) return 0;
+  return finds_->below[static_cast<std::size_t>(box(i).node)][static_cast<std::size_t>(box(i).lane)];
+}
+
+bool GraphView::lightWays(std::vector<BoundSymbolId> from, std::vector<BoundSymbolId> to) {
+  waysFrom_ = std::move(from);
+  waysTo_ = std::move(to);
+  updateWays();
+  update();
+  return !ways_.boxes.empty();
+}
+
+void GraphView::clearWays() {
+  waysFrom_.clear();
+  waysTo_.clear();
+  ways_ = {};
+  update();
+}
+
+void GraphView::updateWays() {
+  ways_ = {};
+  if (!picture_ || waysFrom_.empty() || waysTo_.empty()) return;
+  const auto nodes = [&](const std::vector<BoundSymbolId>& ops) {
+    std::vector<std::int32_t> found;
+    for (auto op : ops)
+      if (const auto node = scene().tree->nodeOf(op); node >= 0) found.push_back(node);
+    return found;
+  };
+  ways_ = layout::waysBetween(scene(), nodes(waysFrom_), nodes(waysTo_));
+}
+
+void GraphView::paintFinds(QPainter& painter) const {
+  const auto& theme = context_.theme->colors();
+  const auto around = [&](int i) { return toScreen(toQt(box(i).rect)).adjusted(-3, -3, 3, 3); };
+  painter.setBrush(Qt::NoBrush);
+  for (auto i : ways_.boxes) {
+    const auto rect = around(i);
+    if (!rect.intersects(QRectF(this->rect()))) continue;
+    painter.setPen(QPen(look_.colors.lit, 2));
+    painter.drawRoundedRect(rect, corner + 2, corner + 2);
+  }
+  if (!finds_) return;
+  auto font = look_.plain;
+  font.setPixelSize(10);
+  font.setBold(true);
+  painter.setFont(font);
+  const QFontMetricsF metrics(font);
+  for (auto i : boxesHere_) {
+    const int found = foundIn(i);
+    if (found == 0 || box(i).open) continue;
+    const auto rect = around(i);
+    painter.setPen(QPen(theme.originMark, 2));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRoundedRect(rect, corner + 2, corner + 2);
+    if (rect.height() < 12) continue;
+    // A tag at the upper edge: how many, or a dot for one.
+    const auto text = found > 1 ? QString::number(found) : QStringLiteral("\u2022");
+    const QRectF tag(rect.left() + 4, rect.top() - metrics.height() / 2, metrics.horizontalAdvance(text) + 8, metrics.height());
+    painter.setBrush(theme.valueMark);
+    painter.setPen(QPen(theme.originMark, 1));
+    painter.drawRoundedRect(tag, 3, 3);
+    painter.setPen(theme.text);
+    painter.drawText(tag, Qt::AlignCenter, text);
+  }
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,7 @@
+#include "views/engine/threads.h"
+
+namespace retrograd::views {
+
+void useThreads(int) {}
+
+}  // namespace retrograd::views

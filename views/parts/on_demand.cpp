@@ -1,0 +1,38 @@
+// Docks that open because they have something to say: findings when a NaN or Inf is seen, problems when no backward could be derived.
+#include "views/docks/findings_dock.h"
+#include "views/docks/problems_dock.h"
+#include "views/settings/settings.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+const WindowPart findings(PartOrder::onDemand, [](MainWindow& window) {
+  const auto& context = window.context();
+  // Once for each run that has some: one who closes the dock meanwhile is left alone.
+  QObject::connect(context.execution, &ExecutionState::badValuesChanged, &window, [&window, had = false]() mutable {
+    const bool has = !window.context().execution->badValues().empty();
+    if (has && !had) window.showPanel(window.panel<FindingsDock>());
+    had = has;
+  });
+  QObject::connect(context.controller, &DocumentController::documentChanged, &window, [&window] {
+    const auto& document = window.context().controller->document();
+    if (document && !document->analysis->derived()) window.showPanel(window.panel<ProblemsDock>());
+  });
+});
+
+const WindowPart numbers(PartOrder::opNumbers, [](MainWindow& window) {
+  auto& settings = *window.shared().settings;
+  auto* action = window.actions().add("op-numbers", MainWindow::tr("Op &Numbers"), MainWindow::tr("The number of each op beside its line: Go to Place, breakpoints and the command line know it as #12"), {});
+  action->setCheckable(true);
+  QObject::connect(action, &QAction::toggled, &window, [&window, &settings](bool on) {
+    window.listings().setNumbers(on);
+    kept::opNumbers.keep(settings, on);
+  });
+  action->setChecked(kept::opNumbers.of(settings));
+  window.menu("view")->addAction(action);
+});
+
+}  // namespace
+}  // namespace retrograd::views

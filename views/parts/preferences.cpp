@@ -1,0 +1,242 @@
+// File > Preferences.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTabWidget>
+#include <QVBoxLayout>
+#include <thread>
+
+#include "views/engine/threads.h"
+#include "views/parts/history_memory.h"
+#include "views/settings/editor.h"
+#include "views/settings/settings.h"
+#include "views/text/format.h"
+#include "views/theme/tokens.h"
+#include "views/widgets/prepare_box.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
+
+namespace retrograd::views {
+
+/// What the program keeps from one start to the next, in one place. What is changed holds at once; each page says of what there is elsewhere where that is.
+class PreferencesDialog : public QDialog {
+  Q_OBJECT
+
+ public:
+  explicit PreferencesDialog(MainWindow& window);
+
+ private:
+  QFormLayout* addPage(const QString& title);
+  /// A box for a command that is on or off; none where the window has no such command.
+  void addSwitch(QFormLayout* page, const char* action, const QString& text);
+  void addButton(QFormLayout* page, const char* action, const QString& text);
+  /// One of several commands of which one is on.
+  void addChoice(QFormLayout* page, const QString& label, const QList<QAction*>& actions);
+  void addAppearance();
+  void addKeys();
+  void addRunning();
+  void addSources();
+  void addFiles();
+
+  MainWindow& window_;
+  QTabWidget* pages_;
+};
+
+namespace {
+
+QString plain(QString text) { return text.remove(QLatin1Char('&')).remove(QStringLiteral("...")); }
+
+/// The worker's thread is the one that runs ops.
+void applyThreads(MainWindow& window) {
+  const int count = kept::threads.of(*window.shared().settings);
+  if (count <= 0) return;
+  Worker::Job job;
+  job.work = [count](const Progress&) -> Worker::Deliver {
+    useThreads(count);
+    return {};
+  };
+  window.shared().worker->post(nullptr, std::move(job));
+}
+
+const WindowPart part(PartOrder::preferences, [](MainWindow& window) {
+  auto* action = window.actions().add("preferences", MainWindow::tr("P&references..."), MainWindow::tr("Appearance, keys, running, sources and editor, files"), QKeySequence(Qt::CTRL | Qt::Key_Comma));
+  action->setMenuRole(QAction::PreferencesRole);
+  QObject::connect(action, &QAction::triggered, &window, [&window] {
+    auto* dialog = window.findChild<PreferencesDialog*>();
+    if (!dialog) dialog = new PreferencesDialog(window);
+    dialog->open();
+  });
+  auto* file = window.menu("file");
+  file->insertAction(window.actions().close, action);
+  applyThreads(window);
+});
+
+}  // namespace
+
+PreferencesDialog::PreferencesDialog(MainWindow& window) : QDialog(&window), window_(window), pages_(new QTabWidget(this)) {
+  setAttribute(Qt::WA_DeleteOnClose);
+  setObjectName(QStringLiteral("preferences"));
+  setWindowTitle(tr("Preferences"));
+  pages_->setAccessibleName(tr("Pages of the preferences"));
+  addAppearance();
+  addKeys();
+  addRunning();
+  addSources();
+  addFiles();
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
+  connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  auto* layout = new QVBoxLayout(this);
+  layout->addWidget(pages_);
+  layout->addWidget(buttons);
+  resize(560, 360);
+}
+
+QFormLayout* PreferencesDialog::addPage(const QString& title) {
+  auto* page = new QWidget(pages_);
+  auto* form = new QFormLayout(page);
+  form->setContentsMargins(tokens::wide, tokens::wide, tokens::wide, tokens::wide);
+  form->setVerticalSpacing(tokens::gap);
+  pages_->addTab(page, title);
+  return form;
+}
+
+void PreferencesDialog::addSwitch(QFormLayout* page, const char* name, const QString& text) {
+  auto* action = window_.findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name));
+  if (!action) return;
+  auto* box = new QCheckBox(text, this);
+  box->setObjectName(QStringLiteral("preference-") + QLatin1String(name));
+  box->setToolTip(action->property("what").toString());
+  box->setChecked(action->isChecked());
+  connect(box, &QCheckBox::clicked, action, [action, box](bool on) {
+    if (action->isChecked() != on) action->trigger();
+    box->setChecked(action->isChecked());
+  });
+  connect(action, &QAction::toggled, box, &QCheckBox::setChecked);
+  page->addRow(box);
+}
+
+void PreferencesDialog::addButton(QFormLayout* page, const char* name, const QString& text) {
+  auto* action = window_.findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name));
+  if (!action) return;
+  auto* button = new QPushButton(text, this);
+  button->setObjectName(QStringLiteral("preference-") + QLatin1String(name));
+  button->setAutoDefault(false);
+  connect(button, &QPushButton::clicked, action, &QAction::trigger);
+  page->addRow(button);
+}
+
+void PreferencesDialog::addChoice(QFormLayout* page, const QString& label, const QList<QAction*>& actions) {
+  auto* box = new QComboBox(this);
+  prepareBox(box, plain(label));
+  for (auto* action : actions) box->addItem(plain(action->text()));
+  for (int i = 0; i < actions.size(); ++i)
+    if (actions[i]->isChecked()) box->setCurrentIndex(i);
+  connect(box, &QComboBox::activated, this, [actions](int i) { actions[i]->trigger(); });
+  page->addRow(label, box);
+}
+
+void PreferencesDialog::addAppearance() {
+  auto* page = addPage(tr("&Appearance"));
+  addChoice(page, tr("&Theme"), window_.actions().themes->actions());
+  addChoice(page, tr("&Fold listings"), window_.actions().grouping->actions());
+  addSwitch(page, "short-names", tr("&Short op names"));
+  addSwitch(page, "op-numbers", tr("&Numbers of ops in the gutter"));
+  auto* hint = new QLabel(tr("View > Layouts arranges listings and docks. QT_SCALE_FACTOR=1.5 scales the window where the desktop does not."), this);
+  hint->setWordWrap(true);
+  page->addRow(hint);
+}
+
+void PreferencesDialog::addKeys() {
+  auto* page = addPage(tr("&Keys"));
+  auto* hint = new QLabel(tr("Each command can have another key, and there is a preset of gdb's letters. F1 lists the keys."), this);
+  hint->setWordWrap(true);
+  page->addRow(hint);
+  addButton(page, "change-keys", tr("&Change Keys..."));
+}
+
+void PreferencesDialog::addRunning() {
+  auto* page = addPage(tr("&Running"));
+  auto* settings = window_.shared().settings;
+  addSwitch(page, "run-on-open", tr("Run small models when they are &opened"));
+  auto* threads = new QSpinBox(this);
+  threads->setObjectName(QStringLiteral("preference-threads"));
+  threads->setAccessibleName(tr("Threads"));
+  threads->setRange(0, std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  threads->setSpecialValueText(tr("as LibTorch chooses"));
+  threads->setValue(kept::threads.of(*settings));
+  threads->setToolTip(tr("Threads of the kernels that run ops; the choice of LibTorch comes back at the next start"));
+  connect(threads, &QSpinBox::valueChanged, this, [this, settings](int count) {
+    kept::threads.keep(*settings, count);
+    applyThreads(window_);
+  });
+  page->addRow(tr("&Threads"), threads);
+  auto* memory = new QComboBox(this);
+  memory->setObjectName(QStringLiteral("preference-history"));
+  prepareBox(memory, tr("Memory that stepping back may take"));
+  memory->setEditable(true);
+  memory->setInsertPolicy(QComboBox::NoInsert);
+  for (const auto bytes : {std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{2} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30}) memory->addItem(bytesText(bytes));
+  memory->setEditText(bytesText(HistoryMemoryDialog::kept(*settings)));
+  auto* problem = new QLabel(this);
+  problem->setObjectName(QStringLiteral("preference-problem"));
+  problem->setTextFormat(Qt::PlainText);
+  problem->setWordWrap(true);
+  const auto apply = [this, settings, memory, problem] {
+    const auto bytes = bytesFromText(memory->currentText());
+    if (!bytes) return problem->setText(QStringLiteral("! ") + tr("'%1' is no amount of memory; write 512 MiB or 1 GiB").arg(memory->currentText()));
+    problem->clear();
+    kept::historyBytes.keep(*settings, static_cast<qlonglong>(*bytes));
+    window_.context().controller->run().setHistoryBytes(*bytes);
+  };
+  connect(memory->lineEdit(), &QLineEdit::editingFinished, this, apply);
+  connect(memory, &QComboBox::activated, this, apply);
+  page->addRow(tr("&Memory for stepping back"), memory);
+  page->addRow(problem);
+}
+
+void PreferencesDialog::addSources() {
+  auto* page = addPage(tr("&Sources and Editor"));
+  auto* settings = window_.shared().settings;
+  auto* editor = new QComboBox(this);
+  editor->setObjectName(QStringLiteral("preference-editor"));
+  prepareBox(editor, tr("Command of the editor"));
+  editor->setEditable(true);
+  for (const auto& known : installedEditors()) editor->addItem(known.command);
+  editor->setCurrentText(editorCommand(*settings));
+  editor->lineEdit()->setPlaceholderText(QStringLiteral("code -g %f:%l"));
+  const auto apply = [settings, editor] { setEditorCommand(*settings, editor->currentText().trimmed()); };
+  connect(editor->lineEdit(), &QLineEdit::editingFinished, this, apply);
+  connect(editor, &QComboBox::activated, this, apply);
+  page->addRow(tr("&Editor"), editor);
+  page->addRow(new QLabel(tr("%f is the file, %l the line. No shell reads the command."), this));
+  addButton(page, "source-settings", tr("&Where Sources Lie..."));
+}
+
+void PreferencesDialog::addFiles() {
+  auto* page = addPage(tr("&Files"));
+  auto* settings = window_.shared().settings;
+  addSwitch(page, "reopen-at-start", tr("&Open the files of the last session at start"));
+  auto* forget = new QPushButton(tr("&Forget Recent Files"), this);
+  forget->setAutoDefault(false);
+  forget->setObjectName(QStringLiteral("preference-forget"));
+  connect(forget, &QPushButton::clicked, this, [settings, forget] {
+    kept::recentFiles.forget(*settings);
+    forget->setEnabled(false);
+  });
+  forget->setEnabled(!kept::recentFiles.of(*settings).isEmpty());
+  page->addRow(forget);
+  auto* where = new QLabel(tr("All of this is kept in %1").arg(settings->fileName()), this);
+  where->setTextFormat(Qt::PlainText);
+  where->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  where->setWordWrap(true);
+  page->addRow(where);
+}
+
+}  // namespace retrograd::views
+
+#include "preferences.moc"
