@@ -103,7 +103,7 @@ class GraphData {
     auto stack = bound.source;
     if (!stack && bound.origin.op) stack = document_.boundSymbol(bound.origin.op).source;
     const auto* frame = stack ? shownFrame(document_.source(stack)) : nullptr;
-    return frame ? fmt::format("{}:{}", document_.text(frame->file), frame->line) : std::string();
+    return frame ? fmt::format("{}:{}", frame->file, frame->line) : std::string();
   }
 
   const Document& document_;

@@ -50,7 +50,7 @@ TEST(GraphTree, equalLayersOneBehindTheOtherFold) {
   Ladder m;
   m.layers(8);
   const auto tree = m.tree();
-  EXPECT_EQ(labelsOf(tree, 0), "h  \xc3\x97 8");
+  EXPECT_EQ(labelsOf(tree, 0), "h.0 \xe2\x80\xa6 7, 8 times");
   EXPECT_EQ(tree.node(1).kind, TreeNode::Kind::run);
   const auto first = tree.node(2).structure;
   EXPECT_EQ(tree.node(tree.next(tree.next(2))).structure, tree.node(tree.next(2)).structure) << "layers within the run are laid out alike";
