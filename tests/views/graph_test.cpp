@@ -1,5 +1,6 @@
 #include <QAccessible>
 #include <QCheckBox>
+#include <QLineEdit>
 #include <QSignalSpy>
 #include <QTest>
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "core/layout/labels.h"
 #include "tests/views/window_fixture.h"
+#include "views/text/line_text.h"
 
 namespace retrograd::views {
 
@@ -33,6 +35,8 @@ class GraphTest : public QObject {
   void draggingPans();
   void minimapLeadsThere();
   void hoverLightsThePath();
+  void findsAreMarkedInPlace();
+  void waysLightUp();
   void breakpointAndExecutionShow();
   void otherTracesAreDrawnToo();
   void layoutsOfAnotherTraceComeTooLate();
@@ -245,6 +249,59 @@ void GraphTest::hoverLightsThePath() {
   QEvent left(QEvent::Leave);
   QApplication::sendEvent(&graph(), &left);
   QCOMPARE(graph().grab().toImage(), before);
+}
+
+// Holds J's search: results are marked in place, closed groups say how many they hold, and the next one is gone to.
+void GraphTest::findsAreMarkedInPlace() {
+  graph().setAllOpen(false);
+  QVERIFY(laidOut());
+  graph().setFocus();
+  QSignalSpy done(&graph(), &GraphView::findDone);
+  QTest::keyClick(&graph(), Qt::Key_F, Qt::ControlModifier);
+  auto* text = fixture_->window().findChild<QLineEdit*>(QStringLiteral("find-text"));
+  QVERIFY(text->hasFocus());
+  QTest::keyClicks(text, QStringLiteral("addmm"));
+  QTest::keyClick(text, Qt::Key_Return);
+  QTRY_COMPARE(done.count(), 1);
+  const int all = done[0][0].toInt();
+  QVERIFY(all > 0);
+  QCOMPARE(done[0][1].toInt(), 1);
+  QVERIFY(laidOut());
+  // What is gone to shows, and is one of them; the groups that are still closed hold the rest.
+  QVERIFY(graph().current() >= 0 && graph().foundIn(graph().current()) > 0);
+  QVERIFY(shortOpName(*fixture_->analysis().document, graph().opOf(graph().current())).contains(QStringLiteral("addmm")));
+  int marked = 0;
+  for (int i = 0; i < static_cast<int>(graph().picture()->scene.boxes.size()); ++i)
+    if (!graph().picture()->scene.boxes[static_cast<std::size_t>(i)].open) marked += graph().foundIn(i);
+  QCOMPARE(marked, all);
+  QTest::keyClick(text, Qt::Key_Return);
+  QTRY_COMPARE(done.count(), 2);
+  QCOMPARE(done[1][1].toInt(), 2 % all == 0 ? all : 2);
+  QVERIFY(laidOut());
+  QTest::keyClick(text, Qt::Key_Escape);
+  QCOMPARE(graph().foundIn(graph().current()), 0);
+}
+
+// Holds J's paths: all ways from an op to the loss are lit, and what is beside them is not; Esc ends it.
+void GraphTest::waysLightUp() {
+  graph().setAllOpen(true);
+  QVERIFY(laidOut());
+  const auto& forward = fixture_->analysis().forward.ops;
+  fixture_->selection().select(forward[1]);
+  fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-way-from"))->trigger();
+  fixture_->selection().select(forward[4]);
+  fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-way-to"))->trigger();
+  const auto isLit = [&](BoundSymbolId op) {
+    const auto& boxes = graph().ways().boxes;
+    return std::find(boxes.begin(), boxes.end(), graph().boxOf(op)) != boxes.end();
+  };
+  QVERIFY(isLit(forward[1]) && isLit(forward[4]));
+  QVERIFY(!isLit(forward[7]) && !isLit(gradientOp(2)));
+  QVERIFY(!graph().ways().edges.empty());
+  QVERIFY(graph().textOf(graph().boxOf(forward[1])).contains(QStringLiteral("on a lit way")));
+  graph().setFocus();
+  QTest::keyClick(&graph(), Qt::Key_Escape);
+  QVERIFY(graph().ways().boxes.empty());
 }
 
 void GraphTest::breakpointAndExecutionShow() {

@@ -13,6 +13,11 @@ constexpr int leastCode = 30, roomyCode = 48, leastColumn = 8, widestColumn = 26
 
 }  // namespace
 
+void ListingView::setNumbers(bool on) {
+  numbers_ = on;
+  viewport()->update();
+}
+
 int ListingView::numbersWidth() const {
   if (!numbers_ || !document()) return 0;
   return columnAt(static_cast<qreal>(QString::number(index().document().boundSymbolCount()).size()) + 1) + tokens::tight;

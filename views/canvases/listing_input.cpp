@@ -63,6 +63,12 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
   CodeView::keyPressEvent(event);
 }
 
+void ListingView::activateRow(int visible) {
+  moveCursor(visible);
+  if (isHeader(visible)) return toggleFold(visible);
+  if (const auto op = opAt(visible)) Q_EMIT jumpRequested(op);
+}
+
 void ListingView::mousePressEvent(QMouseEvent* event) {
   const auto visible = rowAtY(static_cast<int>(event->position().y()));
   if (visible < 0 || (event->button() != Qt::LeftButton && event->button() != Qt::RightButton)) return;

@@ -99,11 +99,6 @@ void ListingView::setShortNames(bool on) {
   viewport()->update();
 }
 
-void ListingView::setNumbers(bool on) {
-  numbers_ = on;
-  viewport()->update();
-}
-
 void ListingView::setAllFolded(bool on) {
   const auto row = cursor_ >= 0 ? rows_.rowAt(cursor_) : -1;
   rows_.setAllFolded(on);
@@ -348,12 +343,6 @@ void ListingView::toggleFold(int visible) {
   setCursor(std::min(visible, rows_.count() - 1), false);
   selectCursorOp();
   announce();
-}
-
-void ListingView::activateRow(int visible) {
-  moveCursor(visible);
-  if (isHeader(visible)) return toggleFold(visible);
-  if (const auto op = opAt(visible)) Q_EMIT jumpRequested(op);
 }
 
 void ListingView::foldAtCursor(bool fold) {

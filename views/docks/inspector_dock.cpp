@@ -40,8 +40,8 @@ void InspectorDock::expandSections() {
     if (const auto section = model_->index(row, 0); !collapsed_.contains(section.data().toString())) tree_->expand(section);
 }
 
-/// To the op of the row; for a row without one, its whole text.
 void InspectorDock::activate(const QModelIndex& row) {
+  // To the op of the row; for a row without one, its whole text.
   const auto op = opOf(row);
   if (op && op != context_.selection->op()) return Panel::activate(row);
   showWholeText(*tree_, row);
