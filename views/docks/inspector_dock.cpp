@@ -3,6 +3,7 @@
 #include <QHeaderView>
 
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/item_view.h"
 
 namespace retrograd::views {
 namespace {

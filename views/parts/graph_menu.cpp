@@ -137,7 +137,7 @@ class GraphWays : public QObject {
       menu->addAction(action);
       return action;
     };
-    auto* begin = add("graph-way-from", MainWindow::tr("&Begin a Path Here"), MainWindow::tr("The selected op is where the ways begin that the next command lights"), [this] { beginHere(); });
+    auto* begin = add("graph-way-from", MainWindow::tr("Begin a Path Here"), MainWindow::tr("The selected op is where the ways begin that the next command lights"), [this] { beginHere(); });
     auto* end = add("graph-way-to", MainWindow::tr("Light All Pa&ths to Here"), MainWindow::tr("Lights all ways along values from where a path was begun to the selected op; Esc in the graph ends it"), [this] {
       light(from_, {selected()});
     });

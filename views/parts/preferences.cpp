@@ -64,7 +64,7 @@ void applyThreads(MainWindow& window) {
 }
 
 const WindowPart part(PartOrder::preferences, [](MainWindow& window) {
-  auto* action = window.actions().add("preferences", MainWindow::tr("P&references..."), MainWindow::tr("Appearance, keys, running, sources and editor, files"), QKeySequence(Qt::CTRL | Qt::Key_Comma));
+  auto* action = window.actions().add("preferences", MainWindow::tr("Preferences..."), MainWindow::tr("Appearance, keys, running, sources and editor, files"), QKeySequence(Qt::CTRL | Qt::Key_Comma));
   action->setMenuRole(QAction::PreferencesRole);
   QObject::connect(action, &QAction::triggered, &window, [&window] {
     auto* dialog = window.findChild<PreferencesDialog*>();
