@@ -38,6 +38,7 @@ function layOut() {
   };
   const visit = (id, depth) => {
     const node = nodes[id];
+    if (node.kind === KIND.operation && opsBelow[id] === 1) return visit(node.children[0], depth);  // it is that op
     if (!open.has(id) || !canOpen(node)) {
       for (const lane of lanesOf(node)) place(id, lane, height, depth, false);
       height += ROW + GAP;
