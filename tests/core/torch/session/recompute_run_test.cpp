@@ -247,6 +247,7 @@ class CheckpointModel {
   ValueId region(const std::vector<ValueId>& arguments, Body&& body) {
     Symbol symbol;
     symbol.name = "higher_order.tag_activation_checkpoint";
+    symbol.known = true;
     symbol.isHigherOrder = true;
     Subgraph graph;
     graph.name = "region";
