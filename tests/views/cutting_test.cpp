@@ -5,6 +5,7 @@
 #include "tests/views/window_fixture.h"
 #include "views/docks/modules_dock.h"
 #include "views/stages/stage_plan.h"
+#include "views/theme/tokens.h"
 
 namespace retrograd::views {
 
@@ -85,12 +86,12 @@ void drag(ListingView& listing, const QPoint& from, const QPoint& to, bool drop 
   if (drop) QTest::mouseRelease(viewport, Qt::LeftButton, Qt::NoModifier, to);
 }
 
-/// The upper edge of an op's line, or of the header that it is the first op of, in the band of stages: right of the marks, which are three lines wide.
+/// The upper edge of an op's line, or of the header that it is the first op of, in the band of stages, right of the marks.
 QPoint edge(ListingView& listing, BoundSymbolId op) {
   int row = listing.rowOf(op);
   while (row > 0 && listing.isHeader(row - 1)) --row;
   const auto rect = listing.rowRect(row);
-  return {3 * rect.height() + 4, rect.top()};
+  return {std::max(tokens::gutterWidth, rect.height() * 3 / 2) + 4, rect.top()};
 }
 
 }  // namespace

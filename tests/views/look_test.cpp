@@ -197,7 +197,7 @@ void LookTest::aTabNamesItsDockAlone() {
 void LookTest::theWindowTakesMostOfTheScreen() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   const auto screen = f.window().screen()->availableGeometry().size();
-  QCOMPARE(f.window().size(), QSize(screen.width() * 85 / 100, screen.height() * 85 / 100).expandedTo(f.window().layout()->minimumSize()));
+  QCOMPARE(f.window().size(), QSize(screen.width() * 85 / 100, screen.height() * 85 / 100).expandedTo(f.window().minimumSizeHint()));
 }
 
 // Holds V8: execution is an arrow and selection a bar; the selection of a view without focus is grey.
