@@ -197,7 +197,9 @@ void LookTest::aTabNamesItsDockAlone() {
 void LookTest::theWindowTakesMostOfTheScreen() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   const auto screen = f.window().screen()->availableGeometry().size();
-  QCOMPARE(f.window().size(), QSize(screen.width() * 85 / 100, screen.height() * 85 / 100).expandedTo(f.window().minimumSizeHint()));
+  QCOMPARE(f.window().height(), screen.height() * 85 / 100);
+  // Tool bars and panels may need more than that of a narrow screen, never more than there is.
+  QVERIFY(f.window().width() >= screen.width() * 85 / 100 && f.window().width() <= screen.width());
 }
 
 // Holds V8: execution is an arrow and selection a bar; the selection of a view without focus is grey.
