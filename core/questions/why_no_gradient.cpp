@@ -157,4 +157,15 @@ std::optional<ValueId> findValue(const Analysis& analysis, const std::string& na
   return std::nullopt;
 }
 
+std::vector<std::string> valueNames(const Analysis& analysis) {
+  std::vector<std::string> names;
+  for (const auto& spec : analysis.computation().inputs) {
+    names.push_back(spec.name);
+    if (!spec.target.empty()) names.push_back(spec.target);
+    names.insert(names.end(), spec.aliases.begin(), spec.aliases.end());
+  }
+  for (std::size_t i = 0; i < analysis.document->valueCount(); ++i) names.push_back(analysis.document->displayName(ValueId(static_cast<std::int64_t>(i))));
+  return names;
+}
+
 }  // namespace retrograd

@@ -122,8 +122,8 @@ class Trace(Case):
 
     def test_refuses_what_cannot_be_recomputed_or_fitted(self):
         model = DATA / "mlp" / "model.pt2"
-        self.assertIn("near ones are", self.bad("trace", model, "--recompute", "#liner").stderr)
-        self.assertIn("near ones are", self.bad("run", model, "--recompute", "no.such.module").stderr)
+        self.assertIn("did you mean 'linear'", self.bad("trace", model, "--recompute", "#liner").stderr)
+        self.assertIn("; there are ", self.bad("run", model, "--recompute", "no.such.module").stderr)
         self.assertIn("smallest possible budget is", self.bad("bench", model, "--budget", "0").stderr)
         self.bad("check", model, "--partition", "best")
 
