@@ -4,6 +4,7 @@
 
 #include "app/cli/check_log.h"
 #include "app/cli/checks.h"
+#include "app/cli/input.h"
 #include "app/cli/recorded.h"
 #include "core/formats/jobs/job_log.h"
 #include "core/torch/execution/device.h"
@@ -16,7 +17,7 @@ CheckReport checkOne(const Checks& checks, const std::string& file, const Progre
   try {
     auto options = checks.check;
     options.filled = readFill(checks.fill);
-    auto path = file;
+    auto path = inputFile(file);
     if (const auto choice = graphToOpen(path)) {
       path = choice->graph.model;
       if (options.reference.empty()) options.reference = choice->graph.values;
@@ -35,7 +36,7 @@ CheckReport checkOne(const Checks& checks, const std::string& file, const Progre
 
 int checkEach(const Checks& checks, const Progress& progress) {
   setThreads(checks.run.threads);
-  for (const auto& file : checks.files) requireFile(file);
+  for (const auto& file : checks.files) requireFile(inputFile(file));
   std::vector<CheckReport> reports;
   for (const auto& file : checks.files) {
     reports.push_back(checkOne(checks, file, progress));

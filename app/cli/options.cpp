@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "app/cli/input.h"
 #include "app/cli/program.h"
 #include "app/cli/sizes.h"
 #include "app/cli/terminal.h"
@@ -195,7 +196,7 @@ void InputOptions::addTo(CLI::App& app, bool batch) {
   app.add_option("--threads", threads, "threads of LibTorch (default: its own choice)")->check(CLI::NonNegativeNumber);
 }
 
-DerivationRequest InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputs)); }
+DerivationRequest InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
 
 DerivationRequest InputOptions::forReading(const Reference& given) const {
   DerivationRequest options;
@@ -207,7 +208,7 @@ DerivationRequest InputOptions::forReading(const Reference& given) const {
   return options;
 }
 
-DerivationRequest InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputs)); }
+DerivationRequest InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
 
 DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& given) const {
   auto options = optionsFor(given, file);
@@ -256,7 +257,8 @@ std::optional<FolderChoice> graphToOpen(const std::string& path) {
   return choice;
 }
 
-std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress) {
+std::shared_ptr<const Analysis> open(const std::string& name, const InputOptions& options, const Progress& progress) {
+  const auto path = inputFile(name);
   requireFile(path);
   if (const auto choice = graphToOpen(path)) {
     auto recorded = options;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/cli/checks.h"
+#include "app/cli/input.h"
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_cuts.h"
 #include "core/torch/execution/threads.h"
@@ -36,10 +37,11 @@ int checkAll(const PipelineChecks& checks, const Progress& progress) {
 }
 
 int checkEach(const PipelineChecks& checks, const Progress& progress) {
-  for (const auto& file : checks.files) requireFile(file);
+  for (const auto& file : checks.files) requireFile(inputFile(file));
   setThreads(checks.run.threads);
   std::vector<CheckReport> reports;
-  for (const auto& file : checks.files) {
+  for (const auto& name : checks.files) {
+    const auto file = inputFile(name);
     if (checks.everyCut) {
       auto cuts = checkEveryCut(file, checks.request, checks.check, [&](const CheckReport& report) { checks.print(report); }, progress);
       reports.insert(reports.end(), std::make_move_iterator(cuts.begin()), std::make_move_iterator(cuts.end()));
