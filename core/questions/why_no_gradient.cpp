@@ -133,11 +133,11 @@ std::string describe(const Document& document, const GradientStop& stop) {
   const auto value = document.displayName(stop.value);
   switch (stop.kind) {
     case GradientStop::Kind::notRequested: return value + " is not to be differentiated: requires_grad is false";
-    case GradientStop::Kind::notDifferentiable: return value + " is no floating or complex tensor";
+    case GradientStop::Kind::notDifferentiable: return value + " is not a floating or complex tensor";
     case GradientStop::Kind::unused: return "nothing reads " + value;
     case GradientStop::Kind::noGradRegion: return op + " runs without grad mode";
     case GradientStop::Kind::detached: return op + " cuts it off";
-    case GradientStop::Kind::integerOp: return "the results of " + op + " are no floating or complex tensors";
+    case GradientStop::Kind::integerOp: return "the results of " + op + " are not floating or complex tensors";
     case GradientStop::Kind::outputWithoutCotangent: return "it ends in the output " + value + ", into which no gradient comes";
     case GradientStop::Kind::noDerivative: return op + " passes no gradient on to it";
   }

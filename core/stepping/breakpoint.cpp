@@ -58,7 +58,7 @@ class Parser {
     const auto text = word(expected);
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) refuse("'" + text + "' is no number");
+    if (error != std::errc() || end != text.data() + text.size()) refuse("'" + text + "' is not a number");
     return value;
   }
 
@@ -144,7 +144,7 @@ class Parser {
       if (word("> and a limit") != ">") refuse("expected > and a limit");
       result_.limit = number("a limit");
     } else {
-      refuse("'" + what + "' is no condition; expected nan, inf, norm > X, max > X or meta");
+      refuse("'" + what + "' is not a condition; expected nan, inf, norm > X, max > X or meta");
     }
   }
 

@@ -13,17 +13,23 @@ import torch.nn.functional as F
 from torch import nn
 
 
-class Twins(nn.Module):
-    def __init__(self, mended=False):
+class Distance(nn.Module):
+    def __init__(self, mended):
         super().__init__()
-        self.encoder = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
         self.mended = mended
 
-    def distance(self, a, b):
+    def forward(self, a, b):
         squared = ((a - b) ** 2).sum(dim=1)
         if self.mended:
             return torch.sqrt(squared.clamp(min=1e-12))
         return torch.sqrt(squared)
+
+
+class Twins(nn.Module):
+    def __init__(self, mended=False):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
+        self.distance = Distance(mended)
 
     def forward(self, left, right, same):
         distance = self.distance(self.encoder(left), self.encoder(right))

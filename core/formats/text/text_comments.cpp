@@ -201,7 +201,7 @@ class NoteReader {
 
   bool state() {
     if (cursor_.take("recomputed")) return note_.recomputed = true;
-    if (cursor_.take("draws anew")) return note_.drawsAnew = true;
+    if (cursor_.take("draws again") || cursor_.take("draws anew")) return note_.drawsAnew = true;
     if (cursor_.take("no_grad")) return note_.gradMode = false, true;
     if (cursor_.take("grad mode")) return note_.gradMode = true, true;
     if (cursor_.take("several outputs")) return note_.output = std::int16_t{-1}, true;

@@ -25,7 +25,7 @@ struct Words {
     const auto text = at(i, expected);
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) throw Error(ErrorCode::badUse, "'" + text + "' is no number");
+    if (error != std::errc() || end != text.data() + text.size()) throw Error(ErrorCode::badUse, "'" + text + "' is not a number");
     return value;
   }
   /// Throws Error(badUse) for a fraction, a negative number and one beyond 64 bits.

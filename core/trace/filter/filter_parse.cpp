@@ -250,7 +250,7 @@ class FilterParser {
     }
     ++at_;
     if (node.field == Field::bytes || node.field == Field::saved || node.field == Field::recomputed) {
-      fail(begin, at_, "a regular expression cannot stand here");
+      fail(begin, at_, "a regular expression is not allowed here");
       return;
     }
     TextPattern::Problem wrong;
