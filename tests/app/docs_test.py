@@ -109,7 +109,7 @@ class Commands(unittest.TestCase):
                         continue
                     with self.subTest(example=example):
                         result = shell(example, folder)
-                        self.assertIn(result.returncode, (1,) if example.startswith(("retrograd diff", "retrograd compare model.pt2 --dtype-b bf")) else (0,), result.stdout[-2000:])
+                        self.assertIn(result.returncode, (0, 1) if example.startswith("retrograd diff") else (0,), result.stdout[-2000:])
         self.assertGreater(found, 20)
 
     def test_what_is_not_run_says_why(self):
@@ -208,6 +208,6 @@ def add_pages():
 
 
 if __name__ == "__main__":
-    support.PROGRAM = sys.argv.pop(1)
+    support.PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
     add_pages()
     unittest.main()
