@@ -163,11 +163,11 @@ TensorMap readFill(const std::string& path) { return path.empty() ? TensorMap() 
 
 void addGivenData(CLI::App& app, GivenData& data, bool batch) {
   auto* weights = app.add_option("--weights", data.weights,
-                                 "weights of a training job in place of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
+                                 "weights of a training job instead of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
                                  "distributed checkpoint");
   app.add_option("--weights-under", data.under, "the dictionary of the checkpoint that holds them (default: the one that fits best)")->needs(weights);
   app.add_flag("--partial-weights", data.partial, "go on with what fits where weights or batch lack something, hold more, or have other shapes");
-  if (batch) app.add_option("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; not listed ones are an error");
+  if (batch) app.add_option("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; a missing input is an error");
 }
 
 void addRunningMemory(CLI::App& app) {
