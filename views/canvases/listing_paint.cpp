@@ -95,6 +95,7 @@ void ListingView::paintEvent(QPaintEvent*) {
   const int last = std::min(rows_.count(), first + viewport()->height() / rowHeight_ + 2);
   for (int visible = first; visible < last; ++visible) paintRow(painter, visible, (visible - first) * rowHeight_);
   paintStageBorders(painter, first, last);
+  paintColumn(painter, first, last);
   painter.fillRect(QRect(gutterWidth() - 1, 0, 1, viewport()->height()), colors.border);
   // Wider lines came into view: the scroll bar learns of it after this paint.
   if (widestText_ != before) QMetaObject::invokeMethod(this, &ListingView::updateScrollBars, Qt::QueuedConnection);
@@ -170,7 +171,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
     for (const auto& other : context_.notes->notes()) bookmarked = bookmarked || (other.note.bookmark && other.op && shows(other.op));
   if (bookmarked) drawBookmark(painter, cell(1), colors.ownWords);
   const bool failed = now.failed && shows(now.failed);
-  if (failed || (op && now.bad.contains(op))) {
+  if (failed || (op && (now.bad.contains(op) || context_.controller->ahead().numbers().isBad(op)))) {
     drawWarning(painter, cell(2), failed ? colors.breakpoint : colors.bad, colors.background);
   } else if (op) {
     const auto outputs = index().document().outputs(op);

@@ -38,6 +38,15 @@ class ListingView : public CodeView {
 
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
+  /// Shows this number of each line at the right, with a bar behind it.
+  void setColumn(LineNumber kind);
+  LineNumber column() const { return column_; }
+  /// The number of a visible row as it shows; empty where there is none.
+  QString numberAt(int visible) const;
+  /// Where the column is in the viewport.
+  QRect columnRect() const;
+  /// The value whose name is at this point of a visible row; invalid where there is none.
+  ValueId valueAt(const QPoint& point, int visible) const;
   void setAllFolded(bool on);
   /// Unfolds what hides the op, puts the cursor on it and scrolls there.
   void reveal(BoundSymbolId op);
@@ -101,7 +110,6 @@ class ListingView : public CodeView {
   BoundSymbolId opForKey(int visible) const;
   const LineText& lineText(int visible) const;
   LineText makeLine(std::int32_t row) const;
-  ValueId valueAt(const QPoint& point, int visible) const;
   Relation relationOf(int visible) const;
   QString toolTipAt(const QPoint& point) const;
   int textLeft(int visible) const;
@@ -138,11 +146,17 @@ class ListingView : public CodeView {
   void paintText(QPainter& painter, int visible, const QRect& rect) const;
   void paintStage(QPainter& painter, int visible, const QRect& rect) const;
   void paintStageBorders(QPainter& painter, int first, int last) const;
+  void paintColumn(QPainter& painter, int first, int last) const;
+  void numbersChanged();
+  /// Marks where errors and the first NaN are in the scroll bar.
+  void updateMarks();
 
   ViewContext context_;
   TraceKind kind_;
   Grouping grouping_ = Grouping::operation;
   bool shortNames_ = true;
+  LineNumber column_ = LineNumber::none;
+  class MarkedScrollBar* marks_;  ///< the vertical scroll bar
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
   int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor

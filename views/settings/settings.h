@@ -44,6 +44,9 @@ inline const Setting<QStringList> sourceMappings(QStringLiteral("source/mappings
 inline const Setting<QString> editor(QStringLiteral("source/editor"));
 inline const Setting<QString> exportFolder(QStringLiteral("export/folder"));
 inline const Setting<qlonglong> historyBytes(QStringLiteral("history/bytes"));
+inline const Setting<bool> runsOnOpen(QStringLiteral("run/on-open"), true);
+inline const Setting<qlonglong> keptBytes(QStringLiteral("values/bytes"), qlonglong{2} << 30);  ///< for values of any op
+inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 0);            ///< LineNumber
 inline const Setting<bool> reopensSession(QStringLiteral("session/reopen"), true);
 inline const Setting<QVariantList> sessionWindows(QStringLiteral("session/windows"));
 inline const Setting<bool> restoringSession(QStringLiteral("session/restoring"), false);
