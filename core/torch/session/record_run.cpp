@@ -5,6 +5,7 @@
 #include "core/torch/execution/op_clock.h"
 #include "core/torch/execution/placement.h"
 #include "core/torch/execution/statistics.h"
+#include "core/trace/effects.h"
 #include "core/trace/last_use.h"
 
 namespace retrograd {
@@ -16,6 +17,7 @@ struct Recording::Impl {
   Evaluator evaluator;
   OpClock clock;
   LastUses lastUses;
+  RunStatistics statistics;
   RunRecord record;
   std::size_t position = 0;
 
@@ -38,7 +40,7 @@ struct Recording::Impl {
     if (!tensor.defined()) return;
     auto& entry = record.values[id];
     entry.recorded = true;
-    entry.statistics = computeStatistics(tensor);
+    entry.statistics = statistics.of(document.value(id).storage, tensor);
     if (options.each) options.each(position, id, copyOut(tensor));
   }
 
@@ -51,6 +53,7 @@ struct Recording::Impl {
     const auto storage = document.value(id).storage;
     if (storage && document.storage(storage).external) return evaluator.bind(id, content);
     tensor.copy_(content);
+    statistics.written(storage);
   }
 
   void step() {
@@ -59,6 +62,7 @@ struct Recording::Impl {
     evaluator.run(op);
     clock.end(record.seconds[position]);
     clock.settle();
+    for (auto operand : writtenOperands(document, op)) statistics.written(document.value(operand).storage);
     for (auto output : document.outputs(op)) made(output);
     for (auto id : lastUses.values(position)) {
       const auto storage = document.value(id).storage;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "core/base/tensor_meta.h"
 
@@ -15,7 +16,7 @@
 #define RETROGRAD_BOTH inline
 #endif
 
-namespace retrograd::cuda {
+namespace retrograd::numbers {
 
 template <class To, class From>
 RETROGRAD_BOTH To reinterpretBits(From from) {
@@ -25,15 +26,16 @@ RETROGRAD_BOTH To reinterpretBits(From from) {
   return to;
 }
 
-/// What says NaN and infinity in a small float: IEEE's exponent of all ones; only mantissa of all ones as well is NaN (fn); the number minus
-/// zero is NaN (fnuz).
+/// What says NaN and infinity in a small float: IEEE's exponent of all ones; only mantissa of all ones as well is NaN (fn); the number
+/// minus zero is NaN (fnuz).
 enum class Specials { ieee, fn, fnuz };
 
 /// A float of `exponentBits` and `mantissaBits`, exactly.
 template <int exponentBits, int mantissaBits, int bias, Specials specials>
 RETROGRAD_BOTH float smallFloat(std::uint32_t bits) {
   constexpr std::uint32_t mantissaMask = (1u << mantissaBits) - 1, exponentMask = (1u << exponentBits) - 1;
-  const std::uint32_t sign = bits >> (exponentBits + mantissaBits) << 31, exponent = bits >> mantissaBits & exponentMask, mantissa = bits & mantissaMask;
+  const std::uint32_t sign = bits >> (exponentBits + mantissaBits) << 31, exponent = bits >> mantissaBits & exponentMask,
+                      mantissa = bits & mantissaMask;
   constexpr std::uint32_t nan = 0x7fc00000u;
   if (specials == Specials::fnuz && sign && exponent == 0 && mantissa == 0) return reinterpretBits<float>(nan);
   if (specials == Specials::fn && exponent == exponentMask && mantissa == mantissaMask) return reinterpretBits<float>(nan);
@@ -75,12 +77,12 @@ RETROGRAD_BOTH double absolute(double real, double imaginary) {
 template <DType>
 struct Element;
 
-#define RETROGRAD_ELEMENT(dtype, Memory, Real, normal, expression)              \
-  template <>                                                                 \
-  struct Element<DType::dtype> {                                              \
-    using Bits = Memory;                                                      \
-    using Number = Real;                                                      \
-    static constexpr Real smallestNormal = normal;                            \
+#define RETROGRAD_ELEMENT(dtype, Memory, Real, normal, expression)                         \
+  template <>                                                                              \
+  struct Element<DType::dtype> {                                                           \
+    using Bits = Memory;                                                                   \
+    using Number = Real;                                                                   \
+    static constexpr Real smallestNormal = normal;                                         \
     static RETROGRAD_BOTH Real number(Bits bits) { return static_cast<Real>(expression); } \
   };
 
@@ -107,12 +109,18 @@ RETROGRAD_ELEMENT(f8e5m2fnuz, std::uint8_t, float, FLT_MIN, (smallFloat<5, 2, 16
 RETROGRAD_ELEMENT(f8e8m0fnu, std::uint8_t, float, FLT_MIN, exponentToFloat(bits))
 #undef RETROGRAD_ELEMENT
 
+/// Whole numbers and booleans.
+template <class Element>
+constexpr bool isInteger = std::is_integral_v<typename Element::Bits>&& Element::smallestNormal == 0;
+
 /// Calls `visit` with the Element of a dtype; false for a dtype there is none of.
 template <class Visit>
 bool withElement(DType dtype, Visit&& visit) {
   switch (dtype) {
-#define RETROGRAD_CASE(name) \
-  case DType::name: visit(Element<DType::name>()); return true;
+#define RETROGRAD_CASE(name)       \
+  case DType::name:                \
+    visit(Element<DType::name>()); \
+    return true;
     RETROGRAD_CASE(f32)
     RETROGRAD_CASE(f64)
     RETROGRAD_CASE(f16)
@@ -139,4 +147,4 @@ bool withElement(DType dtype, Visit&& visit) {
   return false;
 }
 
-}  // namespace retrograd::cuda
+}  // namespace retrograd::numbers
