@@ -9,6 +9,7 @@
 #include "app/cli/output.h"
 #include "app/cli/version.h"
 #include "core/base/out_of_memory.h"
+#include "core/formats/files/deferred_check.h"
 #include "core/formats/files/mapping_watch.h"
 
 namespace retrograd {
@@ -61,7 +62,10 @@ int finished(int code) {
     }
   };
   checked(cli::flushOutput);
-  if (code == cli::allWell || code == cli::checkFailed) checked(requireAllUnchanged);
+  if (code == cli::allWell || code == cli::checkFailed) {
+    checked(requireAllUnchanged);
+    checked(requireNoDamage);
+  }
   return code;
 }
 

@@ -5,6 +5,7 @@
 // unresolved here; nothing calls them, because all that runs is the two subcommands below. tests/app/app_test.py asks every subcommand for help through it.
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "app/cli/program.h"
@@ -18,6 +19,9 @@ namespace {
 int becomeProgram(char** argv) {
   const auto program = privateFile("retrograd-program");
   if (program.empty()) throw Error(ErrorCode::io, "it should lie where scripts/build or the installation put it", "retrograd-program");
+  // LibTorch's threads wait by sleeping: those that spin at the end of each parallel loop take the cores from whatever else runs, and from one another. OpenMP reads
+  // this when it is loaded, so it has to be there before the program starts.
+  setenv("OMP_WAIT_POLICY", "passive", 0);
   execv(program.c_str(), argv);
   throw Error(ErrorCode::io, "cannot be started", program.string());
 }

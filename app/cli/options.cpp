@@ -9,6 +9,7 @@
 
 #include "app/cli/program.h"
 #include "core/base/number_text.h"
+#include "core/base/running_memory.h"
 #include "core/torch/checking/reference.h"
 #include "core/torch/execution/threads.h"
 #include "core/torch/analysis/read_model.h"
@@ -161,9 +162,18 @@ void addFill(CLI::App& app, std::string& path) {
 
 TensorMap readFill(const std::string& path) { return path.empty() ? TensorMap() : readSafetensors(path).tensors; }
 
+void addRunningMemory(CLI::App& app) {
+  app.add_option_function<std::int64_t>(
+         "--running-memory", [](std::int64_t bytes) { setRunningMemory(bytes); },
+         "bytes (or 500M, 20G) that a run may take; one that is predicted to take more is refused (default: the free memory)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::NonNegativeNumber);
+}
+
 void InputOptions::addTo(CLI::App& app) {
   addFill(app, fill);
   addOpeningMemory(app);
+  addRunningMemory(app);
   addDevice(app, device);
   addOrder(app, order, again);
   addPartition(app, partition);

@@ -382,7 +382,8 @@ void GraphView::selectionChanged() {
 
 void GraphView::executionChanged() {
   update();
-  if (look_.overlay && !context_.execution->now().running && isVisible()) requestOverlay();
+  const bool followsTheRun = overlayKind_ == Overlay::time || overlayKind_ == Overlay::health;
+  if (look_.overlay && followsTheRun && !context_.execution->now().running && isVisible()) requestOverlay();
   const auto current = context_.execution->now().current;
   if (current == shownExecution_) return;
   const bool first = !shownExecution_;

@@ -15,13 +15,17 @@ MemoryView::MemoryView(Theme* theme, QWidget* parent) : QWidget(parent), theme_(
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
   setMinimumHeight(70);
-  connect(theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
+  connect(theme_, &Theme::changed, this, [this] {
+    stack_ = {};
+    update();
+  });
 }
 
 QColor MemoryView::colorOf(const Colors& colors, MemoryUse use) { return colors.memory[static_cast<std::size_t>(use)]; }
 
 void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize) {
   timeline_ = std::move(timeline);
+  stack_ = {};
   forwardSize_ = forwardSize;
   hover_.reset();
   if (empty() || (current_ && *current_ >= count())) current_.reset();
@@ -71,12 +75,24 @@ void MemoryView::paintEvent(QPaintEvent*) {
   }
   const auto area = plot();
   if (area.width() < 2 || area.height() < 2) return;
-  paintStack(painter, area);
+  painter.drawPixmap(QPoint(0, 0), stack(area));
   painter.fillRect(QRect(area.left(), area.bottom() + 1, area.width(), 1), colors.border);
   paintMarks(painter, area);
   if (!hasFocus()) return;
   painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
   painter.drawRect(rect().adjusted(0, 0, -1, -1));
+}
+
+const QPixmap& MemoryView::stack(const QRect& area) {
+  const auto ratio = devicePixelRatioF();
+  if (stack_.isNull() || stack_.size() != size() * ratio) {
+    stack_ = QPixmap(size() * ratio);
+    stack_.setDevicePixelRatio(ratio);
+    stack_.fill(Qt::transparent);
+    QPainter painter(&stack_);
+    paintStack(painter, area);
+  }
+  return stack_;
 }
 
 /// One column of pixels at a time, each as high as the highest op in it: a peak of one op among a million shows.

@@ -1,4 +1,5 @@
 #pragma once
+#include <QPixmap>
 #include <QWidget>
 #include <memory>
 #include <optional>
@@ -54,12 +55,15 @@ class MemoryView : public QWidget {
   std::size_t count() const { return timeline_->liveBytes.size(); }
   QRect plot() const;
   void pick(std::size_t position);
+  /// The columns of all uses, drawn anew when the timeline, the size or the colours changed: a million ops are not walked each time the mouse moves.
+  const QPixmap& stack(const QRect& area);
   void paintStack(QPainter& painter, const QRect& area) const;
   void paintMarks(QPainter& painter, const QRect& area) const;
   void paintLabel(QPainter& painter, int x, int y, const QString& text, const QColor& color) const;
 
   Theme* theme_;
   std::shared_ptr<const MemoryTimeline> timeline_;
+  QPixmap stack_;
   std::size_t forwardSize_ = 0, execution_ = 0;
   std::optional<std::size_t> current_, hover_;
 };

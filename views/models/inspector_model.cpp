@@ -1,6 +1,7 @@
 #include "views/models/inspector_model.h"
 
 #include <QFileInfo>
+#include <map>
 
 #include "core/trace/print/printer.h"
 #include "views/session/selection.h"
@@ -151,8 +152,14 @@ class InspectorModel::Filler {
     Node* section = nullptr;
     std::int64_t bytes = 0;
     std::set<StorageId> counted;
+    std::map<ValueId, std::vector<BoundSymbolId>> users;
     const auto isForward = !isBackwardRole(bound_.origin.role);
-    for (const auto& row : valueRows(document_, op_)) {
+    const auto rows = valueRows(document_, op_);
+    if (isForward)
+      for (const auto& row : rows)
+        if (row.output && open_.saved.contains(row.value)) users[row.value];
+    if (!users.empty()) findBackwardUsers(users);
+    for (const auto& row : rows) {
       if (!open_.saved.contains(row.value) || row.output != isForward) continue;
       if (!section) section = root_->add(isForward ? tr("Saved") : tr("Reads saved"));
       const auto& entry = document_.value(row.value);
@@ -167,7 +174,7 @@ class InspectorModel::Filler {
       node->value = row.value;
       node->op = entry.producer;
       if (!isForward) continue;
-      for (auto user : backwardUsers(row.value)) addOp(node, tr("for"), user);
+      for (auto user : users[row.value]) addOp(node, tr("for"), user);
     }
     if (section) section->text = isForward ? tr("%1 for the backward").arg(bytesText(bytes)) : bytesText(bytes);
   }
@@ -177,16 +184,18 @@ class InspectorModel::Filler {
     return storage.first ? QStringLiteral("%1 %2").arg(toQt(name(document_.value(storage.first).kind)), nameOf(storage.first)) : tr("an input");
   }
 
-  std::vector<BoundSymbolId> backwardUsers(ValueId value) const {
+  /// The first ops of the backward that read each of these values, in one walk for all of them, which ends where each has enough.
+  void findBackwardUsers(std::map<ValueId, std::vector<BoundSymbolId>>& users) const {
     constexpr std::size_t most = 50;
-    std::vector<BoundSymbolId> users;
+    std::size_t open = users.size();
     for (auto op : open_.analysis->backward.ops) {
-      const auto operands = document_.operands(op);
-      if (std::find(operands.begin(), operands.end(), value) == operands.end()) continue;
-      users.push_back(op);
-      if (users.size() == most) break;
+      for (auto operand : document_.operands(op)) {
+        const auto found = users.find(operand);
+        if (found == users.end() || found->second.size() == most || (!found->second.empty() && found->second.back() == op)) continue;
+        found->second.push_back(op);
+        if (found->second.size() == most && --open == 0) return;
+      }
     }
-    return users;
   }
 
   void sourceSection() {

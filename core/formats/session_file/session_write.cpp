@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/formats/files/deferred_check.h"
 #include "core/formats/files/mapping_watch.h"
 #include "core/formats/session_file/session_codec.h"
 #include "core/formats/kinds/session_records.h"
@@ -39,6 +40,7 @@ class SessionWriter {
     zip.addStored(typeRecord, std::as_bytes(std::span(mediaType)), 1);  // no padding: its bytes lie at a fixed place
     for (const auto& record : records) zip.addDeflated(record.name, record.content);
     for (std::size_t i = 0; i < tensors_.records().size(); ++i) {
+      requireVerified(tensors_.records()[i].data());
       zip.addStored(tensorRecord(i), tensors_.records()[i]);
       requireUnchanged(tensors_.records()[i].data());  // not half of one file and half of another
     }

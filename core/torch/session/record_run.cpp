@@ -5,6 +5,7 @@
 #include "core/torch/execution/op_clock.h"
 #include "core/torch/execution/placement.h"
 #include "core/torch/execution/statistics.h"
+#include "core/torch/session/run_forecast.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
 
@@ -85,6 +86,7 @@ std::optional<TensorData> Recording::tensor(ValueId value) const {
 }
 
 RunRecord recordRun(const Analysis& analysis, const RecordOptions& options, const Progress& progress) {
+  RunForecast(analysis).requireRoom(0, analysis.joint.ops.size());
   Recording recording(analysis, options);
   const auto size = analysis.joint.ops.size();
   while (recording.position() < size) {

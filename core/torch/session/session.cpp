@@ -15,6 +15,7 @@
 #include "core/torch/execution/reproducible.h"
 #include "core/torch/execution/statistics.h"
 #include "core/torch/session/history.h"
+#include "core/torch/session/run_forecast.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
 
@@ -40,6 +41,7 @@ struct Session::Impl {
   RunBreakpoints breakpoints;
   std::atomic<bool> breakOnBadNumber = false;
   IdVector<ValueId, char> computedOnce;  // told apart "not computed yet" from "released"
+  RunForecast forecast;
 
   Impl(std::shared_ptr<const Analysis> a, SessionOptions o)
       : analysis(std::move(a)),
@@ -53,7 +55,8 @@ struct Session::Impl {
         remaking(document, analysis->joint, lastUses),
         history(remaking, document, memory, options.historyBytes),
         threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())),
-        breakpoints(*analysis) {
+        breakpoints(*analysis),
+        forecast(*analysis) {
     for (auto& binding : cotangentBindings(*analysis)) given.push_back(std::move(binding));
     evaluator.setSynchronous(options.synchronous);
     evaluator.setLeftOut(analysis->leftOut);
@@ -266,7 +269,7 @@ struct Session::Impl {
   at::Tensor present(ValueId id) const {
     if (!evaluator.has(id) || !evaluator.value(id).isTensor())
       throw Error(ErrorCode::badUse, "it has no tensor at this position", document.displayName(id));
-    return evaluator.value(id).toTensor();
+    return evaluator.tensor(id);
   }
 
   /// What `ask` finds out about a tensor, unless it lies in a file that changed: that is thrown away.
@@ -312,6 +315,7 @@ StopReason Session::runTo(std::size_t target, const Progress& progress) {
   const auto begin = impl_->position;
   target = std::min(target, size());
   if (target < begin) impl_->rewindTo(target, progress);
+  impl_->forecast.requireRoom(impl_->position, target);
   while (impl_->position < target && !progress.stopRequested()) {
     impl_->announce(progress, impl_->position, double(impl_->position - begin) / double(target - begin));
     impl_->runOne();
@@ -325,6 +329,7 @@ StopReason Session::continueTo(std::size_t target, const Progress& progress) {
   const auto begin = impl_->position;
   const auto length = double(std::max(begin, target) - std::min(begin, target));
   impl_->breakpoints.forgetHit();
+  impl_->forecast.requireRoom(begin, target);
   while (impl_->position != target) {
     if (progress.stopRequested()) return StopReason::cancelled;
     const bool forward = target > begin;
