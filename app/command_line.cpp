@@ -6,7 +6,10 @@
 #include <new>
 
 #include "app/cli/options.h"
+#include "app/cli/examples.h"
+#include "app/cli/mistakes.h"
 #include "app/cli/output.h"
+#include "app/cli/terminal.h"
 #include "app/cli/version.h"
 #include "core/base/out_of_memory.h"
 #include "core/formats/files/mapping_watch.h"
@@ -33,17 +36,17 @@ int reported(const std::function<int()>& body) {
   try {
     return body();
   } catch (const Error& error) {
-    std::fprintf(stderr, "retrograd: %s\n", error.what());
+    cli::printError(error.what());
     return exitCode(error.code());
   } catch (const OutOfMemory& error) {
-    std::fprintf(stderr, "retrograd: %s\n", error.what());
+    cli::printError(error.what());
     return cli::badInputOrUse;
   } catch (const std::bad_alloc&) {
-    std::fputs("retrograd: not enough memory\n", stderr);
+    cli::printError("not enough memory");
     return cli::badInputOrUse;
   } catch (const std::exception& error) {
     if (std::ferror(stdout)) return cli::badInputOrUse;  // {fmt} throws where it cannot print; finished() says so
-    std::fprintf(stderr, "retrograd: %s\n", messageOf(error).c_str());
+    cli::printError(messageOf(error));
     return cli::checkFailed;
   }
 }
@@ -56,7 +59,7 @@ int finished(int code) {
     try {
       check();
     } catch (const Error& error) {
-      std::fprintf(stderr, "retrograd: %s\n", error.what());
+      cli::printError(error.what());
       code = exitCode(error.code());
     }
   };
@@ -66,15 +69,15 @@ int finished(int code) {
 }
 
 /// What is no subcommand should be a file for the window.
-void requireFiles(const std::vector<std::string>& files) {
+void requireFiles(const CLI::App& app, const std::vector<std::string>& files) {
   for (const auto& file : files)
-    if (!std::filesystem::exists(file)) throw Error(ErrorCode::badUse, "no such file, and no subcommand of that name (see retrograd help)", file);
+    if (!std::filesystem::exists(file)) throw Error(ErrorCode::badUse, "there is no such file and no such subcommand" + cli::meantSubcommand(app, file), file);
 }
 
 int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)>& go) {
-  CLI::App app{"Retrograd: a debugger for autograd. Opens .pt2 files and .retrograd sessions in its window; the subcommands need no display."};
+  CLI::App app{"Retrograd: a debugger for autograd. Opens models (.pt2, TorchScript, printed traces) and sessions in its window. The subcommands need no display."};
   app.name("retrograd");
-  app.footer("Exit codes: 0 all well, 1 a check failed, 2 bad input or use.");
+  app.footer("Exit codes: 0 success, 1 a check failed, 2 bad input or use, 130 after Ctrl+C.");
   app.set_version_flag("--version", cli::versionText, "print the version and that of LibTorch");
   std::vector<std::string> files;
   app.add_option("files", files, "files to open in the window");
@@ -83,6 +86,8 @@ int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)
   for (const auto& command : cli::commands()) {
     auto* sub = app.add_subcommand(command.name, command.description);
     runs[sub] = command.setup(*sub);
+    if (sub->get_subcommands({}).empty()) cli::addTerminal(*sub);
+    cli::addExamples(*sub, command.name);
   }
   std::shared_ptr<const RuleRegistry> rules;
   cli::addLibraries(app, rules);
@@ -90,10 +95,11 @@ int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      return app.exit(error) == 0 ? cli::allWell : cli::badInputOrUse;
+      if (error.get_exit_code() == 0) return app.exit(error), cli::allWell;
+      throw Error(ErrorCode::badUse, cli::explain(app, error));
     }
     const auto chosen = app.get_subcommands();
-    if (chosen.empty()) requireFiles(files);
+    if (chosen.empty()) requireFiles(app, files);
     const auto* subcommand = chosen.empty() ? nullptr : chosen.front();
     return go({app, subcommand, subcommand ? &runs.at(subcommand) : nullptr, files, rules});
   });

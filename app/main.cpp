@@ -4,6 +4,7 @@
 #include "app/cli/options.h"
 #include "app/cli/output.h"
 #include "app/cli/program.h"
+#include "app/cli/terminal.h"
 #include "app/command_line.h"
 #include "app/interrupt.h"
 #include "app/window.h"
@@ -19,7 +20,8 @@ int go(int& argc, char** argv, const CommandLine& line) {
   if (!line.subcommand) return showWindow(argc, argv, line.files, line.rules);
   cli::requireOtherFiles(line.app);
   const Interrupt interrupt;
-  return (*line.run)(Progress(interrupt.token(), {}));
+  const cli::ProgressDisplay display;
+  return (*line.run)(Progress(interrupt.token(), display.report()));
 }
 
 }  // namespace

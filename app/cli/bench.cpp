@@ -74,9 +74,9 @@ Run setup(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
   app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
   app.add_option("--repeat", arguments->repeat, "repeats the medians are taken over")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--budget-curve", arguments->curve, "in place of the report: bytes saved against time recomputed, at this many budgets")
+  app.add_option("--budget-curve", arguments->curve, "instead of the report: bytes saved against time recomputed, at this many budgets")
       ->check(CLI::Range(2, 1000));
-  app.add_flag("--layout", arguments->layout, "in place of the report: how tangled the graph is, its crossings, rows that edges span and their lengths in pixels");
+  app.add_flag("--layout", arguments->layout, "instead of the report: how tangled the graph is (crossings, rows that edges span, their lengths in pixels)");
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) {
@@ -92,7 +92,7 @@ Run setup(CLI::App& app) {
   };
 }
 
-const Registration registration("bench", "measure reading, deriving and running beside LibTorch's eager autograd", setup);
+const Registration registration("bench", "measure reading, deriving and running, and LibTorch's eager autograd for comparison", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

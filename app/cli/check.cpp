@@ -4,6 +4,7 @@
 
 #include "app/cli/check_log.h"
 #include "app/cli/checks.h"
+#include "app/cli/input.h"
 #include "app/cli/recorded.h"
 #include "core/formats/jobs/job_log.h"
 #include "core/torch/execution/device.h"
@@ -12,27 +13,35 @@
 namespace retrograd::cli {
 namespace {
 
-int checkOne(Checks checks, const Progress& progress) {
-  setThreads(checks.run.threads);
-  requireFile(checks.file);
-  if (const auto choice = graphToOpen(checks.file)) {
-    checks.file = choice->graph.model;
-    if (checks.check.reference.empty()) checks.check.reference = choice->graph.values;
-  }
-  std::vector<CheckReport> reports;
+CheckReport checkOne(const Checks& checks, const std::string& file, const Progress& progress) {
   try {
     auto options = checks.check;
     options.filled = readFill(checks.fill);
-    reports.push_back(checkModel(checks.file, options, progress));
+    auto path = inputFile(file);
+    if (const auto choice = graphToOpen(path)) {
+      path = choice->graph.model;
+      if (options.reference.empty()) options.reference = choice->graph.values;
+    }
+    return checkModel(path, options, progress);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse || error.code() == ErrorCode::cancelled) throw;
+    const bool isOnly = checks.files.size() == 1;
+    if (error.code() == ErrorCode::cancelled || (isOnly && (error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse))) throw;
     CheckReport report;
-    report.name = checks.file;
-    report.status = CheckStatus::error;
+    report.name = file;
+    report.status = error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse ? CheckStatus::skip : CheckStatus::error;
     report.reason = error.what();
-    reports.push_back(std::move(report));
+    return report;
   }
-  checks.print(reports.front());
+}
+
+int checkEach(const Checks& checks, const Progress& progress) {
+  setThreads(checks.run.threads);
+  for (const auto& file : checks.files) requireFile(inputFile(file));
+  std::vector<CheckReport> reports;
+  for (const auto& file : checks.files) {
+    reports.push_back(checkOne(checks, file, progress));
+    checks.print(reports.back());
+  }
   return checks.conclude(reports);
 }
 
@@ -51,13 +60,13 @@ Run setup(CLI::App& app) {
   log->addTo(app);
   return [checks, log](const Progress& progress) {
     checks->requireFileOrSuite("check");
-    if (checks->suite.empty() && jobs::isJobLog(checks->file)) {
+    if (checks->suite.empty() && checks->files.size() == 1 && jobs::isJobLog(checks->files.front())) {
       setThreads(checks->run.threads);
-      return checkLog(checks->file, *log, checks->check.data, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
+      return checkLog(checks->files.front(), *log, checks->check.data, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
     }
     if (log->given())
-      throw Error(ErrorCode::badUse, "is no log of torch.compile: --compile and --rank choose a compile of a log", checks->file);
-    return checks->suite.empty() ? checkOne(*checks, progress) : checkAll(*checks, progress);
+      throw Error(ErrorCode::badUse, "--compile and --rank choose a compile of one log of torch.compile", checks->files.empty() ? "check" : checks->files.front());
+    return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
   };
 }
 

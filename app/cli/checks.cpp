@@ -3,19 +3,21 @@
 #include <fmt/format.h>
 
 #include "app/cli/output.h"
+#include "app/cli/sizes.h"
+#include "app/cli/terminal.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 
 void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
-  auto* one = app.add_option("file", file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session");
-  one->excludes(app.add_option("--suite", suite, "folder: every .pt2 under it is a case"));
+  auto* one = app.add_option("file", files, "models (.pt2, TorchScript, printed traces) or .retrograd sessions");
+  one->excludes(app.add_option("--suite", suite, "a folder: check every .pt2 file below it"));
   app.add_option("--reference", check.reference, referenceHelp);
   addFormat(app, format);
-  addOutput(app, "--report", report, "write the JSON report to this file; -: to standard output");
-  app.add_option("--tolerance", check.tolerance, "of each tensor relative to its largest element, in place of what rounding explains")->check(CLI::NonNegativeNumber);
+  addOutput(app, "--report", report, "write the JSON report to this file (-: standard output)");
+  app.add_option("--tolerance", check.tolerance, "tolerance of each tensor relative to its largest element, instead of one from rounding")->check(CLI::NonNegativeNumber);
   app.add_option("--grad-inputs", check.gradInputs, "user inputs to differentiate, comma separated")->delimiter(',');
-  app.add_option("--seed", check.seed, "seed of what is drawn, in place of the reference's");
+  app.add_option("--seed", check.seed, "seed of what is drawn, instead of the reference's")->check(isSeed());
   addShapes(app, check.shapes, check.numbers);
   addGivenData(app, check.data);
   addPartition(app, check.partition);
@@ -23,12 +25,13 @@ void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
   addFill(app, fill);
   addOpeningMemory(app);
   app.add_option("--threads", run.threads, "threads of LibTorch")->check(CLI::NonNegativeNumber);
-  app.add_flag("--allow-skips", allowSkips, "exit with 0 though files could not be checked");
-  app.add_option("--timeout", run.caseSeconds, "seconds a case of a suite may take")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_flag("--allow-skips", allowSkips, "exit with 0 even if files could not be checked");
+  app.add_option("--timeout", run.caseSeconds, "seconds that one file of a suite may take")->check(CLI::PositiveNumber)->capture_default_str();
 }
 
 void Checks::requireFileOrSuite(const std::string& command) const {
-  if (file.empty() && suite.empty()) throw Error(ErrorCode::badUse, command + " needs a file or --suite DIR");
+  if (files.empty() && suite.empty()) throw Error(ErrorCode::badUse, command + " needs a file or --suite FOLDER");
+  if (files.size() > 1 && !check.reference.empty()) throw Error(ErrorCode::badUse, "--reference belongs to one file; check the files one by one, or put each in a folder with its ref.safetensors and use --suite", "check");
 }
 
 std::vector<SuiteCase> Checks::cases() const {
@@ -45,8 +48,12 @@ std::vector<SuiteCase> Checks::cases() const {
 }
 
 void Checks::print(const CheckReport& report) const {
-  if (format != "text") return;
-  fmt::print("{}\n", reportLine(report));
+  const bool passed = report.status == CheckStatus::pass;
+  if (format != "text" || (terminal().quiet && passed)) return;
+  clearProgress();
+  auto line = reportLine(report);
+  if (const auto end = line.find(' '); end != std::string::npos) line = styled(stdout, passed ? Style::good : report.status == CheckStatus::skip ? Style::warning : Style::bad, line.substr(0, end)) + line.substr(end);
+  fmt::print("{}\n", line);
   flushOutput();
 }
 
@@ -61,7 +68,7 @@ int Checks::conclude(const std::vector<CheckReport>& reports) const {
   if (!report.empty()) writeText(report, dumpJson(json, 1) + "\n");
   if (format == "json")
     fmt::print("{}\n", dumpJson(json, 1));
-  else
+  else if (!terminal().quiet)
     fmt::print("{}\n", summary(reports));
   if (failed) return checkFailed;
   return skipped && !allowSkips ? badInputOrUse : allWell;  // what could not be checked is no pass

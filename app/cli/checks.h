@@ -10,7 +10,8 @@ namespace retrograd::cli {
 
 /// What `check` and `pipeline check` are asked: one file or a suite, and how to compare.
 struct Checks {
-  std::string file, fill, suite, format = "text", report;
+  std::vector<std::string> files;
+  std::string fill, suite, format = "text", report;
   CheckOptions check;
   SuiteOptions run;
   bool allowSkips = false;  ///< a file that could not be checked does not change the exit code

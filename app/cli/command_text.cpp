@@ -46,13 +46,21 @@ CommandText describeCommand(const CLI::App& app) {
     auto described = describeOption(*option);
     (option->get_positional() ? text.positionals : text.options).push_back(std::move(described));
   }
+  for (const auto* command : app.get_subcommands({}))
+    if (!command->get_group().empty()) text.commands.push_back(command->get_name());
   return text;
 }
 
 std::vector<CommandText> describeCommands(const CLI::App& program) {
   std::vector<CommandText> commands;
-  for (const auto* command : program.get_subcommands({}))
-    if (!command->get_group().empty()) commands.push_back(describeCommand(*command));
+  for (const auto* command : program.get_subcommands({})) {
+    if (command->get_group().empty()) continue;
+    commands.push_back(describeCommand(*command));
+    for (auto& nested : describeCommands(*command)) {
+      nested.name = command->get_name() + " " + nested.name;
+      commands.push_back(std::move(nested));
+    }
+  }
   return commands;
 }
 

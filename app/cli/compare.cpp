@@ -5,7 +5,9 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "app/cli/precision_option.h"
 #include "app/cli/recorded.h"
+#include "app/cli/sizes.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"
 #include "core/derivation/precision.h"
@@ -32,17 +34,6 @@ nlohmann::ordered_json rowJson(const Document& document, const RunDifference& ro
 void printRow(const Document& document, const RunDifference& row, const char* mark) {
   fmt::print("{:<2} {:>10.3g} {:>10.3g}  {:<16} #{} {}{}\n", mark, row.relative, row.largest, document.displayName(row.valueA), row.opA.index,
              document.opName(row.opA), row.note.empty() ? "" : "  (" + row.note + ")");
-}
-
-/// "--dtype-b float64|float32|bfloat16|float16", "--double".
-void addPrecision(CLI::App& app, std::optional<DType>& precision) {
-  std::vector<std::string> names;
-  for (auto dtype : precisions()) names.emplace_back(torchName(dtype));
-  auto* option = app.add_option_function<std::string>(
-      "--dtype-b", [&precision](const std::string& name) { precision = dtypeFromTorchName(name); },
-      "precision of the second: its floating parameters, buffers, inputs and dtype literals (default: that of the first)");
-  option->check(CLI::IsMember(names));
-  app.add_flag_function("--double", [&precision](std::int64_t) { precision = DType::f64; }, "the same as --dtype-b float64")->excludes(option);
 }
 
 int run(CompareArguments arguments, const Progress& progress) {
@@ -73,7 +64,7 @@ int run(CompareArguments arguments, const Progress& progress) {
       printRow(document, comparison.rows[i], comparison.firstDivergence == i ? "=>" : "");
     fmt::print("{} values compared, largest relative difference {:.3g}; {} op(s) only in the first, {} only in the second\n", comparison.rows.size(),
                comparison.largest, comparison.onlyInA.size(), comparison.onlyInB.size());
-    if (comparison.firstDivergence) fmt::print("they part at #{} {}\n", comparison.rows[first].opA.index, document.opName(comparison.rows[first].opA));
+    if (comparison.firstDivergence) fmt::print("they diverge at #{} {}\n", comparison.rows[first].opA.index, document.opName(comparison.rows[first].opA));
   }
   return comparison.firstDivergence ? checkFailed : allWell;
 }
@@ -81,20 +72,20 @@ int run(CompareArguments arguments, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<CompareArguments>();
   app.add_option("a", arguments->a, "a model file or a session")->required();
-  app.add_option("b", arguments->b.path, "another (default: the same one)");
-  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two values part (default: 1e-4; 1e-2 with float16, 5e-2 with bfloat16)")
+  app.add_option("b", arguments->b.path, "another one (default: the same file)");
+  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two values diverge (default: 1e-4; 1e-2 with float16, 5e-2 with bfloat16)")
       ->check(CLI::NonNegativeNumber);
-  addPrecision(app, arguments->b.precision);
+  addPrecisionB(app, arguments->b.precision);
   addDevice(app, arguments->b.device, "--device-b", "device of the second (default: that of the first)");
-  app.add_option("--seed-b", arguments->b.seed, "seed of the second's random ops");
-  app.add_option("--weights-b", arguments->b.weights, "a checkpoint with other weights for the second, as --weights takes it");
+  app.add_option("--seed-b", arguments->b.seed, "seed of the random ops of the second run")->check(isSeed());
+  app.add_option("--weights-b", arguments->b.weights, "a checkpoint with other weights for the second run, in any form that --weights takes");
   app.add_option("--rows", arguments->rows, "rows of the table around the first divergence")->capture_default_str();
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 
-const Registration registration("compare", "run two models, or one in two ways, and find the first op where they part", setup);
+const Registration registration("compare", "run two models, or one in two ways, and find the first op where they diverge", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

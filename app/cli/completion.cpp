@@ -29,9 +29,13 @@ std::vector<std::string> flags(const CommandText& command) {
   return all;
 }
 
-std::vector<std::string> names(const std::vector<CommandText>& commands) {
+bool isTop(const CommandText& command) { return command.name.find(' ') == std::string::npos; }
+
+/// Of the program's own subcommands, without those below them.
+std::vector<std::string> topNames(const std::vector<CommandText>& commands) {
   std::vector<std::string> all;
-  for (const auto& command : commands) all.push_back(command.name);
+  for (const auto& command : commands)
+    if (isTop(command)) all.push_back(command.name);
   return all;
 }
 
@@ -48,33 +52,39 @@ std::string bashCase(const CommandText& command, const std::string& commandName)
 }
 
 std::string bash(const CommandText& program, const std::vector<CommandText>& commands) {
-  std::string values = bashCase(program, ""), words;
+  std::string values = bashCase(program, ""), words, known, groups, helpGroups;
   for (const auto& command : commands) {
     values += bashCase(command, command.name);
-    words += fmt::format("    {}) words='{}' ;;\n", command.name, fmt::join(flags(command), " "));
+    words += fmt::format("    '{}') words='{}{}{}' ;;\n", command.name, fmt::join(command.commands, " "), command.commands.empty() ? "" : " ", fmt::join(flags(command), " "));
+    known += fmt::format("{}'{}'", known.empty() ? "" : "|", command.name);
+    if (command.commands.empty()) continue;
+    groups += fmt::format(" || $command == {}", command.name);
+    helpGroups += fmt::format("    'help {}') words='{}' ;;\n", command.name, fmt::join(command.commands, " "));
   }
   return fmt::format(R"(# bash completion for retrograd
 _retrograd() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command= words= i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case ${{COMP_WORDS[i]}} in
-      {0}) command=${{COMP_WORDS[i]}}; break ;;
+    case "${{command:+$command }}${{COMP_WORDS[i]}}" in
+      {0}) command="${{command:+$command }}${{COMP_WORDS[i]}}" ;;
     esac
   done
   case "$command $previous" in
 {1}  esac
   case $command in
     '') words='{2} {3}' ;;
-    help) words='{2} completion export man bash zsh fish' ;;
+    help) words='{2} completion saving man bash zsh fish' ;;
 {4}  esac
-  if [[ $current == -* || -z $command || $command == help ]]; then
+  case "$command $previous" in
+{6}  esac
+  if [[ $current == -* || -z $command || $command == help{5} ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$current"))
   fi
 }}
 complete -o bashdefault -o default -F _retrograd retrograd
 )",
-                     fmt::join(names(commands), "|"), values, fmt::join(names(commands), " "), fmt::join(flags(program), " "), words);
+                     known, values, fmt::join(topNames(commands), " "), fmt::join(flags(program), " "), words, groups, helpGroups);
 }
 
 /// An argument of zsh's _arguments: '(-o --out)'{-o,--out}'[what]:value:_files'.
@@ -89,14 +99,31 @@ std::string zshOption(const OptionText& option) {
   return fmt::format("{}{{{}}}{}", option.repeats ? "'*'" : quoted(fmt::format("({})", fmt::join(all, " ")), ""), fmt::join(all, ","), rest);
 }
 
+std::string zshArguments(const CommandText& command, const std::string& indent) {
+  std::string text = indent + "_arguments \\\n";
+  for (const auto& option : command.options) text += indent + "  " + zshOption(option) + " \\\n";
+  return text + indent + "  '*:file:_files' ;;\n";
+}
+
+/// A command with subcommands of its own: their list, then the options of the one that was chosen.
+std::string zshGroup(const CommandText& group, const std::vector<CommandText>& commands) {
+  std::string list, cases;
+  for (const auto& command : commands) {
+    if (!command.name.starts_with(group.name + " ")) continue;
+    const auto name = command.name.substr(group.name.size() + 1);
+    list += fmt::format(" {}", quoted(name + ":" + command.description, "'\\''"));
+    cases += fmt::format("            {})\n              shift words; (( CURRENT-- ))\n{}", name, zshArguments(command, "              "));
+  }
+  return fmt::format("          if (( CURRENT == 2 )); then\n            local -a nested=({} )\n            _describe -t commands command nested\n          else case $words[2] in\n{}          esac; fi ;;\n", list, cases);
+}
+
 std::string zsh(const CommandText& program, const std::vector<CommandText>& commands) {
   std::string list, cases, own;
   for (const auto& option : program.options) own += "    " + zshOption(option) + " \\\n";
   for (const auto& command : commands) {
+    if (!isTop(command)) continue;
     list += fmt::format("    {}\n", quoted(command.name + ":" + command.description, "'\\''"));
-    cases += fmt::format("        {})\n          _arguments \\\n", command.name);
-    for (const auto& option : command.options) cases += "            " + zshOption(option) + " \\\n";
-    cases += "            '*:file:_files' ;;\n";
+    cases += fmt::format("        {})\n{}", command.name, command.commands.empty() ? zshArguments(command, "          ") : zshGroup(command, commands));
   }
   return fmt::format(R"(#compdef retrograd
 _retrograd() {{
@@ -132,11 +159,22 @@ std::string fishOption(const OptionText& option, const std::string& condition) {
 }
 
 std::string fish(const CommandText& program, const std::vector<CommandText>& commands) {
-  std::string text = "# fish completion for retrograd\n";
+  std::string text = "# fish completion for retrograd\n", groups;
+  for (const auto& command : commands)
+    if (!command.commands.empty()) groups += " " + command.name;
   for (const auto& option : program.options) text += fishOption(option, "__fish_use_subcommand");
   for (const auto& command : commands) {
-    text += fmt::format("complete -c retrograd -n __fish_use_subcommand -a {} -d {}\n", command.name, quoted(command.description, "\\'"));
-    for (const auto& option : command.options) text += fishOption(option, quoted("__fish_seen_subcommand_from " + command.name, ""));
+    const auto space = command.name.find(' ');
+    auto condition = "__fish_seen_subcommand_from " + command.name.substr(0, space);
+    auto offer = std::string("__fish_use_subcommand");
+    if (space != std::string::npos) {
+      offer = condition;
+      condition += "; and __fish_seen_subcommand_from " + command.name.substr(space + 1);
+    } else if (command.commands.empty() && !groups.empty()) {
+      condition += "; and not __fish_seen_subcommand_from" + groups;
+    }
+    text += fmt::format("complete -c retrograd -n {} -a {} -d {}\n", quoted(offer, ""), command.name.substr(space == std::string::npos ? 0 : space + 1), quoted(command.description, "\\'"));
+    for (const auto& option : command.options) text += fishOption(option, quoted(condition, ""));
   }
   return text;
 }

@@ -4,12 +4,19 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "app/cli/command.h"
 #include "app/cli/program.h"
 #include "app/cli/options.h"
+#include "app/cli/mistakes.h"
 #include "app/cli/output.h"
+#include "app/cli/prompt.h"
+#include "app/cli/sizes.h"
+#include "app/cli/terminal.h"
+#include "core/questions/why.h"
 #include "core/torch/script/script.h"
 #include "core/trace/print/json.h"
 
@@ -28,6 +35,7 @@ struct DebugArguments {
 bool runLine(DebugScript& script, const DebugArguments& arguments, const std::string& line, const Progress& progress) {
   try {
     const auto answer = script.run(line, progress);
+    clearProgress();
     if (arguments.format == "json") {
       if (!answer.json.is_null()) fmt::print("{}\n", dumpJson(answer.json));
     } else if (!answer.text.empty()) {
@@ -37,9 +45,61 @@ bool runLine(DebugScript& script, const DebugArguments& arguments, const std::st
   } catch (const Error& e) {
     if (e.code() == ErrorCode::cancelled) throw;
     if (arguments.format == "json") fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"command", line}, {"error", e.what()}}));
-    else fmt::print(stderr, "retrograd: {}\n", e.what());
+    else printError(e.what());
     return arguments.keepGoing;
   }
+}
+
+bool isEnd(const std::string& line) { return line == "quit" || line == "exit" || line == "q"; }
+
+/// Modules, values and kinds of ops of the model, for completion.
+std::vector<std::string> namesOf(const Analysis& analysis) {
+  const auto& document = *analysis.document;
+  auto names = valueNames(analysis);
+  for (const auto* word : {"kind", "module", "value", "any", "if", "nan", "inf", "norm", "max", "meta", "after", "border", "end", "grad", "both", "all", "recompute", "min-cut", "budget"})
+    names.emplace_back(word);
+  std::set<std::string> others;
+  for (auto op : analysis.joint.ops) {
+    const auto& bound = document.boundSymbol(op);
+    const std::string name = document.symbol(bound.symbol).name;
+    if (const auto first = name.find('.'), last = name.rfind('.'); first < last) others.insert(name.substr(first + 1, last - first - 1));
+    const std::string module(document.text(bound.module));
+    for (auto end = module.find('.'); end != std::string::npos; end = module.find('.', end + 1)) others.insert(module.substr(0, end));
+    if (!module.empty()) others.insert(module);
+  }
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
+PromptWords wordsFor(const Analysis& analysis) {
+  auto usages = std::make_shared<std::map<std::string, std::string>>();
+  PromptWords words;
+  for (const auto& [usage, help] : DebugScript::commands()) {
+    const auto name = usage.substr(0, usage.find(' '));
+    usages->emplace(name, usage + "\n    " + help);
+    words.commands.push_back(name);
+  }
+  words.commands.emplace_back("quit");
+  words.others = [names = namesOf(analysis)](const std::string&) { return names; };
+  words.help = [usages](const std::string& command) {
+    const auto found = usages->find(command);
+    return found == usages->end() ? std::string() : found->second;
+  };
+  return words;
+}
+
+/// At a terminal: a mistake does not end the session.
+int talk(DebugScript& script, const Analysis& analysis, DebugArguments arguments, const Progress& progress) {
+  arguments.keepGoing = true;
+  Prompt prompt(wordsFor(analysis));
+  if (!terminal().quiet) fmt::print("{} ops forward, {} backward. `help` lists the commands, Tab completes and explains, `quit` ends.\n", analysis.forward.ops.size(), analysis.backward.ops.size());
+  runLine(script, arguments, "where", progress);
+  flushOutput();
+  for (auto line = prompt.line(); line && !isEnd(*line); line = prompt.line()) {
+    runLine(script, arguments, *line, progress);
+    flushOutput();
+  }
+  return allWell;
 }
 
 int runAll(const DebugArguments& arguments, const Progress& progress) {
@@ -51,7 +111,8 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
   DebugScript script(analysis, session);
   for (const auto& command : arguments.commands)
     if (!runLine(script, arguments, command, progress)) return badInputOrUse;
-  const bool fromInput = arguments.script.empty() && arguments.commands.empty();
+  const bool fromInput = (arguments.script.empty() && arguments.commands.empty()) || arguments.script == "-";
+  if (arguments.script.empty() && fromInput && arguments.format == "text" && Prompt::isUseful()) return talk(script, *analysis, arguments, progress);
   if (arguments.script.empty() && !fromInput) return allWell;
   std::ifstream file;
   if (!fromInput) {
@@ -61,7 +122,7 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
   }
   std::istream& lines = fromInput ? std::cin : file;
   for (std::string line; std::getline(lines, line);) {
-    if (line == "quit" || line == "exit") break;
+    if (isEnd(line)) break;
     if (!runLine(script, arguments, line, progress)) return badInputOrUse;
     flushOutput();
   }
@@ -71,12 +132,12 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<DebugArguments>();
-  app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session")->required();
-  app.add_option("--script", arguments->script, "file with one command a line (default: standard input)");
-  app.add_option("-c,--command", arguments->commands, "a command; repeatable")->allow_extra_args(false);
-  app.add_flag("--keep-going", arguments->keepGoing, "go on after a command that failed");
-  app.add_option("--history", arguments->session.historyBytes, "bytes to keep for stepping back; with less, more runs again")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
+  app.add_option("--script", arguments->script, "a file with one command a line (-: standard input)");
+  app.add_option("-c,--command", arguments->commands, "run this command; repeatable")->allow_extra_args(false);
+  app.add_flag("--keep-going", arguments->keepGoing, "continue after a command that failed");
+  addSize(app, "--history", [arguments](std::int64_t bytes) { arguments->session.historyBytes = bytes; }, "memory for stepping back, such as 500M; with less, some ops run again")
+      ->default_str("1G");
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   app.footer([] {
@@ -88,7 +149,7 @@ Run setup(CLI::App& app) {
   return [arguments](const Progress& progress) { return runAll(*arguments, progress); };
 }
 
-const Registration registration("debug", "run in both directions with breakpoints, and ask why: a script of the debugger's commands", setup);
+const Registration registration("debug", "run in both directions with breakpoints, and ask why: at a prompt, or by a script", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -8,6 +8,9 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "app/cli/precision_option.h"
+#include "app/cli/sizes.h"
+#include "app/cli/terminal.h"
 #include "core/torch/experiments/counterpart.h"
 #include "core/torch/experiments/passes.h"
 #include "core/torch/experiments/what_if.h"
@@ -20,7 +23,8 @@ namespace {
 struct DiffArguments {
   std::string a, b, show, showB, pass, before, format = "text";
   std::optional<PartitionOptions> partitionB;
-  bool doubleB = false, sideBySide = false, quiet = false;
+  std::optional<DType> precisionB;
+  bool sideBySide = false;
   std::size_t context = 3, width = 0;
   InputOptions input;
 };
@@ -47,7 +51,7 @@ TraceKind kindFor(const Analysis& analysis, const std::string& asked) {
 /// The trace of an analysis. Throws Error(badUse) where it was not derived.
 DiffSide sideOf(const Analysis& analysis, TraceKind kind) {
   if (kind != TraceKind::computation && !analysis.derived())
-    throw Error(ErrorCode::badUse, "nothing was derived from the computation (see its problems); --show computation compares it", analysis.file.path);
+    throw Error(ErrorCode::badUse, "no joint, forward or backward could be derived (see the problems above); --show computation compares the computation", analysis.file.path);
   const auto* trace = kind == TraceKind::joint ? &analysis.joint
                       : kind == TraceKind::forward ? &analysis.forward
                       : kind == TraceKind::backward ? &analysis.backward
@@ -59,7 +63,7 @@ DiffSide sideOf(const Analysis& analysis, TraceKind kind) {
 std::shared_ptr<const Analysis> openB(const DiffArguments& arguments, const std::shared_ptr<const Analysis>& a, const Progress& progress) {
   auto b = a;
   if (!arguments.b.empty()) b = open(arguments.b, arguments.input, progress);
-  if (arguments.doubleB) b = openCounterpart(*b, {.path = {}, .weights = {}, .precision = DType::f64, .device = {}, .seed = {}}, progress);
+  if (arguments.precisionB) b = openCounterpart(*b, {.path = {}, .weights = {}, .precision = arguments.precisionB, .device = {}, .seed = {}}, progress);
   if (arguments.partitionB && b->derived()) b = whatIf(*b, *arguments.partitionB, {}, progress).analysis;
   return b;
 }
@@ -68,7 +72,7 @@ std::shared_ptr<const Analysis> openB(const DiffArguments& arguments, const std:
 std::string labelOf(const std::string& path, const DiffArguments& arguments, bool isSecond) {
   auto label = path;
   if (!isSecond) return label;
-  if (arguments.doubleB) label += " --double";
+  if (arguments.precisionB) label += fmt::format(" --dtype-b {}", torchName(*arguments.precisionB));
   if (const auto& partition = arguments.partitionB) {
     if (partition->kind == PartitionOptions::minCut) label += " --partition min-cut";
     if (partition->budget) label += fmt::format(" --budget {}", *partition->budget);
@@ -113,11 +117,11 @@ std::size_t terminalWidth() {
 }
 
 int run(const DiffArguments& arguments, const Progress& progress) {
-  const bool isOther = !arguments.b.empty() || arguments.partitionB || arguments.doubleB || !arguments.showB.empty();
+  const bool isOther = !arguments.b.empty() || arguments.partitionB || arguments.precisionB || !arguments.showB.empty();
   const bool isPass = !arguments.pass.empty() || !arguments.before.empty();
   if (!isOther && !isPass)
-    throw Error(ErrorCode::badUse, "name a second file, or what is other on the second side: --show-b, --partition-b, --budget-b, --recompute-b, --double, --pass, --before", "diff");
-  if (isPass && isOther) throw Error(ErrorCode::badUse, "a pass is compared within one file; leave out the second one and what is said of it", "diff");
+    throw Error(ErrorCode::badUse, "name a second file, or what differs on the second side: --show-b, --partition-b, --budget-b, --recompute-b, --dtype-b, --pass or --before", "diff");
+  if (isPass && isOther) throw Error(ErrorCode::badUse, "--pass and --before compare traces of one file; leave out the second file and the options that end in -b", "diff");
   const auto sides = choose(arguments, progress);
   bool broken = false;
   for (const auto& analysis : {sides.a, sides.b})
@@ -126,7 +130,7 @@ int run(const DiffArguments& arguments, const Progress& progress) {
   const DiffTextOptions options{sides.leftName, sides.rightName, arguments.context, arguments.width ? arguments.width : terminalWidth()};
   if (arguments.format == "json") {
     fmt::print("{}\n", dumpJson(diffJson(diff, options), 1));
-  } else if (!arguments.quiet) {
+  } else if (!terminal().quiet) {
     fmt::print("{}", arguments.sideBySide ? sideBySideText(diff, options) : unifiedText(diff, options));
     if (!diff.equal()) fmt::print("{}\n", summaryOf(diff));
   }
@@ -139,8 +143,7 @@ void addPartitionB(CLI::App& app, std::optional<PartitionOptions>& partition) {
          "--partition-b", [asked](const std::string& kind) { asked().kind = kind == "min-cut" ? PartitionOptions::minCut : PartitionOptions::defaultKind; },
          "what the second side saves for backward: default or min-cut")
       ->check(CLI::IsMember({"default", "min-cut"}));
-  app.add_option_function<std::int64_t>("--budget-b", [asked](std::int64_t bytes) { asked().budget = bytes; }, "bytes that the second side may save")
-      ->check(CLI::NonNegativeNumber);
+  addSize(app, "--budget-b", [asked](std::int64_t bytes) { asked().budget = bytes; }, "how much the second side may save, such as 100K");
   app.add_option_function<std::vector<std::string>>(
          "--recompute-b", [asked](const std::vector<std::string>& marks) { asked().recompute = marks; },
          "what the second side recomputes: all, a module's path, or #OP; repeatable")
@@ -151,20 +154,19 @@ Run setup(CLI::App& app) {
   auto arguments = std::make_shared<DiffArguments>();
   const auto isKind = CLI::IsMember({"computation", "joint", "forward", "backward"});
   app.add_option("a", arguments->a, "a model file or a session")->required();
-  app.add_option("b", arguments->b, "another (default: the same one, otherwise than the first)");
+  app.add_option("b", arguments->b, "another one (default: the same file, with the options that end in -b)");
   app.add_option("--show", arguments->show, "the trace to compare: computation, joint, forward or backward (default: joint)")->check(isKind);
   app.add_option("--show-b", arguments->showB, "the trace of the second side (default: that of the first)")->check(isKind);
   addPartitionB(app, arguments->partitionB);
-  app.add_flag("--double", arguments->doubleB, "the second in double precision");
-  auto* pass = app.add_option("--pass", arguments->pass, "what this pass changed: before it against after it (its name or the beginning: 'dead', 'recomputation')");
-  app.add_option("--before", arguments->before, "the trace before this pass against the trace as it is in the end")->excludes(pass);
-  app.add_option("-U,--context", arguments->context, "equal rows around what differs")->capture_default_str();
-  app.add_flag("-y,--side-by-side", arguments->sideBySide, "in two columns");
+  addPrecisionB(app, arguments->precisionB);
+  auto* pass = app.add_option("--pass", arguments->pass, "what this pass changed: the trace before it against the trace after it (a name or its beginning: 'dead', 'recomputation')");
+  app.add_option("--before", arguments->before, "the trace before this pass against the final trace")->excludes(pass);
+  app.add_option("-U,--context", arguments->context, "equal lines around each difference")->capture_default_str();
+  app.add_flag("-y,--side-by-side", arguments->sideBySide, "print two columns");
   app.add_option("-W,--width", arguments->width, "columns of --side-by-side (default: the terminal's, or 160)")->check(CLI::Range(40, 2000));
-  app.add_flag("-q,--quiet", arguments->quiet, "only the exit code");
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
-  app.footer("Exit codes: 0 equal, 1 different, 2 bad input or use. Aligned are ops, not lines: docs/diff.md.");
+  app.footer("Exit codes: 0 equal, 1 different, 2 bad input or use. --quiet prints nothing. Ops are aligned, not lines of text (docs/diff.md).");
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

@@ -30,7 +30,7 @@ std::string formatNames() {
 
 const ExportFormat& formatFor(const ExportArguments& arguments) {
   const auto* format = arguments.to.empty() ? exportFormatOf(arguments.out) : findExportFormat(arguments.to);
-  if (!format) throw Error(ErrorCode::badUse, "name a format with --to (" + formatNames() + "), or a file whose name tells it with -o", "export");
+  if (!format) throw Error(ErrorCode::badUse, "name a format with --format (" + formatNames() + "), or an output file with a known ending with -o", "export");
   return *format;
 }
 
@@ -84,12 +84,14 @@ Run setup(CLI::App& app) {
   std::vector<std::string> names;
   for (const auto& format : exportFormats()) names.push_back(format.name);
   app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  app.add_option("--to", arguments->to, "the format; left out: what the name of the file to write tells")->check(CLI::IsMember(names));
-  app.add_option("--show", arguments->show, "computation, joint, forward, backward or all, comma separated (default: what the format is for)")
+  app.add_option("--format", arguments->to, "the format (default: from the name of the output file)")->check(CLI::IsMember(names));
+  app.add_option("--to", arguments->to)->check(CLI::IsMember(names))->group("");
+  app.add_option("--show", arguments->show, "computation, joint, forward, backward or all, comma separated (default: depends on the format)")
       ->delimiter(',')
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}));
-  addOutput(app, "-o,--out", arguments->out, "the file to write (default, or -: standard output)");
-  app.add_flag("--no-run", arguments->noRun, "tables without times: nothing is run");
+  addOutput(app, "-o,--output", arguments->out, "the file to write (default, or -: standard output)");
+  addOldOutput(app, "--out", arguments->out);
+  app.add_flag("--no-run", arguments->noRun, "tables: do not run the model; times stay empty");
   app.add_option("--open", arguments->drawing.open, "pictures: a module to show opened, by its path; repeatable")->allow_extra_args(false);
   app.add_flag("--open-all", arguments->drawing.openAll, "pictures: every group open");
   app.add_flag("--dark", arguments->drawing.dark, "pictures: in the dark theme");

@@ -3,6 +3,8 @@
 
 #include "app/cli/command.h"
 #include "app/cli/command_text.h"
+#include "app/cli/mistakes.h"
+#include "core/base/near_names.h"
 
 namespace retrograd::cli {
 namespace {
@@ -18,7 +20,7 @@ In Python, with PyTorch 2.9 or later:
 
 Keyword arguments go in kwargs={...}; sizes that may vary in dynamic_shapes={"x": {0: torch.export.Dim("batch")}}.
 The parameters keep their requires_grad: freeze with p.requires_grad_(False) before the export.
-To look at core ATen ops in place of the ops as written:
+To look at core ATen ops instead of the ops as written:
 
     program = program.run_decompositions()
 
@@ -49,6 +51,13 @@ const CLI::App* find(const CLI::App& program, const std::string& name) {
   return nullptr;
 }
 
+std::vector<std::string> topicNames(const CLI::App& program) {
+  std::vector<std::string> names{"saving", "completion", "man"};
+  for (const auto* command : program.get_subcommands({}))
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  return names;
+}
+
 int print(const CLI::App& program, const std::vector<std::string>& topics) {
   const auto topic = topics.empty() ? std::string() : topics[0];
   if (topic == "saving") {
@@ -63,16 +72,21 @@ int print(const CLI::App& program, const std::vector<std::string>& topics) {
     std::fputs(text.c_str(), stdout);
     std::fputs("\nTopics of `retrograd help`: saving (how to save a model), each subcommand, completion bash|zsh|fish, man.\n", stdout);
   } else if (const auto* command = find(program, topic)) {
+    if (topics.size() > 1 && !command->get_subcommands({}).empty()) {
+      const auto* nested = find(*command, topics[1]);
+      if (!nested) throw Error(ErrorCode::badUse, "there is no such subcommand" + meantSubcommand(*command, topics[1]), topic + " " + topics[1]);
+      command = nested;
+    }
     std::fputs(command->help().c_str(), stdout);
   } else {
-    throw Error(ErrorCode::badUse, "no such topic; there are saving, completion, man and the subcommands", topic);
+    throw Error(ErrorCode::badUse, "there is no such topic; topics are saving, completion, man and the subcommands" + didYouMean(topic, topicNames(program)), topic);
   }
   return allWell;
 }
 
 Run setup(CLI::App& app) {
   auto topic = std::make_shared<std::vector<std::string>>();
-  app.add_option("topic", *topic, "saving, a subcommand, completion SHELL, or man");
+  app.add_option("topic", *topic, "saving, a subcommand (`pipeline split` has two words), completion SHELL, or man");
   return [topic, &app](const Progress&) { return print(*app.get_parent(), *topic); };
 }
 

@@ -53,7 +53,7 @@ std::string manualPage(const CLI::App& app) {
     for (const auto& option : command.options) text += optionEntry(option);
     if (!command.footer.empty()) text += ".PP\n.nf\n" + roff(command.footer) + (command.footer.ends_with('\n') ? "" : "\n") + ".fi\n";
   }
-  return text + ".SH EXIT STATUS\n0 where all is well, 1 where a check failed, 2 for bad input or use, 130 after Ctrl+C.\n";
+  return text + ".SH EXIT STATUS\n0 on success, 1 if a check failed, 2 for bad input or use, 130 after Ctrl+C.\n";
 }
 
 }  // namespace retrograd::cli

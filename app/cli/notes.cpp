@@ -51,7 +51,7 @@ std::vector<Note> changed(const Analysis& analysis, const Notes& notes, const No
 
 int run(const NotesArguments& arguments, const Progress& progress) {
   if (arguments.changes() == arguments.place.empty())
-    throw Error(ErrorCode::badUse, arguments.place.empty() ? "--at says where the note is" : "--at without --comment, --name, --bookmark, --no-bookmark or --remove");
+    throw Error(ErrorCode::badUse, arguments.place.empty() ? "name the place of the note with --at" : "--at needs one of --comment, --name, --bookmark, --no-bookmark and --remove");
   const auto analysis = open(arguments.file, arguments.input, progress);
   const NoteFile file(arguments.file);
   auto notes = file.read(*analysis);
@@ -67,19 +67,19 @@ int run(const NotesArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<NotesArguments>();
-  app.add_option("file", arguments->file, "a model or a .retrograd session")->required();
-  app.add_option("--at", arguments->place, "the op or value to note something at: #12, or a value's name");
-  app.add_option("--comment", arguments->comment, "a comment for the op, in place of the one that is there; empty: none");
-  app.add_option("--name", arguments->name, "a name of your own for the value; empty: none");
-  auto* set = app.add_flag("--bookmark", arguments->bookmark, "a bookmark at the op");
-  app.add_flag("--no-bookmark", arguments->noBookmark, "no bookmark at the op")->excludes(set);
-  app.add_flag("--remove", arguments->remove, "takes all notes at the place away");
+  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
+  app.add_option("--at", arguments->place, "the op or value of the note: #12, or the name of a value");
+  app.add_option("--comment", arguments->comment, "a comment for the op; empty: remove it");
+  app.add_option("--name", arguments->name, "a name of your own for the value; empty: remove it");
+  auto* set = app.add_flag("--bookmark", arguments->bookmark, "set a bookmark at the op");
+  app.add_flag("--no-bookmark", arguments->noBookmark, "remove the bookmark at the op")->excludes(set);
+  app.add_flag("--remove", arguments->remove, "remove all notes at the place");
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 
-const Registration registration("notes", "list bookmarks, comments and names of your own, as the window shows them, or make some", setup);
+const Registration registration("notes", "list bookmarks, comments and names of your own, or add some", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

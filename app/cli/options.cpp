@@ -7,7 +7,10 @@
 #include <filesystem>
 #include <map>
 
+#include "app/cli/input.h"
 #include "app/cli/program.h"
+#include "app/cli/sizes.h"
+#include "app/cli/terminal.h"
 #include "core/base/number_text.h"
 #include "core/base/running_memory.h"
 #include "core/torch/checking/reference.h"
@@ -30,15 +33,12 @@ void addPartition(CLI::App& app, std::optional<PartitionOptions>& partition) {
   const auto asked = [&partition]() -> PartitionOptions& { return partition ? *partition : partition.emplace(); };
   app.add_option_function<std::string>(
          "--partition", [asked](const std::string& kind) { asked().kind = kinds.at(kind); },
-         "what to save for backward: what the formulas ask for (default), or the fewest bytes (min-cut)")
+         "what to save for the backward: what the formulas ask for (default), or the fewest bytes (min-cut)")
       ->check(CLI::IsMember({"default", "min-cut"}));
-  app.add_option_function<std::int64_t>(
-         "--budget", [asked](std::int64_t bytes) { asked().budget = bytes; },
-         "bytes that may be saved for backward; recomputes as little as that takes")
-      ->check(CLI::NonNegativeNumber);
+  addSize(app, "--budget", [asked](std::int64_t bytes) { asked().budget = bytes; }, "how much may be saved for the backward, such as 100K; recomputes as little as possible");
   app.add_option_function<std::vector<std::string>>(
          "--recompute", [asked](const std::vector<std::string>& marks) { asked().recompute = marks; },
-         "recompute in the backward: all, a module's path, or #OP (name or id); repeatable")
+         "what to recompute in the backward: all, a module, or #OP (name or id); repeatable")
       ->allow_extra_args(false);
 }
 
@@ -56,7 +56,7 @@ void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules) {
 }
 
 void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again) {
-  app.add_option("--order", order, "2: gradients of gradients, the joint trace differentiated again; 3 and up likewise")->check(CLI::Range(1, 4));
+  app.add_option("--order", order, "2: gradients of gradients, from the joint trace differentiated again; 3 and 4 likewise")->check(CLI::Range(1, 4));
   app.add_option_function<std::string>(
          "--again", [&again](const std::string& kind) { again = kind == "joint" ? TraceKind::joint : TraceKind::backward; },
          "what --order differentiates again: joint (default) or backward")
@@ -93,7 +93,7 @@ InputShape parseShape(const std::string& text) {
     const auto used = static_cast<std::size_t>(end - sizes.data());
     const bool more = used < sizes.size();
     if (error != std::errc() || size < 0 || (more && (sizes[used] != 'x' || used + 1 == sizes.size())))
-      throw CLI::ValidationError(text, "is no shape; write 2x3, or nothing for a tensor of no dimension");
+      throw CLI::ValidationError(text, "is not a shape; write 2x3, or nothing for a tensor without dimensions");
     shape.sizes.push_back(size);
     sizes.remove_prefix(more ? used + 1 : used);
   }
@@ -137,7 +137,7 @@ void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::ma
 Device parseDevice(const std::string& text) {
   const auto named = withIndex(deviceFromString(text));
   const bool known = named.type == Device::Type::cpu || named.type == Device::Type::cuda;
-  if (!known || (toString(named) != text && text != "cuda")) throw CLI::ValidationError(text, "is no device; write cpu, cuda or cuda:1");
+  if (!known || (toString(named) != text && text != "cuda")) throw CLI::ValidationError(text, "is not a device; write cpu, cuda or cuda:1");
   return named;
 }
 
@@ -145,17 +145,14 @@ void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& 
   app.add_option_function<std::string>(
       name,
       [&device](const std::string& text) { device = parseDevice(text); },
-      help.empty() ? "cpu (default), cuda or cuda:N: move parameters, inputs and device literals there; deriving needs no such device, running does" : help);
+      help.empty() ? "cpu (default), cuda or cuda:N: where parameters and inputs are. Deriving needs no GPU, running does; not yet run on a GPU (docs/limits.md)" : help);
 }
 
 void addOpeningMemory(CLI::App& app) {
-  app.add_option_function<std::int64_t>(
-         "--opening-memory", [](std::int64_t bytes) {
-           if (program()) program()->setOpeningMemory(bytes);
-         },
-         "bytes (or 500M, 20G) that opening may allocate where it runs ops (default: a quarter of the free memory, and the file's size)")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::NonNegativeNumber);
+  const auto set = [](std::int64_t bytes) {
+    if (program()) program()->setOpeningMemory(bytes);
+  };
+  addSize(app, "--opening-memory", set, "how much opening may allocate where it runs ops, such as 20G (default: a quarter of the free memory, and the file's size)");
 }
 
 void addFill(CLI::App& app, std::string& path) {
@@ -166,11 +163,11 @@ TensorMap readFill(const std::string& path) { return path.empty() ? TensorMap() 
 
 void addGivenData(CLI::App& app, GivenData& data, bool batch) {
   auto* weights = app.add_option("--weights", data.weights,
-                                 "weights of a training job in place of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
+                                 "weights of a training job instead of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
                                  "distributed checkpoint");
   app.add_option("--weights-under", data.under, "the dictionary of the checkpoint that holds them (default: the one that fits best)")->needs(weights);
   app.add_flag("--partial-weights", data.partial, "go on with what fits where weights or batch lack something, hold more, or have other shapes");
-  if (batch) app.add_option("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; not listed ones are an error");
+  if (batch) app.add_option("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; a missing input is an error");
 }
 
 void addRunningMemory(CLI::App& app) {
@@ -195,11 +192,11 @@ void InputOptions::addTo(CLI::App& app, bool batch) {
   app.add_option("--grad-inputs", gradInputs,
                  "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
       ->delimiter(',');
-  app.add_option("--seed", seed, "seed for what is drawn: inputs, cotangents, random ops (default 0)");
+  app.add_option("--seed", seed, "seed of inputs and cotangents that are drawn, and of random ops (default 0)")->check(isSeed());
   app.add_option("--threads", threads, "threads of LibTorch (default: its own choice)")->check(CLI::NonNegativeNumber);
 }
 
-DerivationRequest InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputs)); }
+DerivationRequest InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
 
 DerivationRequest InputOptions::forReading(const Reference& given) const {
   DerivationRequest options;
@@ -211,7 +208,7 @@ DerivationRequest InputOptions::forReading(const Reference& given) const {
   return options;
 }
 
-DerivationRequest InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputs)); }
+DerivationRequest InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
 
 DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& given) const {
   auto options = optionsFor(given, file);
@@ -248,8 +245,8 @@ void requireToRun(const std::optional<Device>& device) {
 
 void requireFile(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
-  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path)) throw Error(ErrorCode::badUse, "is a folder, not a file", path);
+  if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "there is no such file", path);
+  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path)) throw Error(ErrorCode::badUse, "is a folder; name a file", path);
 }
 
 std::optional<FolderChoice> graphToOpen(const std::string& path) {
@@ -260,7 +257,8 @@ std::optional<FolderChoice> graphToOpen(const std::string& path) {
   return choice;
 }
 
-std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress) {
+std::shared_ptr<const Analysis> open(const std::string& name, const InputOptions& options, const Progress& progress) {
+  const auto path = inputFile(name);
   requireFile(path);
   if (const auto choice = graphToOpen(path)) {
     auto recorded = options;
@@ -279,9 +277,12 @@ std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions
 
 bool reportProblems(const std::vector<Problem>& problems) {
   static constexpr const char* severities[] = {"note", "warning", "error"};
+  static constexpr Style styles[] = {Style::strong, Style::warning, Style::bad};
   bool isError = false;
+  clearProgress();
   for (const auto& p : problems) {
-    fmt::print(stderr, "{}: {}{}{}\n", severities[static_cast<std::size_t>(p.severity)], p.place, p.place.empty() ? "" : ": ", p.message);
+    if (terminal().quiet && p.severity != Problem::Severity::error) continue;
+    fmt::print(stderr, "{}: {}{}{}\n", styled(stderr, styles[static_cast<std::size_t>(p.severity)], severities[static_cast<std::size_t>(p.severity)]), p.place, p.place.empty() ? "" : ": ", p.message);
     isError |= p.severity == Problem::Severity::error;
   }
   return isError;

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <map>
 
+#include "app/cli/terminal.h"
 #include "core/base/error.h"
 #include "core/formats/files/atomic_file.h"
 #include "core/formats/kinds/file_kind.h"
@@ -52,6 +53,8 @@ CLI::Option* addOutput(CLI::App& app, const std::string& names, std::string& pat
   return option;
 }
 
+void addOldOutput(CLI::App& app, const std::string& names, std::string& path) { addOutput(app, names, path, "", /*ownSession=*/true)->group(""); }
+
 void requireOtherFiles(const CLI::App& app) {
   for (const auto* option : app.get_options())
     if (const auto output = outputs().find(option); output != outputs().end()) requireOther(app, option, output->second);
@@ -72,6 +75,7 @@ void prepareStandardStreams() {
 }
 
 void flushOutput() {
+  clearProgress();
   std::cout.flush();
   errno = 0;
   const bool failed = std::fflush(stdout) != 0;

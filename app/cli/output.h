@@ -8,6 +8,9 @@ namespace retrograd::cli {
 /// Adds an option that names a file to write. `ownSession`: it may be the session that is read, which is then saved in its own place.
 CLI::Option* addOutput(CLI::App& app, const std::string& names, std::string& path, const std::string& help, bool ownSession = false);
 
+/// A name that an option had before: still read, and shown nowhere.
+void addOldOutput(CLI::App& app, const std::string& names, std::string& path);
+
 /// Throws Error(badUse) where an output of the command that was called is also one of its other files, under the same or another name.
 void requireOtherFiles(const CLI::App& app);
 

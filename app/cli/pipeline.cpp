@@ -1,5 +1,8 @@
 #include "app/cli/pipeline.h"
 
+#include "app/cli/examples.h"
+#include "app/cli/terminal.h"
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -15,9 +18,12 @@ std::vector<Command>& table() {
 Run setup(CLI::App& app) {
   auto runs = std::make_shared<std::map<const CLI::App*, Run>>();
   app.require_subcommand(1);
+  app.footer("`retrograd help pipeline NAME` explains one of them. docs/pipeline.md shows how they go together.");
   for (const auto& command : pipelineCommands()) {
     auto* sub = app.add_subcommand(command.name, command.description);
     runs->emplace(sub, command.setup(*sub));
+    addTerminal(*sub);
+    addExamples(*sub, "pipeline " + command.name);
   }
   return [runs, &app](const Progress& progress) { return runs->at(app.get_subcommands().front())(progress); };
 }

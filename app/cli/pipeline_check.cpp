@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/cli/checks.h"
+#include "app/cli/input.h"
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_cuts.h"
 #include "core/torch/execution/threads.h"
@@ -35,13 +36,21 @@ int checkAll(const PipelineChecks& checks, const Progress& progress) {
   return checks.conclude(checkSuite(checks.cases(), options, [&](const CheckReport& report) { checks.print(report); }, progress));
 }
 
-int checkOne(const PipelineChecks& checks, const Progress& progress) {
-  requireFile(checks.file);
+int checkEach(const PipelineChecks& checks, const Progress& progress) {
+  for (const auto& file : checks.files) requireFile(inputFile(file));
   setThreads(checks.run.threads);
-  if (checks.everyCut) return checks.conclude(checkEveryCut(checks.file, checks.request, checks.check, [&](const CheckReport& report) { checks.print(report); }, progress));
-  const auto report = checkPipeline(checks.file, checks.request, checks.check, progress);
-  checks.print(report);
-  return checks.conclude({report});
+  std::vector<CheckReport> reports;
+  for (const auto& name : checks.files) {
+    const auto file = inputFile(name);
+    if (checks.everyCut) {
+      auto cuts = checkEveryCut(file, checks.request, checks.check, [&](const CheckReport& report) { checks.print(report); }, progress);
+      reports.insert(reports.end(), std::make_move_iterator(cuts.begin()), std::make_move_iterator(cuts.end()));
+    } else {
+      reports.push_back(checkPipeline(file, checks.request, checks.check, progress));
+      checks.print(reports.back());
+    }
+  }
+  return checks.conclude(reports);
 }
 
 Run setup(CLI::App& app) {
@@ -51,7 +60,7 @@ Run setup(CLI::App& app) {
   app.add_flag("--every-cut", checks->everyCut, "cut in two before each op in turn; a cut that is refused counts as skipped")->excludes("--at")->excludes("--stages")->excludes("--suite");
   return [checks](const Progress& progress) {
     checks->requireFileOrSuite("pipeline check");
-    return checks->suite.empty() ? checkOne(*checks, progress) : checkAll(*checks, progress);
+    return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
   };
 }
 

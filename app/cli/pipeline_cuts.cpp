@@ -1,20 +1,22 @@
 #include "app/cli/pipeline_cuts.h"
 
+#include "app/cli/input.h"
+
 #include "core/torch/checking/reference.h"
 #include "core/torch/execution/threads.h"
 
 namespace retrograd::cli {
 
 void addCuts(CLI::App& app, CutRequest& request) {
-  app.add_option("--at", request.at, "MODULE[:before|after] or #OP[:before|after]: cut at each call of the module, or at the op; repeatable, beside the file's markers")
+  app.add_option("--at", request.at, "MODULE[:before|after] or #OP[:before|after]: cut at each call of the module, or at the op; repeatable, added to the file's markers")
       ->allow_extra_args(false);
   app.add_option("--stages", request.stages, "cut into N stages of equal load")->check(CLI::PositiveNumber);
   app.add_option_function<std::string>(
          "--balance",
          [&request](const std::string& by) { request.balance = by == "time" ? Balance::time : by == "estimate" ? Balance::estimate : by == "parameters" ? Balance::parameters : Balance::bytes; },
-         "what load is: time (measured by running; the default), estimate (time told from the ops alone), parameters or bytes")
+         "what load means: time (measured by running; the default), estimate (time estimated from the ops), parameters or bytes")
       ->check(CLI::IsMember({"time", "estimate", "parameters", "bytes"}));
-  app.add_flag_callback("--ignore-markers", [&request] { request.useMarkers = false; }, "leave the file's own markers out, so that a policy can be asked for");
+  app.add_flag_callback("--ignore-markers", [&request] { request.useMarkers = false; }, "ignore the markers of the file");
   app.add_option_function<std::vector<std::string>>(
          "--transmit",
          [&request](const std::vector<std::string>& names) {
@@ -49,10 +51,11 @@ CutModel CutOptions::open(bool derive, const Progress& progress) const {
 }
 
 CutModel CutOptions::open(bool derive, const Reference& given, const Progress& progress) const {
-  requireFile(file);
+  const auto path = inputFile(file);
+  requireFile(path);
   setThreads(input.threads);
   if (input.order && *input.order > 1) throw Error(ErrorCode::badUse, "--order is not for pipelines: their stages have one backward", file);
-  return openCut(file, request, input.forReading(given), [&](const ModelFile& model) { return input.forFile(model, given); }, derive, progress);
+  return openCut(path, request, input.forReading(given), [&](const ModelFile& model) { return input.forFile(model, given); }, derive, progress);
 }
 
 }  // namespace retrograd::cli

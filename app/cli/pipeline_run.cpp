@@ -235,8 +235,9 @@ Run setup(CLI::App& app) {
       ->capture_default_str();
   arguments->batch.addTo(app);
   app.add_flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");
-  app.add_option("--save", arguments->save, "folder: rank_N.safetensors gets the gradients that a rank has, its outputs, merged, and the buffers it wrote");
-  app.add_option("--transfers", arguments->transfers, "how tensors go from rank to rank: direct from device to device (NCCL between GPUs), through the memory of the host, or auto: directly where GPUs can")
+  app.add_option("-o,--output", arguments->save, "folder for rank_N.safetensors: the gradients of a rank, its merged outputs and the buffers that it wrote");
+  app.add_option("--save", arguments->save)->group("");
+  app.add_option("--transfers", arguments->transfers, "how tensors go from rank to rank: direct (NCCL between GPUs; not yet run on one), host (through its memory), or auto (direct where possible)")
       ->check(CLI::IsMember({"auto", "direct", "host"}))
       ->capture_default_str();
   addFormat(app, arguments->format);

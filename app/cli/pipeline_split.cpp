@@ -60,7 +60,8 @@ Run setup(CLI::App& app) {
   auto arguments = std::make_shared<SplitArguments>();
   arguments->cut.addTo(app);
   addFormat(app, arguments->format);
-  app.add_option("--out", arguments->out, "folder for the stages, each a session file with its weights, and pipeline.json");
+  app.add_option("-o,--output", arguments->out, "folder for the stages, each a session file with its weights, and pipeline.json");
+  app.add_option("--out", arguments->out)->group("");
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

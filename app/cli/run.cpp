@@ -1,56 +1,60 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 #include <memory>
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "app/cli/output.h"
+#include "app/cli/terminal.h"
+#include "core/base/near_names.h"
+#include "core/base/number_text.h"
+#include "core/questions/why.h"
 #include "core/torch/checking/reference.h"
 #include "core/torch/checking/save.h"
 #include "core/torch/session/session.h"
+#include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 
 namespace retrograd::cli {
 namespace {
 
 struct RunArguments {
-  std::string file, save, until;
+  std::string file, save, until, format = "text";
   bool synchronous = false;
   InputOptions input;
 };
 
-/// Position after the op that `text` names: its id, the name of one of its outputs, or the first op of that name.
+/// Position after the op that `text` names: its id (#12), the name of one of its outputs, or the first op of that name. An id of the computation means the last
+/// forward op derived from it.
 std::size_t positionAfter(const Session& session, const std::string& text) {
   const auto& document = *session.analysis().document;
-  std::int32_t id = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  const bool isId = error == std::errc() && *end == '\0';
-  std::optional<std::size_t> byOp;
+  const auto id = numberIn<std::int32_t>(text.starts_with('#') ? std::string_view(text).substr(1) : std::string_view(text));
+  std::optional<std::size_t> byOp, byOrigin;
   for (std::size_t p = 0; p < session.size(); ++p) {
     const auto op = session.opAt(p);
-    if (isId && op.index == id) return p + 1;
+    if (id && op.index == *id) return p + 1;
+    if (id && p < session.forwardSize() && document.boundSymbol(op).origin.op.index == *id) byOrigin = p + 1;
     for (auto output : document.outputs(op))
       if (output && document.displayName(output) == text) return p + 1;
     const auto name = document.opName(op);
     if (!byOp && (name == text || document.symbol(document.boundSymbol(op).symbol).name == text)) byOp = p + 1;
   }
-  if (!byOp) throw Error(ErrorCode::badUse, "no op of forward or backward has this id, output or name", text);
+  if (byOrigin) return *byOrigin;
+  if (!byOp) throw Error(ErrorCode::badUse, "no op of forward or backward has this id, output or name" + didYouMean(text, valueNames(session.analysis())), text);
   return *byOp;
 }
 
 void printTable(const Session& session) {
   const auto& measures = session.measures();
   const auto& document = *session.analysis().document;
-  fmt::print("{:>6}  {:>8}  {:>10}  {:>12}  {:>12}  op\n", "#", "id", "ms", "bytes", "live bytes");
+  fmt::print("{:>6}  {:>10}  {:>12}  {:>12}  {:>7}  op\n", "step", "ms", "bytes", "live bytes", "id");
   double forward = 0, backward = 0;
   for (std::size_t p = 0; p < session.position(); ++p) {
     const auto& m = measures[p];
     const auto op = session.opAt(p);
     if (p == session.forwardSize()) fmt::print("------  backward\n");
-    fmt::print("{:>6}  {:>8}  {:>10.3f}  {:>12}  {:>12}  {}\n", p, op.index, m.seconds * 1e3, m.outputBytes, m.liveBytes,
-               printCall(document, op));
+    fmt::print("{:>6}  {:>10.3f}  {:>12}  {:>12}  {:>7}  {}\n", p + 1, m.seconds * 1e3, m.outputBytes, m.liveBytes, fmt::format("#{}", op.index), printCall(document, op));
     (p < session.forwardSize() ? forward : backward) += m.seconds;
   }
   fmt::print("forward {:.3f} ms, backward {:.3f} ms, peak {} bytes\n", forward * 1e3, backward * 1e3, session.peakBytes());
@@ -64,10 +68,23 @@ void printAllocator(const Session& session) {
   if (most.allocated > 0) fmt::print("allocator at its fullest: {} bytes given out, {} bytes held\n", most.allocated, most.reserved);
 }
 
+nlohmann::ordered_json reportOf(const RunArguments& arguments, const Session& session) {
+  const auto& document = *session.analysis().document;
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  for (std::size_t p = 0; p < session.position(); ++p) {
+    const auto& m = session.measures()[p];
+    const auto op = session.opAt(p);
+    steps.push_back({{"step", p + 1}, {"id", op.index}, {"op", document.opName(op)}, {"trace", p < session.forwardSize() ? "forward" : "backward"}, {"milliseconds", m.seconds * 1e3},
+                     {"bytes", m.outputBytes}, {"live_bytes", m.liveBytes}});
+  }
+  return {{"file", arguments.file}, {"steps", std::move(steps)}, {"forward_steps", session.forwardSize()}, {"all_steps", session.size()}, {"peak_bytes", session.peakBytes()}};
+}
+
 int run(const RunArguments& arguments, const Progress& progress) {
   requireToRun(arguments.input.device);
   const auto analysis = open(arguments.file, arguments.input, progress);
-  for (const auto& source : analysis->inputSource) fmt::print("# {}\n", source);
+  if (arguments.format == "text")
+    for (const auto& source : analysis->inputSource) fmt::print("# {}\n", source);
   const bool broken = reportProblems(analysis->problems);
   if (!analysis->derived()) return broken ? badInputOrUse : checkFailed;
   SessionOptions options;
@@ -77,8 +94,13 @@ int run(const RunArguments& arguments, const Progress& progress) {
   Session session(analysis, options);
   const auto reason = session.runTo(arguments.until.empty() ? session.size() : positionAfter(session, arguments.until), progress);
   if (reason == StopReason::cancelled) throw Error(ErrorCode::cancelled, "cancelled");
-  printTable(session);
-  printAllocator(session);
+  clearProgress();
+  if (arguments.format == "json") {
+    fmt::print("{}\n", dumpJson(reportOf(arguments, session), 1));
+  } else {
+    printTable(session);
+    printAllocator(session);
+  }
   if (!arguments.save.empty()) saveRun(session, arguments.save);
   return allWell;
 }
@@ -86,9 +108,11 @@ int run(const RunArguments& arguments, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
   app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  addOutput(app, "--save", arguments->save, "write inputs, cotangents, outputs, gradients, and buffers and inputs that were written, to this safetensors file");
-  app.add_option("--until", arguments->until, "stop after this op: an id, the name of an output, or an op's name");
-  app.add_flag("--synchronous", arguments->synchronous, "on a GPU: wait for each op, so that a failure is told of the op that caused it");
+  addOutput(app, "-o,--output", arguments->save, "write inputs, cotangents, outputs, gradients and written buffers to this safetensors file, as a reference");
+  addOldOutput(app, "--save", arguments->save);
+  app.add_option("--until", arguments->until, "stop after this op: its id (#12), the name of an output, or the name of an op");
+  app.add_flag("--synchronous", arguments->synchronous, "on a GPU: wait for each op, so that an error names the op that caused it");
+  addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }

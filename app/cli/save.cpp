@@ -76,8 +76,9 @@ int save(const SaveArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<SaveArguments>();
-  app.add_option("file", arguments->file, "a .pt2 archive or a .retrograd session")->required();
-  addOutput(app, "-o,--out", arguments->out, "the session file to write (default: the model's name with .retrograd; a session's own)", /*ownSession=*/true);
+  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
+  addOutput(app, "-o,--output", arguments->out, "the session file to write (default: the model's name with .retrograd; for a session, the session itself)", /*ownSession=*/true);
+  addOldOutput(app, "--out", arguments->out);
   app.add_flag("--embed", arguments->save.embed, "store the weights too, so that the model file is not needed again");
   app.add_flag("--values", arguments->save.values, "run forward and backward, and store every value");
   addFormat(app, arguments->format);
@@ -85,7 +86,7 @@ Run setup(CLI::App& app) {
   return [arguments](const Progress& progress) { return save(*arguments, progress); };
 }
 
-const Registration registration("save", "save a model with its traces, inputs and marks as a session that opens as it is", setup);
+const Registration registration("save", "save a model with its traces, inputs and notes as a session file", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

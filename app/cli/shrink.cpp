@@ -158,14 +158,15 @@ Run setup(CLI::App& app) {
   app.add_option("--reference", arguments->reference,
                  "the fault is a difference to values of this safetensors file, by the names of the graph's values");
   app.add_option("--command", arguments->command,
-                 "the fault is that this command fails: it gets a PyTorch script of the ops in place of {} (or at its end), and has to end "
+                 "the fault is that this command fails: it gets a PyTorch script of the ops instead of {} (or at its end), and has to end "
                  "as it does for the whole graph");
   app.add_option("--tolerance", arguments->tolerance, "relative difference at which values differ")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--timeout", arguments->timeout, "seconds the command may take")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--tests", arguments->tests, "ranges to try at most")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("-o,--out", arguments->out, "what to write: OUT.py, OUT.pt2 and OUT.retrograd (default: the file's name with -shrunk)");
+  app.add_option("-o,--output", arguments->out, "beginning of the names to write: OUT.py, OUT.pt2 and OUT.retrograd (default: the file's name with -shrunk)");
+  app.add_option("--out", arguments->out)->group("");
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };

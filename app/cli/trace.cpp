@@ -18,7 +18,7 @@ namespace {
 struct TraceOptions {
   std::string file, show = "all", format = "text", filter, compile;
   std::optional<std::int64_t> rank;
-  bool plain = false;
+  bool plain = false, numbers = false;
   InputOptions input;
 };
 
@@ -76,6 +76,7 @@ void print(const Analysis& analysis, const TraceOptions& options) {
   for (const auto& note : told) fmt::print("# {}\n", note);
   PrintOptions printing;
   printing.source = !options.plain;
+  printing.ids = options.numbers;
   printing.del = !options.plain && options.filter.empty();
   printing.computation = &analysis.computation();
   printing.numbers = &analysis.request.numbers;
@@ -113,7 +114,8 @@ Run setup(CLI::App& app) {
       ->capture_default_str();
   addFormat(app, options->format);
   app.add_flag("--plain", options->plain, "text without source lines and del");
-  app.add_option("--filter", options->filter, "only the ops that pass, such as 'role:gradient module:h.3 bytes>1M' (docs/filter.md)");
+  app.add_flag("--numbers", options->numbers, "text with the id of each op, such as #12, first in its comment");
+  app.add_option("--filter", options->filter, "print only the ops that pass a filter, such as 'role:gradient module:h.3 bytes>1M' (docs/filter.md)");
   options->input.addTo(app);
   return [options](const Progress& progress) { return run(*options, progress); };
 }

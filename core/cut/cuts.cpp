@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/base/module_path.h"
+#include "core/base/number_text.h"
 
 namespace retrograd {
 namespace {
@@ -33,10 +35,6 @@ std::string nameOf(const Document& document, BoundSymbolId op) {
   if (bound.name) return std::string(document.text(bound.name));
   const auto outputs = document.outputs(op);
   return !outputs.empty() && outputs[0] ? document.displayName(outputs[0]) : document.opName(op);
-}
-
-bool isInModule(std::string_view path, std::string_view module) {
-  return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
 }
 
 /// "h.3", "h.3:after", "#relu_4:before" in its parts.
@@ -69,8 +67,9 @@ class PointFinder {
 
  private:
   void findOp(const Point& point, std::set<std::size_t>& cuts) const {
+    const auto id = numberIn<std::int32_t>(point.target);
     const auto isNamed = [&](BoundSymbolId op) {
-      if (nameOf(document_, op) == point.target) return true;
+      if (nameOf(document_, op) == point.target || (id && op.index == *id)) return true;
       const auto outputs = document_.outputs(op);
       return std::any_of(outputs.begin(), outputs.end(), [&](ValueId id) { return id && document_.displayName(id) == point.target; });
     };

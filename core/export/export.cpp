@@ -79,7 +79,7 @@ void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest&
   if (format.run == ExportFormat::Run::needed && request.measures.empty())
     throw Error(ErrorCode::badUse, "the format shows a run, and none was made", format.name);
   if (format.writesBeside && request.path.empty())
-    throw Error(ErrorCode::badUse, "the format writes a second file beside the first and needs a file name (-o FILE)", format.name);
+    throw Error(ErrorCode::badUse, "the format writes a second file next to the first and needs a file name (-o FILE)", format.name);
   format.write(request, sink, progress);
 }
 

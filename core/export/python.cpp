@@ -338,7 +338,7 @@ class ScriptWriter {
 void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) { ScriptWriter(request, sink, progress).write(); }
 
 const ExportRegistration registration({.name = "python",
-                                       .description = "a script that runs the traces with PyTorch, and a safetensors file beside it",
+                                       .description = "a script that runs the traces with PyTorch, and a safetensors file next to it",
                                        .suffix = ".py",
                                        .traces = {TraceKind::forward, TraceKind::backward},
                                        .run = ExportFormat::Run::none,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/near_names.h"
 #include "core/base/number_text.h"
 #include "core/questions/why.h"
 #include "core/trace/print/printer.h"
@@ -76,7 +77,7 @@ NotePlace parseNotePlace(const Analysis& analysis, const std::string& words) {
     return {BoundSymbolId(static_cast<std::int64_t>(*number)), {}};
   }
   const auto value = findValue(analysis, words);
-  if (!value) throw Error(ErrorCode::badUse, fmt::format("there is no value '{}'; an op is #12, as `debug` and `trace` number them", words));
+  if (!value) throw Error(ErrorCode::badUse, fmt::format("there is no value '{}'{} (an op is written #12: `retrograd trace --numbers` shows the ids)", words, didYouMean(words, valueNames(analysis))));
   return {makerOf(analysis, *value), *value};
 }
 

@@ -76,5 +76,7 @@ std::string describe(const Document& document, const GradientStop& stop);
 
 /// The value of this display name: of an input (or its parameter's qualified name), or of an op. nullopt where there is none.
 std::optional<ValueId> findValue(const Analysis& analysis, const std::string& name);
+/// All names that findValue() knows, to suggest one.
+std::vector<std::string> valueNames(const Analysis& analysis);
 
 }  // namespace retrograd

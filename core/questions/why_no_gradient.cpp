@@ -133,11 +133,11 @@ std::string describe(const Document& document, const GradientStop& stop) {
   const auto value = document.displayName(stop.value);
   switch (stop.kind) {
     case GradientStop::Kind::notRequested: return value + " is not to be differentiated: requires_grad is false";
-    case GradientStop::Kind::notDifferentiable: return value + " is no floating or complex tensor";
+    case GradientStop::Kind::notDifferentiable: return value + " is not a floating or complex tensor";
     case GradientStop::Kind::unused: return "nothing reads " + value;
     case GradientStop::Kind::noGradRegion: return op + " runs without grad mode";
     case GradientStop::Kind::detached: return op + " cuts it off";
-    case GradientStop::Kind::integerOp: return "the results of " + op + " are no floating or complex tensors";
+    case GradientStop::Kind::integerOp: return "the results of " + op + " are not floating or complex tensors";
     case GradientStop::Kind::outputWithoutCotangent: return "it ends in the output " + value + ", into which no gradient comes";
     case GradientStop::Kind::noDerivative: return op + " passes no gradient on to it";
   }
@@ -155,6 +155,17 @@ std::optional<ValueId> findValue(const Analysis& analysis, const std::string& na
   for (std::size_t i = 0; i < document.valueCount(); ++i)
     if (const ValueId id(static_cast<std::int64_t>(i)); document.displayName(id) == name) return id;
   return std::nullopt;
+}
+
+std::vector<std::string> valueNames(const Analysis& analysis) {
+  std::vector<std::string> names;
+  for (const auto& spec : analysis.computation().inputs) {
+    names.push_back(spec.name);
+    if (!spec.target.empty()) names.push_back(spec.target);
+    names.insert(names.end(), spec.aliases.begin(), spec.aliases.end());
+  }
+  for (std::size_t i = 0; i < analysis.document->valueCount(); ++i) names.push_back(analysis.document->displayName(ValueId(static_cast<std::int64_t>(i))));
+  return names;
 }
 
 }  // namespace retrograd

@@ -158,7 +158,7 @@ class RankRun {
     const auto stages = std::int64_t{schedule_.stages};
     const auto edge = (border.forward ? 0 : stages * stages) + border.from * stages + border.to;
     const auto tag = 2 * (edge * schedule_.microbatches + border.microbatch);
-    if (tag >= std::numeric_limits<int>::max()) throw Error(ErrorCode::badUse, "too many stages and microbatches to tell their messages apart");
+    if (tag >= std::numeric_limits<int>::max()) throw Error(ErrorCode::badUse, "too many stages and microbatches to number their messages");
     return static_cast<int>(tag);
   }
 

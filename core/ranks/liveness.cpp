@@ -54,7 +54,7 @@ struct Liveness::State {
         exchange(leaving ? goodbye : std::to_string(count));
       } catch (const std::exception&) {
         const std::scoped_lock lock(mutex);
-        if (!leaving) note({0, "rank 0, which keeps what the ranks tell each other, is gone"});
+        if (!leaving) note({0, "rank 0, which keeps the store of the ranks, is gone"});
         unreachable = true;
       }
       const std::scoped_lock lock(mutex);
@@ -107,7 +107,7 @@ struct Liveness::State {
   void noticeSilence() {
     const auto now = Clock::now();
     const auto seconds = std::chrono::duration<double>(silence).count();
-    if (now - contact > silence) return note({0, fmt::format("rank 0, which keeps what the ranks tell each other, has not answered for {:.3g} s", seconds)});
+    if (now - contact > silence) return note({0, fmt::format("rank 0, which keeps the store of the ranks, has not answered for {:.3g} s", seconds)});
     for (std::size_t other = 0; other < signs.size(); ++other)
       if (static_cast<int>(other) != rank && signs[other].last != goodbye && now - signs[other].changed > silence)
         return note({static_cast<int>(other), fmt::format("rank {} has given no sign of life for {:.3g} s", other, seconds)});

@@ -144,7 +144,7 @@ Message decodeMessage(std::shared_ptr<const std::vector<std::byte>> bytes) {
   for (auto& one : list) one = read(reader);
   Message message;
   for (std::uint64_t i = 0; i < announced; ++i)
-    if (!message.announced.insert(read(reader)).second) refuse("a name stands twice");
+    if (!message.announced.insert(read(reader)).second) refuse("a name is there twice");
   auto offset = reader.position();
   for (auto& [name, meta] : list) {
     TensorData tensor;
@@ -155,7 +155,7 @@ Message decodeMessage(std::shared_ptr<const std::vector<std::byte>> bytes) {
     tensor.owner = bytes;
     tensor.meta = std::move(meta);
     offset += tensor.bytes;
-    if (message.announced.contains(name) || !message.tensors.emplace(std::move(name), std::move(tensor)).second) refuse("a name stands twice");
+    if (message.announced.contains(name) || !message.tensors.emplace(std::move(name), std::move(tensor)).second) refuse("a name is there twice");
   }
   if (offset != bytes->size()) refuse("it is too long");
   return message;

@@ -1,39 +1,24 @@
 // Which forward ops a user or the file wants recomputed.
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <set>
-#include <utility>
+#include <string>
+#include <vector>
 
+#include "core/base/module_path.h"
+#include "core/base/near_names.h"
 #include "core/split/partition.h"
 
 namespace retrograd {
 namespace {
 
-std::size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    auto diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j)
-      diagonal = std::exchange(row[j + 1], std::min({row[j + 1] + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1)}));
-  }
-  return row.back();
-}
-
-/// ": near ones are a, b, c"; empty where there is none at all.
+/// The names near the one that was wanted, or some of those that there are.
 std::string nearOnes(const std::string& wanted, const std::set<std::string>& known) {
-  std::vector<std::pair<std::size_t, std::string>> ranked;
-  for (const auto& name : known) ranked.emplace_back(editDistance(wanted, name), name);
-  std::sort(ranked.begin(), ranked.end());
-  std::string text;
-  for (std::size_t i = 0; i < ranked.size() && i < 3; ++i) text += (i == 0 ? "; near ones are " : ", ") + ranked[i].second;
-  return text;
-}
-
-bool isInModule(std::string_view path, std::string_view module) {
-  return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
+  const std::vector<std::string> all(known.begin(), known.end());
+  if (auto near = didYouMean(wanted, all); !near.empty()) return near;
+  std::string some;
+  for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 3); ++i) some += (i == 0 ? "; there are " : ", ") + all[i];
+  return all.size() > 3 ? some + ", ..." : some;
 }
 
 class Marker {
@@ -51,16 +36,13 @@ class Marker {
   void mark(const std::string& what) {
     if (what == "all") return void(markWhere([](BoundSymbolId) { return true; }));
     if (what.starts_with('#')) return markOp(what.substr(1));
-    const bool any =
-        !what.empty() && markWhere([&](BoundSymbolId op) { return isInModule(document_.text(document_.boundSymbol(op).module), what); });
-    if (any) return;
-    std::set<std::string> modules;
-    for (std::size_t i = 0; i < joint_.forwardCount; ++i) {
-      const auto path = document_.text(document_.boundSymbol(joint_.ops[i]).module);
-      for (auto end = path.find('.'); end != std::string_view::npos; end = path.find('.', end + 1)) modules.emplace(path.substr(0, end));
-      if (!path.empty()) modules.emplace(path);
-    }
-    throw Error(ErrorCode::badUse, "the model computes nothing in a module of this path" + nearOnes(what, modules), "recompute " + what);
+    std::set<std::string, std::less<>> modules;
+    for (std::size_t i = 0; i < joint_.forwardCount; ++i) modules.emplace(document_.text(document_.boundSymbol(joint_.ops[i]).module));
+    const auto meant = modulesNamed(what, modules);
+    if (meant.size() == 1) return void(markWhere([&](BoundSymbolId op) { return isInModule(document_.text(document_.boundSymbol(op).module), meant.front()); }));
+    if (meant.size() > 1) moduleNamed(what, modules);  // throws, with all of them
+    modules.erase("");
+    throw Error(ErrorCode::badUse, "the model computes nothing in a module of this path" + nearOnes(what, {modules.begin(), modules.end()}), "recompute " + what);
   }
 
   OpMarks take() { return std::move(marks_); }

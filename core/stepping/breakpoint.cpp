@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <sstream>
 #include <vector>
 
+#include "core/base/module_path.h"
+#include "core/base/near_names.h"
 #include "core/base/whole_number.h"
 #include "core/questions/why.h"
 
@@ -22,10 +25,6 @@ std::vector<std::string> wordsOf(std::string_view text) {
   std::vector<std::string> words;
   for (std::string word; stream >> word;) words.push_back(word);
   return words;
-}
-
-bool isInModule(std::string_view path, std::string_view module) {
-  return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
 }
 
 class Parser {
@@ -59,7 +58,7 @@ class Parser {
     const auto text = word(expected);
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) refuse("'" + text + "' is no number");
+    if (error != std::errc() || end != text.data() + text.size()) refuse("'" + text + "' is not a number");
     return value;
   }
 
@@ -70,16 +69,16 @@ class Parser {
     } else if (first == "kind") {
       result_.where = Where::opKind;
       result_.text = word("an op's name");
-      requireSome("the traces hold no such op");
+      requireSome("the traces hold no op of this name" + didYouMean(result_.text, kinds()));
     } else if (first == "module") {
       result_.where = Where::module;
-      result_.text = word("a module's path");
+      result_.text = moduleMeant(word("a module's path"));
       requireSome("the traces compute nothing in this module");
     } else if (first == "value") {
       result_.where = Where::value;
       const auto name = word("a value's name");
       const auto value = findValue(analysis_, name);
-      if (!value) refuse("there is no value '" + name + "'");
+      if (!value) refuse("there is no value '" + name + "'" + didYouMean(name, valueNames(analysis_)));
       result_.value = *value;
       requireSome("no op of the traces makes it");
     } else {
@@ -92,7 +91,7 @@ class Parser {
     if (name.starts_with('#')) {
       std::int32_t id = -1;
       const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), id);
-      if (error != std::errc() || end != name.data() + name.size()) refuse("'" + name + "' is no op's number");
+      if (error != std::errc() || end != name.data() + name.size()) refuse("'" + name + "' is not the id of an op; ids look like #12");
       result_.op = BoundSymbolId(id);
     } else if (const auto value = findValue(analysis_, name)) {
       result_.op = document_.value(*value).producer;
@@ -104,12 +103,33 @@ class Parser {
     if (std::find(analysis_.joint.ops.begin(), analysis_.joint.ops.end(), result_.op) == analysis_.joint.ops.end()) {
       // An op of the computation stands for the first op it became.
       const auto derived = document_.contains(result_.op) ? analysis_.links.derived(result_.op) : std::span<const BoundSymbolId>();
-      if (derived.empty()) refuse("forward and backward hold no op '" + name + "'");
+      if (derived.empty()) refuse("forward and backward hold no op '" + name + "'" + (name.starts_with('#') ? std::string() : didYouMean(name, valueNames(analysis_))));
       result_.op = derived.front();
     }
   }
 
-  void requireSome(const char* message) const {
+  std::string moduleMeant(const std::string& text) const {
+    std::set<std::string, std::less<>> paths;
+    for (auto op : analysis_.joint.ops) paths.emplace(document_.text(document_.boundSymbol(op).module));
+    try {
+      return moduleNamed(text, paths);
+    } catch (const Error& error) {
+      refuse(error.message());
+    }
+  }
+
+  /// "mm" and "aten.mm.default" of each op of the traces.
+  std::vector<std::string> kinds() const {
+    std::set<std::string> names;
+    for (auto op : analysis_.joint.ops) {
+      const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+      const auto first = name.find('.'), last = name.rfind('.');
+      if (first < last) names.insert(name.substr(first + 1, last - first - 1));
+    }
+    return {names.begin(), names.end()};
+  }
+
+  void requireSome(const std::string& message) const {
     const auto& ops = analysis_.joint.ops;
     if (std::none_of(ops.begin(), ops.end(), [&](BoundSymbolId op) { return concerns(analysis_, result_, op); })) refuse(message);
   }
@@ -124,7 +144,7 @@ class Parser {
       if (word("> and a limit") != ">") refuse("expected > and a limit");
       result_.limit = number("a limit");
     } else {
-      refuse("'" + what + "' is no condition; expected nan, inf, norm > X, max > X or meta");
+      refuse("'" + what + "' is not a condition; expected nan, inf, norm > X, max > X or meta");
     }
   }
 

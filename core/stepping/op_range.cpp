@@ -1,8 +1,10 @@
 #include "core/stepping/op_range.h"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
+#include "core/base/module_path.h"
 #include "core/stepping/breakpoint.h"
 
 namespace retrograd {
@@ -26,10 +28,10 @@ std::vector<BoundSymbolId> slice(const std::vector<BoundSymbolId>& all, std::siz
 
 std::vector<BoundSymbolId> opsOfModule(const Analysis& analysis, const std::string& path) {
   const auto& all = analysis.computation().trace.ops;
-  Breakpoint module;
-  module.where = Breakpoint::Where::module;
-  module.text = path;
-  const auto in = [&](BoundSymbolId op) { return concerns(analysis, module, op); };
+  std::set<std::string, std::less<>> paths;
+  for (auto op : all) paths.emplace(analysis.document->text(analysis.document->boundSymbol(op).module));
+  const auto module = moduleNamed(path, paths);
+  const auto in = [&](BoundSymbolId op) { return isInModule(analysis.document->text(analysis.document->boundSymbol(op).module), module); };
   const auto first = std::find_if(all.begin(), all.end(), in);
   if (first == all.end()) throw Error(ErrorCode::badUse, "the computation holds no op of this module", path);
   return {first, std::find_if(all.rbegin(), all.rend(), in).base()};

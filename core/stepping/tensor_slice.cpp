@@ -40,7 +40,7 @@ std::vector<std::string_view> split(std::string_view text, char mark) {
 std::optional<std::int64_t> number(std::string_view text, std::string_view slice) {
   if (text.empty()) return std::nullopt;
   const auto value = numberIn<std::int64_t>(text);
-  if (!value) refuse("'" + std::string(text) + "' is no index", slice);
+  if (!value) refuse("'" + std::string(text) + "' is not an index", slice);
   return value;
 }
 
@@ -69,7 +69,7 @@ std::vector<Range> rangesOf(std::string_view slice, const std::vector<std::int64
   auto parts = split(slice, ',');
   if (parts.size() > 1 && parts.back().empty()) parts.pop_back();  // "1," as in Python
   const auto dots = std::count(parts.begin(), parts.end(), "...");
-  if (dots > 1) refuse("'...' may stand once", slice);
+  if (dots > 1) refuse("'...' may be used once", slice);
   const auto named = parts.size() - dots;
   if (named > sizes.size()) refuse("it names " + std::to_string(named) + " dimensions, the tensor has " + std::to_string(sizes.size()), slice);
   if (dots == 0) parts.push_back("...");

@@ -135,7 +135,7 @@ class Verifier {
     const auto& origin = document_.boundSymbol(op).origin;
     if (origin.role == Role::none) return add(op, "has no origin");
     if (!origin.op && !origin.value) add(op, fmt::format("its origin ({}) names neither an op nor a value", name(origin.role)));
-    if (origin.op && document_.boundSymbol(origin.op).origin.role != Role::none) add(op, "its origin is no op of the computation");
+    if (origin.op && document_.boundSymbol(origin.op).origin.role != Role::none) add(op, "its origin is not an op of the computation");
   }
 
   void checkCounts() {

@@ -236,7 +236,7 @@ class References(Case):
 
     def test_devices_have_small_numbers(self):
         for device in ("cuda:300", "cuda:1x", "cuda:-1", "cuda:99999999999"):
-            self.assertIn("is no device", self.bad("trace", MLP, "--device", device).stderr)
+            self.assertIn("is not a device", self.bad("trace", MLP, "--device", device).stderr)
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     if (now.failed == op) marks << tr("Failed: %1").arg(now.error);
     if (now.bad.contains(op)) marks << tr("Made NaN or Inf");
     if (const auto* note = context_.notes->at(op); note && note->bookmark) marks << tr("Bookmark");
-    if (isKept(visible)) marks << tr("Does not pass the filter: it shows because it is selected, answers to what is, or runs next");
+    if (isKept(visible)) marks << tr("Does not pass the filter: visible because it is selected, is the counterpart of the selected op, or runs next");
     for (auto value : document.outputs(op))
       if (this->document()->saved.contains(value))
         marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));

@@ -46,7 +46,7 @@ QString toolTipText(Overlay overlay) {
     case Overlay::bytes:
       return QObject::tr("Memory that each op's results take");
     case Overlay::saved:
-      return QObject::tr("What is kept for the backward, and what it computes anew");
+      return QObject::tr("Kept for the backward, or recomputed in it");
     case Overlay::health:
       return QObject::tr("Where NaN or Inf were seen");
     case Overlay::dtype:
@@ -160,7 +160,7 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
     case Overlay::bytes:
       return amount > 0 ? bytesText(static_cast<std::int64_t>(amount)) : QObject::tr("no memory of its own");
     case Overlay::saved:
-      if (lane == layout::Lane::backward) return amount > 0 ? QObject::tr("%n computed anew", nullptr, static_cast<int>(amount)) : QString();
+      if (lane == layout::Lane::backward) return amount > 0 ? QObject::tr("%n recomputed", nullptr, static_cast<int>(amount)) : QString();
       return amount > 0 ? QObject::tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount))) : QObject::tr("keeps nothing");
     case Overlay::health:
       return amount > 0 ? QObject::tr("NaN or Inf: %n op(s)", nullptr, static_cast<int>(amount)) : QString();
@@ -231,7 +231,7 @@ std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
     case Overlay::bytes:
     case Overlay::saved:
       ramp([](double amount) { return QObject::tr("about %1").arg(bytesText(static_cast<std::int64_t>(amount))); });
-      if (kind_ == Overlay::saved) entries.push_back({colors_.recomputed(), QObject::tr("computed anew")});
+      if (kind_ == Overlay::saved) entries.push_back({colors_.recomputed(), QObject::tr("recomputed")});
       break;
     case Overlay::health:
       entries.push_back({colors_.bad(), most_ > 0 ? QObject::tr("NaN or Inf") : QObject::tr("NaN or Inf: none seen")});

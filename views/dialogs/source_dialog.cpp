@@ -54,7 +54,7 @@ SourceDialog::SourceDialog(const SourcePaths& paths, const QString& editor, QWid
   connect(box, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(box, &QDialogButtonBox::rejected, this, &QDialog::reject);
   auto* layout = new QVBoxLayout(this);
-  auto* where = new QLabel(tr("Sources are looked for where the model says, then beside it. Those that lie elsewhere:"), this);
+  auto* where = new QLabel(tr("Sources are searched where the model says, then next to it. Sources elsewhere:"), this);
   where->setWordWrap(true);
   layout->addWidget(where);
   layout->addWidget(table_, 1);

@@ -19,7 +19,7 @@ class BreakpointsDock : public Panel {
   bool eventFilter(QObject* watched, QEvent* event) override;
   void refresh() override;
   void forget() override { model_->set(nullptr, {}); }
-  QString emptyText() const override { return unlessClosed(tr("No breakpoints: choose an op and press F9, or add one by words below")); }
+  QString emptyText() const override { return unlessClosed(tr("No breakpoints: choose an op and press F9, or type one below")); }
   void activate(const QModelIndex& row) override;
 
  private:

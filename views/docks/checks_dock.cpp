@@ -95,7 +95,7 @@ void ChecksDock::terms() {
       const auto name = nameOf(*document.analysis->document, result.value, context_.notes);
       if (!result.gradient) {
         model_->clear();
-        return summary_->setText(tr("%1 has no gradient: the Why dock tells what cuts it off").arg(name));
+        return summary_->setText(tr("%1 has no gradient: the Why panel shows where it is cut off").arg(name));
       }
       model_->show(document, result, context_.notes);
       tree_->expandToDepth(0);

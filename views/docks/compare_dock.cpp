@@ -34,7 +34,7 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   summary_->setWordWrap(true);
   first_ = new QToolButton(this);
   first_->setText(tr("First"));
-  first_->setToolTip(tr("Jumps to the op where the runs part first"));
+  first_->setToolTip(tr("Jumps to the first op where the runs diverge"));
   first_->setAccessibleName(tr("To the first difference"));
   auto* line = new QHBoxLayout;
   line->setContentsMargins(8, 0, 8, 4);
@@ -206,7 +206,7 @@ CompareDock::Asked CompareDock::asked() const {
   if (const auto text = tolerance_->text().trimmed(); !text.isEmpty()) {
     bool isNumber = false;
     asked.tolerance = QLocale::c().toDouble(text, &isNumber);
-    if (!isNumber || !(asked.tolerance >= 0)) asked.problem = tr("'%1' is no tolerance").arg(text);
+    if (!isNumber || !(asked.tolerance >= 0)) asked.problem = tr("'%1' is not a tolerance").arg(text);
   }
   return asked;
 }
@@ -227,7 +227,7 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
   const int first = model_->firstDivergence();
   first_->setEnabled(first >= 0);
   auto text = first < 0 ? tr("\u2713 Against %1: the runs agree in %2 values; the largest relative difference is %3").arg(words).arg(comparison->rows.size()).arg(numberText(comparison->largest))
-                        : tr("\u25c6 Against %1: the runs part at %2, value %3 of %4")
+                        : tr("\u25c6 Against %1: the runs diverge at %2, value %3 of %4")
                               .arg(words, nameOf(*document->analysis->document, comparison->rows[static_cast<std::size_t>(first)].valueA, context_.notes))
                               .arg(first + 1)
                               .arg(comparison->rows.size());

@@ -232,7 +232,7 @@ void MemoryDock::describeAt(std::optional<std::size_t> position) {
   const auto line = op ? lineOf(*document_->analysis->document, op, nullptr, true, false).text : QString();
   const auto what = position ? tr("%1 live after %2") : tr("Peak: %1 live after %2");
   caption_->setText(what.arg(bytesText(timeline_->total(at)), line));
-  const auto always = tr("Beside them, all the time: parameters %1, inputs %2")
+  const auto always = tr("Alive all the time: parameters %1, inputs %2")
                           .arg(bytesText(timeline_->parameterBytes), bytesText(timeline_->inputBytes));
   caption_->setToolTip(caption_->text() + QLatin1Char('\n') + always);
   for (std::size_t i = 0; i < memoryUseCount; ++i)

@@ -215,7 +215,7 @@ void ScheduleDock::show(const std::shared_ptr<const ScheduleRun>& run) {
   model_->show(run);
   link_->setEnabled(run->times == StageTimes::measured);
   link_->setToolTip(link_->isEnabled() ? tr("What crosses between stages takes its bytes over this speed; at 0 it is there at once")
-                                       : tr("Transfers take time beside measured times: cut the model and use Measure Times"));
+                                       : tr("Transfers need measured times: cut the model and use Measure Times"));
   if (run->runs())
     message_->setText(tr("Makespan %1 · bubble %2 % · %3 stages, %4 microbatches. %5")
                           .arg(run->timeText(run->simulation.makespan))

@@ -170,7 +170,7 @@ void SourceDock::show(const Answer& answer) {
   if (std::exchange(launches_, false)) launch();
   if (found_.isEmpty()) {
     const auto places = answer.tried.isEmpty() ? QString() : tr("\n\nLooked for:\n%1").arg(answer.tried.join(QLatin1Char('\n')));
-    return showProblem(tr("%1 is not there. Find File leads to it, and to all that lie beside it.").arg(QFileInfo(toQt(frame.file)).fileName()) + places);
+    return showProblem(tr("%1 is not there. Use Find File to locate it and the files next to it.").arg(QFileInfo(toQt(frame.file)).fileName()) + places);
   }
   if (!source.problem.isEmpty()) return showProblem(source.problem);
   lines_->set(source.lines, answer.ops);

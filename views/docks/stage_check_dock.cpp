@@ -22,7 +22,7 @@ StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* can
   setObjectName(QStringLiteral("stage-check"));
   table_->setObjectName(QStringLiteral("stage-check-table"));
   table_->setModel(model_);
-  prepareTree(*table_, tr("Stages beside the whole model"), true);
+  prepareTree(*table_, tr("Stages and the whole model"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);
   using Model = StageCheckModel;

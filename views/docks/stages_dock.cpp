@@ -73,7 +73,7 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   balance_->addItem(tr("parameters"), static_cast<int>(Balance::parameters));
   balance_->addItem(tr("bytes"), static_cast<int>(Balance::bytes));
   balance_->setCurrentIndex(1);
-  balance_->setToolTip(tr("Measured: forward and backward are run twice first. Estimated: told from the ops alone"));
+  balance_->setToolTip(tr("Measured: forward and backward are run twice first. Estimated: from the ops alone"));
   markers_ = new QCheckBox(line);
   markers_->setObjectName(QStringLiteral("stages-markers"));
   markers_->setAccessibleName(tr("Cut at the file's markers"));
@@ -302,7 +302,7 @@ void StagesDock::refreshLoss() {
   const auto chosen = document ? QString::fromStdString(document->request.loss) : QString();
   if (plan_->loss() < 0 && !chosen.isEmpty()) loss_->insertItem(1, tr("Loss: %1").arg(chosen), chosen);  // what the model returns is still to be found out
   loss_->setCurrentIndex(chosen.isEmpty() ? 0 : plan_->loss() < 0 ? 1 : plan_->loss() + 1);
-  loss_->setToolTip(tr("Where the gradient begins, with 1: that of the stages, and so that of the joint trace. A choice derives the model anew"));
+  loss_->setToolTip(tr("The output at which the gradient begins, with 1, for the stages and the joint trace. A choice derives the model again"));
 }
 
 void StagesDock::refreshSharing() {

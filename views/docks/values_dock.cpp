@@ -60,10 +60,10 @@ QWidget* ValuesDock::makeDetail() {
   beside_->hide();
   picture_ = new QCheckBox(tr("Pict&ure"), detail);
   picture_->setObjectName(QStringLiteral("value-picture"));
-  picture_->setToolTip(tr("Shows the slice as a picture with a colour scale, in place of a table"));
-  withGradient_ = new QCheckBox(tr("Gradient &beside"), detail);
+  picture_->setToolTip(tr("Shows the slice as a picture with a colour scale instead of a table"));
+  withGradient_ = new QCheckBox(tr("With &gradient"), detail);
   withGradient_->setObjectName(QStringLiteral("value-gradient"));
-  withGradient_->setToolTip(tr("Shows the gradient of the chosen value beside it, or what a chosen gradient is the gradient of"));
+  withGradient_->setToolTip(tr("Shows the chosen value with its gradient, or a chosen gradient with its value"));
   auto* panels = new QHBoxLayout;
   panels->setSpacing(0);
   panels->addWidget(panel_, 1);

@@ -73,7 +73,7 @@ void WhyDock::makeVerdict() {
   verdict_->setFocusPolicy(Qt::StrongFocus);
   adopt_ = new QPushButton(tr("Ad&opt"), verdictFrame_);
   adopt_->setObjectName(QStringLiteral("what-if-adopt"));
-  adopt_->setToolTip(tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run starts anew"));
+  adopt_->setToolTip(tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run goes back to its start"));
   auto* drop = new QPushButton(tr("&Discard"), verdictFrame_);
   drop->setToolTip(tr("Leaves everything as it is"));
   auto* buttons = new QHBoxLayout;

@@ -58,7 +58,7 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
 QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
   const std::array titles{tr("Value"), tr("Relative"), tr("Largest"), tr("Norm here"), tr("Norm there"), tr("Op")};
-  const std::array tips{tr("\u25c6: where the runs part first"), tr("Largest difference, relative to the largest element of either"), tr("Largest difference of two elements"),
+  const std::array tips{tr("\u25c6: the first value where the runs diverge"), tr("Largest difference, relative to the largest element of either"), tr("Largest difference of two elements"),
                         tr("2-norm in the run of what is open"), tr("2-norm in the other run"), tr("The op that makes the value")};
   if (section < 0 || section >= columns) return {};
   if (role == Qt::DisplayRole) return titles[static_cast<std::size_t>(section)];

@@ -92,7 +92,7 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
 QVariant StageCheckModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
   static const std::array<const char*, columns> names{"Tensor", "What", "Verdict", "Difference", "Relative"};
-  static const std::array<const char*, columns> tips{"Parameter, input or output", "What of it is compared", "What the stages give beside what the whole model gives",
+  static const std::array<const char*, columns> tips{"Parameter, input or output", "What of it is compared", "Results of the stages and of the whole model",
                                                      "Largest difference of an element", "That, over the largest element of the tensor in the whole model"};
   if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::AlignVCenter | (section >= difference ? Qt::AlignRight : Qt::AlignLeft));
   if (role == Qt::DisplayRole) return tr(names[static_cast<std::size_t>(section)]);

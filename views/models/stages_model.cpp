@@ -121,7 +121,7 @@ QVariant StagesModel::headerData(int section, Qt::Orientation orientation, int r
   const bool measured = cut_ && cut_->measured;
   return header<columns>({tr("Stage"), tr("Ops"), measured ? tr("Time, measured") : tr("Time, estimated"), tr("Parameters"), tr("Activations"), tr("Saved"), tr("Begins at")},
                          {tr("Number, counted along the model"), tr("Ops of the computation"),
-                          measured ? tr("Forward and backward, as a run took") : tr("Share of forward and backward, told from the ops alone: Measure runs them"),
+                          measured ? tr("Forward and backward, as a run took") : tr("Share of forward and backward, estimated from the ops; Measure runs them"),
                           tr("Elements and bytes of the parameters that it holds"), tr("Memory that its ops' results take, each storage once"),
                           tr("Of that, what the whole model's forward keeps for the backward"), tr("Its first op")},
                          section, orientation, role);

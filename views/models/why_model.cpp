@@ -64,7 +64,7 @@ class WhyModel::Filler {
     if (why.saved && !why.maker) return tr("read in the backward; there anyway, costs nothing");
     if (why.saved && why.storageBytes == 0) return tr("saved as a view of an input or parameter, costs nothing");
     if (why.saved) return tr("saved for the backward: %1").arg(bytesText(why.storageBytes));
-    if (answer_.computedAgain) return tr("not saved: computed anew in the backward");
+    if (answer_.computedAgain) return tr("not saved: recomputed in the backward");
     if (why.maker) return tr("not saved: the backward does not read it");
     return tr("not a value that the forward could save");
   }

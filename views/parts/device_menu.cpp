@@ -28,7 +28,7 @@ DeviceMenu::DeviceMenu(ViewContext context, QWidget* parent)
 void DeviceMenu::follow() {
   const auto& document = context_.controller->document();
   menuAction()->setEnabled(document != nullptr);
-  menuAction()->setToolTip(document ? tr("Chooses the device; the model is derived anew for it") : tr("No file is open"));
+  menuAction()->setToolTip(document ? tr("Chooses the device; the model is derived again for it") : tr("No file is open"));
   if (!document) return;
   for (auto* action : group_->actions()) action->setChecked(action->data().toString() == QString::fromStdString(toString(document->analysis->device)));
   if (filled_) return;

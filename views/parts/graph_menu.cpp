@@ -73,7 +73,7 @@ class GraphMenu {
   }
 
   void addOverlays() {
-    auto* tell = menu_->addMenu(MainWindow::tr("&Boxes Tell"));
+    auto* tell = menu_->addMenu(MainWindow::tr("&Boxes Show"));
     tell->setToolTipsVisible(true);
     auto* group = new QActionGroup(&window_);
     for (auto overlay : overlays) {

@@ -16,7 +16,7 @@ void copyReport(MainWindow& window) {
   const auto op = context.selection->op();
   QApplication::clipboard()->setText(bugReport(context.controller->document().get(), op, context.execution->now(), versions()));
   window.statusBar()->showMessage(op ? MainWindow::tr("Copied: versions, the file and the selected op, without contents of tensors")
-                                     : MainWindow::tr("Copied: versions and the file; a selected op would be told too"),
+                                     : MainWindow::tr("Copied: versions and the file. Select an op to include it"),
                                   8000);
 }
 
@@ -44,7 +44,7 @@ void showAbout(MainWindow& window) {
   auto font = title->font();
   font.setPointSizeF(font.pointSizeF() * 1.7);
   title->setFont(font);
-  auto* what = selectable(MainWindow::tr("A desktop debugger for autograd: open a saved model trace, see its backward beside its forward, every backward op linked to the forward op "
+  auto* what = selectable(MainWindow::tr("A desktop debugger for autograd: open a saved model trace, see its forward and backward next to each other, every backward op linked to the forward op "
                                          "it came from, and run both op by op."),
                           dialog);
   auto* versionsLabel = selectable(versions().lines().join(QLatin1Char('\n')), dialog);

@@ -65,7 +65,7 @@ HistoryMemoryDialog::HistoryMemoryDialog(ViewContext context, QSettings* setting
   problem_->setObjectName(QStringLiteral("history-problem"));
   problem_->setTextFormat(Qt::PlainText);
   problem_->setWordWrap(true);
-  auto* what = new QLabel(tr("Stepping back restores every value bit for bit. What it needs for that is kept up to this amount, beside what the run itself "
+  auto* what = new QLabel(tr("Stepping back restores every value bit for bit. The undo data is limited to this amount, on top of the run itself "
                              "holds; beyond it, some ops run again on the way back."),
                           this);
   what->setWordWrap(true);
@@ -95,7 +95,7 @@ std::int64_t HistoryMemoryDialog::kept(const QSettings& settings) {
 
 void HistoryMemoryDialog::accept() {
   const auto bytes = bytesFromText(amount_->currentText());
-  if (!bytes) return problem_->setText(QStringLiteral("! ") + tr("'%1' is no amount of memory; write 512 MiB or 1 GiB").arg(amount_->currentText()));
+  if (!bytes) return problem_->setText(QStringLiteral("! ") + tr("'%1' is not an amount of memory; write 512 MiB or 1 GiB").arg(amount_->currentText()));
   kept::historyBytes.keep(*settings_, static_cast<qlonglong>(*bytes));
   context_.controller->run().setHistoryBytes(*bytes);
   QDialog::accept();

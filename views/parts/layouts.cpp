@@ -89,7 +89,7 @@ LayoutsMenu::LayoutsMenu(MainWindow& window) : QMenu(tr("&Layouts"), &window), w
     connect(action, &QAction::triggered, this, [&window, preset] { apply(preset, window); });
     presets_ << action;
   }
-  save_ = actions.add("layout-save", tr("&Save Layout..."), tr("Keeps listings and docks as they stand under a name"), {});
+  save_ = actions.add("layout-save", tr("&Save Layout..."), tr("Saves the arrangement of listings and panels under a name"), {});
   connect(save_, &QAction::triggered, this, &LayoutsMenu::askForName);
   remove_ = new QMenu(tr("R&emove"), this);
   connect(this, &QMenu::aboutToShow, this, &LayoutsMenu::fill);
@@ -116,7 +116,7 @@ void LayoutsMenu::askForName() {
   auto* dialog = new QInputDialog(&window_);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(tr("Save Layout"));
-  dialog->setLabelText(tr("A name for listings and docks as they stand; one of that name is replaced:"));
+  dialog->setLabelText(tr("A name for this arrangement (an existing layout of that name is replaced):"));
   dialog->setComboBoxItems(saved_.names());
   dialog->setComboBoxEditable(true);
   dialog->setTextValue({});
@@ -132,7 +132,7 @@ void LayoutsMenu::askForName() {
 
 void LayoutsMenu::use(const QString& name) {
   if (!window_.arrange(saved_.layout(name)))
-    window_.messages().show(MessageBar::Kind::warning, tr("The layout '%1' is of another version of the program: save it anew").arg(name));
+    window_.messages().show(MessageBar::Kind::warning, tr("The layout '%1' is from another version of the program: save it again").arg(name));
 }
 
 }  // namespace retrograd::views

@@ -24,7 +24,7 @@ NoteCommands::NoteCommands(MainWindow& window) : QObject(&window), window_(windo
   addCommands(dock);
   connect(context_.notes, &NoteBook::failed, this, [this](const QString& message) { window_.messages().show(MessageBar::Kind::error, message); });
   connect(context_.notes, &NoteBook::keptElsewhere, this, [this](const QString& path, const QString& problem) {
-    window_.messages().show(MessageBar::Kind::warning, tr("The notes cannot be kept beside the model (%1). They are kept in %2.").arg(problem, path));
+    window_.messages().show(MessageBar::Kind::warning, tr("The notes cannot be kept next to the model (%1). They are kept in %2.").arg(problem, path));
   });
   window_.installEventFilter(this);
 }
@@ -43,7 +43,7 @@ void NoteCommands::addCommands(NotesDock* dock) {
   const auto noNotes = [this] {
     return !context_.controller->document() ? tr("No file is open") : context_.notes->notes().empty() ? tr("There are no notes yet") : QString();
   };
-  add("comment", tr("&Comment..."), tr("Writes a comment beside the selected op"), QKeySequence(Qt::Key_Semicolon), noPlace, [this] { comment(); });
+  add("comment", tr("&Comment..."), tr("Writes a comment at the selected op"), QKeySequence(Qt::Key_Semicolon), noPlace, [this] { comment(); });
   add("rename", tr("&Name..."), tr("Gives the selected value, or what the selected op makes, a name of your own"), QKeySequence(Qt::Key_N),
       [this] {
         const auto reason = this->noPlace();
@@ -153,7 +153,7 @@ bool NoteCommands::eventFilter(QObject* watched, QEvent* event) {
   if (watched != &window_ || event->type() != QEvent::Close || discards_ || !context_.notes->unsaved()) return QObject::eventFilter(watched, event);
   event->ignore();
   auto* box = new QMessageBox(QMessageBox::Warning, tr("Notes are not saved"),
-                              tr("Notes of this window could not be saved, neither beside their model nor in your own folder."), QMessageBox::Cancel, &window_);
+                              tr("Notes of this window could not be saved, neither next to their model nor in your own folder."), QMessageBox::Cancel, &window_);
   box->setAttribute(Qt::WA_DeleteOnClose);
   auto* discard = box->addButton(tr("Close Without Them"), QMessageBox::DestructiveRole);
   connect(discard, &QPushButton::clicked, this, [this] {

@@ -18,7 +18,7 @@ void install(MainWindow& window) {
   auto* undo = actions.add("undo-cut", QObject::tr("&Undo Cut"), QObject::tr("Takes the last change of the cuts back"), QKeySequence::Undo);
   auto* redo = actions.add("redo-cut", QObject::tr("R&edo Cut"), QObject::tr("Makes the change of the cuts again that was taken back"), QKeySequence::Redo);
   auto* clear = actions.add("remove-cuts", QObject::tr("Remove A&ll Cuts"), QObject::tr("The file's own markers alone, as at first"), {});
-  auto* measure = actions.add("measure-stages", QObject::tr("&Measure Times"), QObject::tr("Runs forward and backward twice and tells what each stage takes"), {});
+  auto* measure = actions.add("measure-stages", QObject::tr("&Measure Times"), QObject::tr("Runs forward and backward twice and shows the time of each stage"), {});
   auto* show = actions.add("stages", QObject::tr("&Stages"), QObject::tr("Shows the model in pipeline stages, and cuts it"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_K));
   undo->setIconText(QObject::tr("Undo"));
   redo->setIconText(QObject::tr("Redo"));

@@ -160,7 +160,7 @@ QString TourPanel::textOf(Tour::Stop stop) const {
     case Tour::Stop::crossBorder:
       return tr("Each press runs what comes of one operation; the arrow in the margin is the op that runs next. After the last of the forward comes the first of the backward.");
     case Tour::Stop::whySaved:
-      return tr("Lines with a saved mark in the margin make a value that the backward needs. Click the value's name; Why tells who needs it and what keeping it costs.");
+      return tr("Lines with a saved mark in the margin make a value that the backward needs. Click the value's name; the Why panel lists the ops that need it and what keeping it costs.");
     case Tour::Stop::stepBack:
       return tr("Every step has its reverse, across the border too.");
   }

@@ -65,7 +65,7 @@ void addOp(QStringList& lines, const OpenDocument& document, BoundSymbolId op) {
   if (const auto comment = printComment(tables, op); !comment.empty()) lines << QStringLiteral("- comment: `%1`").arg(toQt(comment));
   if (bound.origin.role != Role::none) lines << QStringLiteral("- role: %1").arg(toQt(name(bound.origin.role)));
   if (bound.origin.op) lines << QStringLiteral("- from: `%1`").arg(toQt(printCall(tables, bound.origin.op)));
-  if (bound.recomputed) lines << QStringLiteral("- computed anew in the backward");
+  if (bound.recomputed) lines << QStringLiteral("- recomputed in the backward");
   for (auto value : tables.operands(op)) lines << valueLine(tables, QStringLiteral("operand"), value);
   for (auto value : tables.outputs(op)) lines << valueLine(tables, QStringLiteral("output"), value);
 }

@@ -44,7 +44,7 @@ SourceFile readSource(const QStringList& candidates, qint64 limit) {
     if (bytes.size() > limit) {
       source.problem = QObject::tr("%1 is larger than %2 MiB and is not shown").arg(path).arg(limit >> 20);
     } else if (bytes.contains('\0')) {
-      source.problem = QObject::tr("%1 is no text and is not shown").arg(path);
+      source.problem = QObject::tr("%1 is a binary file and is not shown").arg(path);
     } else {
       source.lines = QString::fromUtf8(bytes).split(QLatin1Char('\n'));
       if (source.lines.last().isEmpty()) source.lines.removeLast();

@@ -151,6 +151,11 @@ QPixmap withDialogs(QWidget& window) {
   return picture;
 }
 
+/// What Qt finds to say of a machine without a desktop (no runtime folder, no size hints) is no message for who wants a picture.
+void keepQtQuiet(QtMsgType type, const QMessageLogContext&, const QString& text) {
+  if (type == QtCriticalMsg || type == QtFatalMsg) std::fprintf(stderr, "%s\n", qPrintable(text));
+}
+
 }  // namespace
 
 int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std::shared_ptr<const RuleRegistry> rules) {
@@ -172,6 +177,7 @@ int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std
 
 bool renderWindowToPicture(const std::string& file, const std::string& picture, const PictureOptions& options) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
+  qInstallMessageHandler(keepQtQuiet);
   int argc = 1;
   char name[] = "retrograd";
   char* argv[] = {name, nullptr};

@@ -25,7 +25,7 @@ QString toolTipOf(layout::EdgeKind kind) {
     case layout::EdgeKind::accumulation:
       return QObject::tr("Gradients that are summed, where a value has several users");
     case layout::EdgeKind::origin:
-      return QObject::tr("From each backward part to the forward part it comes from: they stand in one row");
+      return QObject::tr("From each backward part to the forward part it comes from: they share a row");
   }
   return {};
 }
@@ -56,12 +56,12 @@ QWidget* GraphPane::makeControls() {
   connect(trace_, &QComboBox::activated, this, [this](int row) { view_->setKind(static_cast<TraceKind>(trace_->itemData(row).toInt())); });
   layout->addWidget(trace_);
   overlay_ = new QComboBox(row);
-  prepareBox(overlay_, tr("What boxes tell"));
+  prepareBox(overlay_, tr("What boxes show"));
   for (auto overlay : overlays) {
     overlay_->addItem(titleText(overlay), static_cast<int>(overlay));
     overlay_->setItemData(overlay_->count() - 1, toolTipText(overlay), Qt::ToolTipRole);
   }
-  overlay_->setToolTip(tr("What the boxes tell beside what they are"));
+  overlay_->setToolTip(tr("What the boxes show in addition to their names"));
   connect(overlay_, &QComboBox::activated, this, [this](int row) { view_->setOverlay(static_cast<Overlay>(overlay_->itemData(row).toInt())); });
   layout->addWidget(overlay_);
   layout->addSpacing(6);

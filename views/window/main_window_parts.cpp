@@ -148,7 +148,7 @@ void MainWindow::makeToolBar() {
   bar->addWidget(gap);
   position_ = new QLabel(bar);
   position_->setObjectName(QStringLiteral("position"));
-  position_->setAccessibleName(tr("Where execution stands"));
+  position_->setAccessibleName(tr("The current step"));
   position_->setContentsMargins(8, 0, 10, 0);
   bar->addWidget(position_);
 }

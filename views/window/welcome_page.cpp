@@ -68,7 +68,7 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, QWidget* parent) : 
   column->addWidget(button, 0, Qt::AlignLeft);
   addSamples(column);
   column->addSpacing(10);
-  recentTitle_ = heading(tr("Opened lately"), 1.1, page_);
+  recentTitle_ = heading(tr("Recent"), 1.1, page_);
   column->addWidget(recentTitle_);
   list_ = new QVBoxLayout;
   list_->setSpacing(2);

@@ -20,7 +20,7 @@ WindowActions::WindowActions(ViewContext context, QWidget* window) : QObject(win
   addRunActions();
   addValueActions();
   keys = add("keys", tr("&Keys"), tr("Lists the keys"), QKeySequence(Qt::Key_F1));
-  about = add("about", tr("&About Retrograd"), tr("Tells what this is"), {});
+  about = add("about", tr("&About Retrograd"), tr("Shows name, versions and licences"), {});
   connect(context_.theme, &Theme::changed, this, &WindowActions::updateIcons);
   connect(context_.execution, &ExecutionState::changed, this, &WindowActions::update);
   connect(context_.selection, &Selection::changed, this, &WindowActions::update);
@@ -50,8 +50,8 @@ QAction* WindowActions::add(const char* name, const QString& text, const QString
 void WindowActions::addFileActions() {
   open = add("open", tr("&Open..."), tr("Opens a torch.export archive (.pt2), a TorchScript file (.pt) or a session (.retrograd) in this window"), QKeySequence::Open, "open");
   openWindow =
-      add("open-window", tr("Open in &New Window..."), tr("Opens a file beside this one"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
-  reload = add("reload", tr("Re&load"), tr("Reads the file anew; breakpoints are kept"), QKeySequence(Qt::CTRL | Qt::Key_R), "reload");
+      add("open-window", tr("Open in &New Window..."), tr("Opens a file in another window"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
+  reload = add("reload", tr("Re&load"), tr("Reads the file again; breakpoints are kept"), QKeySequence(Qt::CTRL | Qt::Key_R), "reload");
   inputs = add("inputs", tr("&Inputs..."), tr("Chooses or draws the inputs to run with"), QKeySequence(Qt::CTRL | Qt::Key_I));
   close = add("close", tr("&Close"), tr("Closes the file"), QKeySequence(Qt::CTRL | Qt::Key_W));
   quit = add("quit", tr("&Quit"), tr("Closes all windows"), QKeySequence::Quit);
@@ -92,7 +92,7 @@ void WindowActions::addGoActions() {
                "origin");
   back = add("back", tr("&Back"), tr("To where the last jump came from"), QKeySequence(Qt::ALT | Qt::Key_Left), "back");
   forward = add("forward", tr("For&ward"), tr("To where the last jump went"), QKeySequence(Qt::ALT | Qt::Key_Right), "forward");
-  toExecution = add("to-execution", tr("Op that Runs Ne&xt"), tr("Shows where execution stands"), QKeySequence(Qt::CTRL | Qt::Key_E));
+  toExecution = add("to-execution", tr("Op that Runs Ne&xt"), tr("Shows the current step"), QKeySequence(Qt::CTRL | Qt::Key_E));
   goTo = add("go-to", tr("Go to &Place..."), tr("An op, value, module or parameter by its name"), QKeySequence(Qt::CTRL | Qt::Key_P));
   palette = add("palette", tr("&Commands..."), tr("All commands by their names"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P));
   references = add("references", tr("&References"), tr("Who makes, reads and saves the selected value, and its gradient"), QKeySequence(Qt::Key_X));
@@ -117,9 +117,9 @@ void WindowActions::addRunActions() {
                      "step-over-back");
   stepInto = add("step-into", tr("Step &Into"), tr("Runs one op: into what an operation or a branch consists of"), QKeySequence(Qt::Key_F11), "step-into");
   stepIntoBack = add("step-into-back", tr("Step Into Back"), tr("Undoes one op"), QKeySequence(back | Qt::Key_F11), "step-into-back");
-  stepOut = add("step-out", tr("Step Ou&t"), tr("Runs to the end of the operation or branch that execution is inside of"),
+  stepOut = add("step-out", tr("Step Ou&t"), tr("Runs to the end of the current operation or branch"),
                 QKeySequence(Qt::SHIFT | Qt::Key_F11), "step-out");
-  stepOutBack = add("step-out-back", tr("Step Out Back"), tr("Undoes to the beginning of the operation or branch that execution is inside of"),
+  stepOutBack = add("step-out-back", tr("Step Out Back"), tr("Undoes to the beginning of the current operation or branch"),
                     QKeySequence(Qt::CTRL | Qt::Key_F11), "step-out-back");
   toCursor = add("to-cursor", tr("Run to C&ursor"), tr("Runs forwards or back to the selected op"), QKeySequence(Qt::CTRL | Qt::Key_F10),
                  "run-to-cursor");
@@ -133,18 +133,18 @@ void WindowActions::addRunActions() {
 }
 
 void WindowActions::addValueActions() {
-  recompute = add("recompute", tr("&Recompute It"), tr("What if the chosen saved value were computed anew in the backward?"),
+  recompute = add("recompute", tr("&Recompute It"), tr("What if the chosen saved value were recomputed in the backward?"),
                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_R));
   save = add("save-value", tr("&Save It"), tr("What if the recomputed value were saved for the backward?"),
              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
-  walkToRoot = add("walk-to-root", tr("Wa&lk to the Root"), tr("Leads from a NaN or Inf back to the op where it came to be"),
+  walkToRoot = add("walk-to-root", tr("Wa&lk to the Root"), tr("Leads from a NaN or Inf back to the op that produced it"),
                    QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));
-  checkRun = add("check-run", tr("&Check the Run"), tr("Runs all on the side and tells whether and where NaN or Inf come to be"), {});
+  checkRun = add("check-run", tr("&Check the Run"), tr("Runs the whole model separately and reports the first NaN or Inf"), {});
   checkGradient = add("check-gradient", tr("Check the &Gradient"), tr("Compares the gradient of the selected op, or of the range in Checks, with finite differences and LibTorch's autograd"),
                       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_G));
   terms = add("terms", tr("&Terms of Its Gradient"), tr("Lists what the chosen value's gradient is summed up from, each with its norm"),
               QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T));
-  compare = add("compare-runs", tr("Co&mpare Runs"), tr("Runs this and another one op by op and shows where they part, as Compare says"),
+  compare = add("compare-runs", tr("Co&mpare Runs"), tr("Runs this model and another one op by op and shows where they diverge"),
                 QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D));
   // Beside what is checked or compared, on a button, a word will do.
   checkGradient->setIconText(tr("Check"));
@@ -234,7 +234,7 @@ void WindowActions::updateQuestions() {
   auto notSaved = selected, notRecomputed = selected;
   if (selected.isEmpty()) {
     if (!savedValueOf(*document, op, context_.selection->value())) notSaved = tr("The selected op has no value that is saved for the backward");
-    if (!recomputationOf(*document->analysis, op)) notRecomputed = tr("The backward does not compute the selected op anew");
+    if (!recomputationOf(*document->analysis, op)) notRecomputed = tr("The backward does not recompute the selected op");
   }
   allow(recompute, notSaved);
   allow(save, notRecomputed);

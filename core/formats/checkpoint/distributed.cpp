@@ -72,7 +72,7 @@ TensorData readSlice(SliceFiles& files, const std::string& name, const Slice& sl
     const ByteRegion part{bytes.data + slice.offset, slice.length, bytes.owner};
     if (looksLikeZip(part.span())) {
       auto saved = readSavedObject(part, place);
-      if (saved.leaves.size() != 1 || !saved.leaves.front().tensor) throw Error(ErrorCode::badInput, "its slice is no tensor", place);
+      if (saved.leaves.size() != 1 || !saved.leaves.front().tensor) throw Error(ErrorCode::badInput, "its slice is not a tensor", place);
       return *saved.leaves.front().tensor;
     }
     const auto& tensors = files.safetensors(slice.file).tensors;  // SerializationFormat.SAFETENSORS: the file is one of many tensors
@@ -133,7 +133,7 @@ class MetadataReader {
   void run() {
     const auto& root = pickle_.at(pickle_.root);
     if (root.kind != Kind::object || root.text != "torch.distributed.checkpoint.metadata Metadata")
-      fail("is no Metadata of torch.distributed.checkpoint");
+      fail("is not a Metadata of torch.distributed.checkpoint");
     readStorage(dict(attribute(root, "storage_data")));
     if (const auto* planned = find(root, "planner_data"); planned && planned->kind == Kind::dict) readPaths(*planned);
     const auto& tensors = dict(attribute(root, "state_dict_metadata"));
@@ -176,7 +176,7 @@ class MetadataReader {
     if (value.items.size() > maxRank) fail("a tensor of more than 64 dimensions");
     Sizes result;
     for (const auto item : value.items) {
-      if (pickle_.at(item).kind != Kind::integer || pickle_.at(item).integer < 0) fail("a size that is no whole number");
+      if (pickle_.at(item).kind != Kind::integer || pickle_.at(item).integer < 0) fail("a size that is not a whole number");
       result.push_back(pickle_.at(item).integer);
     }
     return result;
@@ -224,7 +224,7 @@ class MetadataReader {
   }
 
   void addTensor(const std::string& name, const PickleValue& described) {
-    if (described.kind != Kind::object) fail("is no metadata of a tensor");
+    if (described.kind != Kind::object) fail("is not the metadata of a tensor");
     if (described.text.ends_with(" BytesStorageMetadata")) return;  // a number or an object, pickled on its own
     if (!described.text.ends_with(" TensorStorageMetadata")) return void(checkpoint_.others.push_back(name + ": " + described.text));
     auto tensor = tensorNamed(name);

@@ -153,7 +153,7 @@ void ClassReader::readInPlace() {
     write.text = "[]=";
     write.items = std::move(left.items);
   }
-  if (!write.items.front().is(Kind::value)) fail(lexer_.text(), begin, fmt::format("writes to what is no value: {}", describe(begin)));
+  if (!write.items.front().is(Kind::value)) fail(lexer_.text(), begin, fmt::format("writes to something other than a value: {}", describe(begin)));
   write.items.push_back(expressions_.readTuple(""));
   if (!lexer_.takeSign(";") || lexer_.peek().kind != Token::Kind::name) lexer_.expected("'; NAME = ...', the result of the op in place");
   const auto name = lexer_.take();

@@ -51,7 +51,7 @@ void addGraphs(const fs::path& folder, const CompileId& id, std::int64_t attempt
   for (const auto& file : files) {
     std::error_code error;
     if (fs::file_size(file.path, error) == 0 || error) {
-      log.problems.push_back({Problem::Severity::warning, "an empty file in place of a graph", file.path, -1});
+      log.problems.push_back({Problem::Severity::warning, "an empty file instead of a graph", file.path, -1});
       continue;
     }
     log.files.push_back({file.path, mapFile(file.path)});

@@ -78,7 +78,7 @@ std::string describeForeignFile(const ByteRegion& bytes) {
     return make(
         "This is a text file without 'def computation(...):', neither a printed trace (see `retrograd help text`) nor an exported PyTorch "
         "program.");
-  return make("This is no file of a kind known here.");
+  return make("Unrecognized file format.");
 }
 
 std::string describeForeignArchive(const Archive& archive) {
@@ -108,7 +108,7 @@ std::string describeForeignArchive(const Archive& archive) {
 bool looksLikeSessionFile(const ByteRegion& bytes) {
   if (!looksLikeZip(bytes.span())) return false;
   constexpr std::size_t nameAt = 30;  // in a local header
-  if (bytes.text().substr(nameAt, 64).starts_with(std::string(session::typeRecord) + std::string(session::mediaType))) return true;
+  if (bytes.text().size() > nameAt && bytes.text().substr(nameAt, 64).starts_with(std::string(session::typeRecord) + std::string(session::mediaType))) return true;
   // Packed again by another program, in an order of its own.
   try {
     const auto entries = readZipDirectory(bytes.span());

@@ -142,7 +142,7 @@ std::string PickleTensors::className(std::string_view global) {
 PickleValue PickleTensors::typed(const Pickle& pickle, const PickleValue& arguments, std::string type) const {
   if (arguments.items.empty()) fail("a constructor lacks arguments");
   PickleValue value = pickle.at(arguments.items.front());
-  if (value.kind != Kind::list && value.kind != Kind::dict) fail("a type is given to what is no container");
+  if (value.kind != Kind::list && value.kind != Kind::dict) fail("a type is given to something other than a container");
   value.text = std::move(type);
   return value;
 }
@@ -182,7 +182,7 @@ PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex,
   if (arguments.items.empty()) return dict;
   const auto& pairs = pickle.at(arguments.items.front());
   for (const auto pair : pairs.items) {
-    if (pickle.at(pair).items.size() != 2) fail("an OrderedDict of what are no pairs");
+    if (pickle.at(pair).items.size() != 2) fail("an OrderedDict whose items are not pairs");
     for (const auto part : pickle.at(pair).items) dict.items.push_back(part);
   }
   return dict;
@@ -198,7 +198,7 @@ PickleValue PickleTensors::opaque(const Pickle& pickle, std::uint32_t callee, st
 
 PickleValue PickleTensors::storage(const Pickle& pickle, std::uint32_t id) const {
   const auto& tuple = pickle.at(id);
-  if (tuple.kind != Kind::tuple || argument(pickle, tuple, 0, Kind::string).text != "storage") fail("a persistent id that is no storage");
+  if (tuple.kind != Kind::tuple || argument(pickle, tuple, 0, Kind::string).text != "storage") fail("a persistent id that is not a storage");
   const auto dtype = storageType(argument(pickle, tuple, 1, Kind::global).text);
   const auto count = argument(pickle, tuple, 4, Kind::integer).integer;
   if (!dtype || count < 0) fail("a storage of unknown type");

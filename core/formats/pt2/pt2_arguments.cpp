@@ -123,7 +123,7 @@ Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const Sc
     if (!wantsTensor(type)) fail("a tensor where the schema wants " + typeText(*type));
     // Tokens of higher-order ops come as tensors too; to an op with a schema they mean nothing.
     const ValueId known = scope_.use(name);
-    if (type && known && !scope_.hasMeta(name)) fail("'" + std::string(name) + "' is no tensor");
+    if (type && known && !scope_.hasMeta(name)) fail("'" + std::string(name) + "' is not a tensor");
     return hole(name);
   }
   if (kind == "as_tensors") return tensors(v, type);

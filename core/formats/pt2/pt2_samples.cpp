@@ -44,7 +44,7 @@ void match(const Pickle& pickle, ModelFile& file, TensorMap& tensors, std::map<s
     if (next >= leaves.size()) fail("fewer sample values than inputs");
     const auto& leaf = pickle.at(leaves[next++]);
     if (spec.value && file.document->isTensor(spec.value)) {
-      if (leaf.kind != PickleValue::Kind::tensor) fail("the sample for '" + spec.name + "' is no tensor");
+      if (leaf.kind != PickleValue::Kind::tensor) fail("the sample for '" + spec.name + "' is not a tensor");
       checkFits(leaf.tensor.meta, file.document->meta(file.document->value(spec.value).meta), spec.name);
       tensors[spec.name] = leaf.tensor;
     } else {

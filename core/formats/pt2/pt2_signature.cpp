@@ -140,7 +140,7 @@ void checkWeights(const std::vector<InputSpec>& specs, const WeightTable& weight
     const Weight* weight = spec.storageKey.empty() ? nullptr : weights.find(spec.target);
     if (!weight) continue;
     if (!spec.value || !document.isTensor(spec.value))
-      throw Error(ErrorCode::badInput, "is no tensor in the graph", "'" + spec.target + "'");
+      throw Error(ErrorCode::badInput, "is not a tensor in the graph", "'" + spec.target + "'");
     const auto& graph = document.meta(document.value(spec.value).meta);
     const auto& stored = weight->tensor.meta;
     if (graph.dtype != stored.dtype || graph.sizes != stored.sizes)

@@ -82,7 +82,7 @@ class WeightReader {
     const auto inner = Archive::open(archive_->read(weight.record), weight.record);
     const Pickle pickle = readPickle(inner);
     const auto& value = pickle.at(pickle.root);
-    if (value.kind != PickleValue::Kind::tensor) fail("record " + weight.record + " is no tensor");
+    if (value.kind != PickleValue::Kind::tensor) fail("record " + weight.record + " is not a tensor");
     weight.tensor = value.tensor;
     weight.requiresGrad = weight.isParameter || value.integer != 0;
   }

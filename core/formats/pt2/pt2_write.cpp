@@ -85,7 +85,7 @@ class GraphWriter {
          outputSpecs = OrderedJson::array(), names = OrderedJson::array();
     for (const auto& input : computation.inputs) {
       if (input.kind != InputKind::user || !input.value || !document_.isTensor(input.value))
-        refuse("an input that is no tensor of the user", input.name);
+        refuse("an input that is not a tensor of the user", input.name);
       describe(input.value, input.requiresGrad);
       inputs.push_back(tensor(input.value));
       inputSpecs.push_back({{"user_input", {{"arg", tensor(input.value)}}}});
@@ -94,7 +94,7 @@ class GraphWriter {
     auto nodes = OrderedJson::array();
     for (const auto op : computation.trace.ops) nodes.push_back(node(op));
     for (const auto& output : computation.outputs) {
-      if (!output.value || !document_.isTensor(output.value)) refuse("an output that is no tensor");
+      if (!output.value || !document_.isTensor(output.value)) refuse("an output that is not a tensor");
       outputs.push_back(tensor(output.value));
       outputSpecs.push_back({{"user_output", {{"arg", tensor(output.value)}}}});
     }
@@ -248,7 +248,7 @@ class GraphWriter {
     }
     bool anyReal = type.isReal(), anyBool = type.element == "bool", anyText = type.element == "str";
     for (const auto& item : a.items) {
-      if (!item.isNumber() && item.kind != Argument::Kind::string) refuse("a list of what is no number");
+      if (!item.isNumber() && item.kind != Argument::Kind::string) refuse("a list of something other than numbers");
       anyReal |= item.kind == Argument::Kind::real;
     }
     for (const auto& item : a.items) {

@@ -70,7 +70,7 @@ std::map<std::string, int> parseModuleCalls(const std::string& moduleStack) {
 std::vector<std::string> leafPaths(const std::string& treeSpec) {
   const JsonTree tree(treeSpec);
   const auto parts = tree.root().items();  // protocol number, tree
-  if (parts.size() != 2) throw Error(ErrorCode::badInput, "is no tree specification", "out_spec");
+  if (parts.size() != 2) throw Error(ErrorCode::badInput, "is not a tree specification", "out_spec");
   std::vector<std::string> paths;
   addLeaves(parts[1], {}, paths);
   return paths;

@@ -128,7 +128,7 @@ class RecordingReader {
   explicit RecordingReader(RecordedRun& run) : run_(run) {}
 
   void read(const Json& root) {
-    if (textOf(root, "format") != formatName) fail("is no recording of DebugMode");
+    if (textOf(root, "format") != formatName) fail("is not a recording of DebugMode");
     if (const auto version = root.at("version").integer(); version != 1)
       fail("is a recording of DebugMode in version " + std::to_string(version) + "; version 1 is known here");
     for (const auto& entry : root.at("logs").items()) {

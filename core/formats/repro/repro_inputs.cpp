@@ -134,7 +134,7 @@ class InputReader {
     ReproStorage result;
     const auto *hash = argument(call, 0, "storage_hash"), *bytes = argument(call, 1, "nbytes"), *hint = call.keyword("dtype_hint");
     if (hash && hash->is(Kind::string)) result.hash = hash->text;
-    if (result.hash.find_first_not_of("0123456789abcdef") != std::string::npos) fail("'" + result.hash + "' is no name of a storage");
+    if (result.hash.find_first_not_of("0123456789abcdef") != std::string::npos) fail("'" + result.hash + "' is not a name of a storage");
     if (!bytes) fail("a storage without a size");
     result.bytes = whole(*bytes, repro_.sizes);
     if (hint && !hint->is(Kind::none)) result.hint = dtype(*hint);
@@ -189,7 +189,7 @@ class InputReader {
       try {
         const auto pickle = readPickle(archive);
         const auto& root = pickle.at(pickle.root);
-        if (root.kind != PickleValue::Kind::storage) fail("is no storage that torch.save wrote");
+        if (root.kind != PickleValue::Kind::storage) fail("is not a storage that torch.save wrote");
         return root.tensor;
       } catch (const Error& e) {
         throw e.at(file);

@@ -31,7 +31,7 @@ class DocumentChecker {
       for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments)
         forEachSubgraph(argument, [&](SubgraphId body) { own(holder_[body], op, "two ops have the same body"); });
     for (auto body : document_.subgraphIds())
-      for (auto op : document_.subgraph(body).ops) own(owner_[op], body, "an op stands in two bodies");
+      for (auto op : document_.subgraph(body).ops) own(owner_[op], body, "an op is in two bodies");
     for (auto op : document_.boundSymbolIds()) {
       try {
         checkNesting(op);
@@ -76,7 +76,7 @@ class DocumentChecker {
       });
     if (effects & toBeSaid & ~bound.effects) fail("an effect of the op is not named");
     if (bound.replays && (document_.boundSymbol(bound.replays).symbol != bound.symbol || !(bound.effects & effect::random)))
-      fail("replays what is no draw of the same op");
+      fail("replays something other than a draw of the same op");
   }
 
   const Document& document_;
@@ -177,7 +177,7 @@ class TraceChecker {
   void checkTensor(const TensorData& tensor, ValueId value, const std::string& what) const {
     if (!value) fail("names no value", what);
     const auto meta = document_.value(value).meta;
-    if (!meta) fail("the value is no tensor", what);
+    if (!meta) fail("the value is not a tensor", what);
     const auto& expected = document_.meta(meta);
     if (tensor.meta.dtype != expected.dtype || tensor.meta.sizes != expected.sizes)
       fail("is " + typeComment(tensor.meta) + ", the trace wants " + typeComment(expected), what);
@@ -203,7 +203,7 @@ class TraceChecker {
     }
     for (const auto& [id, tensor] : session_.constants) {
       checkTensor(tensor, id, "constant " + document_.displayName(id));
-      if (document_.value(id).kind != ValueKind::constant) fail("is no constant", document_.displayName(id));
+      if (document_.value(id).kind != ValueKind::constant) fail("is not a constant", document_.displayName(id));
     }
     for (const auto& [input, value] : session_.mutated)
       if (input >= inputs || !value) fail("a mutated input that is none");
@@ -244,7 +244,7 @@ void checkWeights(const ModelFile& model) {
     auto it = model.weights.find(input.target);
     const bool found = it != model.weights.end() || (it = model.constants.find(input.target)) != model.constants.end();
     if (!found) fail("there is no data for it", "'" + input.target + "'");
-    if (!document.isTensor(value)) fail("is no tensor in the trace", "'" + input.target + "'");
+    if (!document.isTensor(value)) fail("is not a tensor in the trace", "'" + input.target + "'");
     const auto& expected = document.meta(document.value(value).meta);
     if (it->second.meta.dtype != expected.dtype || it->second.meta.sizes != expected.sizes)
       fail("is " + typeComment(expected) + " in the trace but " + typeComment(it->second.meta) + " as stored", "'" + input.target + "'");

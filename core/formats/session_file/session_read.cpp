@@ -22,14 +22,14 @@ void readPairs(const Json& json, std::map<Key, Value>& into, ReadKey&& readKey, 
   forEachRow(json, [&](const Json& entry) {
     Row row(entry, 2);
     auto key = readKey(row.next());
-    if (!into.emplace(std::move(key), readValue(row.next())).second) fail("stands twice in the list");
+    if (!into.emplace(std::move(key), readValue(row.next())).second) fail("is twice in the list");
   });
 }
 
 std::uint64_t readSeed(const Json& json) {
   const auto text = json.text();
   const auto seed = numberIn<std::uint64_t>(text);
-  if (!seed) fail("'" + std::string(text) + "' is no seed");
+  if (!seed) fail("'" + std::string(text) + "' is not a seed");
   return *seed;
 }
 
@@ -39,7 +39,7 @@ std::optional<DType> readPrecision(const Json& json) {
   if (!precision) return json.at("in_double").boolean() ? std::optional(DType::f64) : std::nullopt;
   if (precision->isNull()) return std::nullopt;
   const auto dtype = dtypeFromTorchName(precision->text());
-  if (!dtype || !isFloating(*dtype)) fail("'" + std::string(precision->text()) + "' is no precision", "precision");
+  if (!dtype || !isFloating(*dtype)) fail("'" + std::string(precision->text()) + "' is not a precision", "precision");
   return dtype;
 }
 
@@ -168,7 +168,7 @@ std::map<std::string, std::string> readMarks(const Archive& archive) {
     const std::string_view record = entry.name;
     if (!record.starts_with(marksFolder) || !record.ends_with(jsonEnding)) continue;
     const auto name = record.substr(marksFolder.size(), record.size() - marksFolder.size() - jsonEnding.size());
-    if (!isMarkName(name)) fail("is no name of marks", entry.name);
+    if (!isMarkName(name)) fail("is not a name of marks", entry.name);
     readRecord(archive, entry.name, [](const Json&) {});  // JSON, whatever it says
     marks.emplace(name, archive.read(entry.name).text());
   }
@@ -191,7 +191,7 @@ std::string findModelFile(const SessionFile& session, const std::string& path) {
     if (changed.empty()) changed = candidate;
   }
   if (!changed.empty())
-    fail("the model file " + changed + " was changed since the session was saved: put back the file of then, or open the model file itself", path);
+    fail("the model file " + changed + " was changed since the session was saved: restore the earlier file, or open the model file itself", path);
   fail("the model file " + model.path + " is missing, and " + beside +
            " too: put it in either place (a session saved with --embed needs none)",
        path);
@@ -227,7 +227,7 @@ void attachModelFile(SessionFile& session, const std::string& path, const Symbol
 
 SessionFile readSessionRecords(const std::shared_ptr<const Archive>& archive, const SymbolLookup& lookup, const Progress& progress) {
   using namespace session;
-  if (!archive->has(typeRecord) || archive->read(typeRecord).text() != mediaType) fail("is no session file");
+  if (!archive->has(typeRecord) || archive->read(typeRecord).text() != mediaType) fail("is not a session file");
   readRecord(*archive, sessionRecord, [](const Json& json) { checkFormat(json.at("format").integer()); });
   TensorReader tensors(archive);
   auto result = LevelReader(archive, "", tensors, lookup, progress).run();

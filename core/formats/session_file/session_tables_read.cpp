@@ -84,7 +84,7 @@ class DocumentReader {
   void fillNew(const Table& table, Intern&& intern) {
     std::int32_t next = 0;
     fill(table, [&](const Json& row) {
-      if (intern(row).index != next++) fail("stands twice in the table");
+      if (intern(row).index != next++) fail("is twice in the table");
     });
   }
 

@@ -226,7 +226,7 @@ Argument TextReader::callArgument(const Expression& expression) const {
   if (callee.isName("torch.device") && items.size() == 2 && items[1].kind == Kind::string) return Argument::ofDevice(items[1].text);
   fail(source_, expression.place,
        "expected a value, found " + shown(expression) +
-           "; an op stands on a line of its own, and calls inside are float('inf'), float('nan'), complex(a, b) and torch.device(\"cpu\")");
+           "; an op has a line of its own, and calls inside are float('inf'), float('nan'), complex(a, b) and torch.device(\"cpu\")");
 }
 
 /// A function that was defined above becomes a body of this op; its statements are read when the op itself stands in the document.
@@ -294,7 +294,7 @@ std::int64_t TextReader::evaluateFunction(const Expression& call, const Scope& s
     if (const auto* size = sizeNamed(symbol, scope))
       sizes[symbol] = *size;
     else
-      fail(source_, call.place, "expected a symbolic size in place of '" + symbol + "'");
+      fail(source_, call.place, "expected a symbolic size instead of '" + symbol + "'");
   const auto result = function->evaluate(sizes);
   if (!result) fail(source_, call.place, "expected an integer, found " + shown(call));
   isSymbolic |= !sizes.empty();

@@ -34,6 +34,8 @@ class NoteReader {
   std::optional<OpNote> op(const std::vector<std::string>& outputs) {
     outputs_ = &outputs;
     note_.place = cursor_.place();
+    skipId();
+    if (cursor_.atEnd()) return std::nullopt;
     if (!startsValue() && !opPart()) return std::nullopt;
     if (!cursor_.atEnd() && note_.values.empty() && !cursor_.rest().starts_with(", "))
       return std::nullopt;  // a sentence that begins with such words
@@ -58,6 +60,15 @@ class NoteReader {
   }
 
  private:
+  /// "#12, " of `trace --numbers`: ids are given anew.
+  void skipId() {
+    const auto rest = cursor_.rest();
+    const auto end = rest.find_first_not_of("0123456789", 1);
+    if (!rest.starts_with('#') || end == 1 || rest.size() == 1) return;
+    if (end == std::string_view::npos) cursor_.skip(rest.size());
+    else if (rest.substr(end).starts_with(", ")) cursor_.skip(end + 2);
+  }
+
   /// `t6: "cpu f32[10, 10]"` of an output; a word and a colon of anything else are another part.
   bool startsValue() {
     const auto name = cursor_.plainWord();
@@ -190,7 +201,7 @@ class NoteReader {
 
   bool state() {
     if (cursor_.take("recomputed")) return note_.recomputed = true;
-    if (cursor_.take("draws anew")) return note_.drawsAnew = true;
+    if (cursor_.take("draws again") || cursor_.take("draws anew")) return note_.drawsAnew = true;
     if (cursor_.take("no_grad")) return note_.gradMode = false, true;
     if (cursor_.take("grad mode")) return note_.gradMode = true, true;
     if (cursor_.take("several outputs")) return note_.output = std::int16_t{-1}, true;

@@ -24,7 +24,7 @@ std::uint64_t readVersion(const Archive& archive) {
   const auto bytes = archive.read(record);
   const auto text = trimmed(bytes.text());
   const auto version = numberIn<std::uint64_t>(text);
-  if (!version) throw Error(ErrorCode::badInput, "is no version number", record);
+  if (!version) throw Error(ErrorCode::badInput, "is not a version number", record);
   return *version;
 }
 
@@ -92,11 +92,11 @@ class OriginsReader {
  private:
   const PickleValue& at(std::uint32_t index) const { return pickle_.at(index); }
   const PickleValue& tuple(std::uint32_t index) const {
-    if (at(index).kind != Kind::tuple) fail("a source range is no tuple");
+    if (at(index).kind != Kind::tuple) fail("a source range is not a tuple");
     return at(index);
   }
   std::int64_t integer(std::uint32_t index) const {
-    if (at(index).kind != Kind::integer || at(index).integer < 0) fail("a source range of what is no number");
+    if (at(index).kind != Kind::integer || at(index).integer < 0) fail("a source range without numbers");
     return at(index).integer;
   }
   std::string_view text(std::uint32_t index) const {
@@ -177,8 +177,8 @@ TorchScriptArchive readTorchScript(std::shared_ptr<const Archive> archive) {
   parts.version = readVersion(*archive);
   parts.constants = readPickle(archive, {"constants.pkl", "constants/", true, false});
   parts.module = readPickle(archive, {"data.pkl", "data/", true, false});
-  if (parts.constants.at(parts.constants.root).kind != Kind::tuple) throw Error(ErrorCode::badInput, "is no tuple", "constants.pkl");
-  if (parts.module.at(parts.module.root).kind != Kind::object) throw Error(ErrorCode::badInput, "is no module", "data.pkl");
+  if (parts.constants.at(parts.constants.root).kind != Kind::tuple) throw Error(ErrorCode::badInput, "is not a tuple", "constants.pkl");
+  if (parts.module.at(parts.module.root).kind != Kind::object) throw Error(ErrorCode::badInput, "is not a module", "data.pkl");
   if (archive->has("traced_inputs.pkl")) parts.tracedInputs = readPickle(archive, {"traced_inputs.pkl", "traced_inputs/", true, true});
   parts.archive = std::move(archive);
   return parts;

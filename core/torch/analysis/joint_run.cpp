@@ -214,7 +214,7 @@ RunResult runEager(const Analysis& analysis) {
 }
 
 RunResult runEagerTwice(const Analysis& second) {
-  if (!second.differentiated) throw Error(ErrorCode::badUse, "it is no second derivative", second.file.path);
+  if (!second.differentiated) throw Error(ErrorCode::badUse, "it is not a second derivative", second.file.path);
   const auto& first = *second.differentiated;
   const Seeded seeded(first.request.seed, first.device);
   try {

@@ -238,7 +238,7 @@ std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const Derivat
   analysis->sessionPath = stored.sessionPath;
   analysis->marks = stored.marks;
   analysis->problems.push_back(
-      {Problem::Severity::note, "derived anew: the traces are not those that were saved, because other inputs or options were asked for",
+      {Problem::Severity::note, "derived again with other inputs or options: the traces are not those that were saved",
        stored.sessionPath, -1});
   return analysis;
 }

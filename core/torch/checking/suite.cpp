@@ -16,7 +16,7 @@ nlohmann::json readJson(const fs::path& path) {
   std::ifstream stream(path);
   if (!stream) return nullptr;
   auto json = nlohmann::json::parse(stream, nullptr, false);
-  if (json.is_discarded()) throw Error(ErrorCode::badInput, "is no JSON", path.string());
+  if (json.is_discarded()) throw Error(ErrorCode::badInput, "is not JSON", path.string());
   return json;
 }
 

@@ -38,7 +38,7 @@ class Driver {
     const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"));
     const auto count = reinterpret_cast<int (*)(int*)>(dlsym(library, "cuDeviceGetCount"));
     const auto name = reinterpret_cast<int (*)(char*, int, int)>(dlsym(library, "cuDeviceGetName"));
-    if (!init || !count || !name) return "the NVIDIA driver is incomplete; install it anew, or run on the CPU";
+    if (!init || !count || !name) return "the NVIDIA driver is incomplete; install it again, or run on the CPU";
     int found = 0;
     if (const int code = init(0); code != 0)
       return fmt::format("the NVIDIA driver does not start (error {}); see what nvidia-smi says, or run on the CPU", code);

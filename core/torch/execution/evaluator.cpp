@@ -88,7 +88,7 @@ Error Evaluator::failed(BoundSymbolId op, const std::string& reason) const {
     const auto& frame = document_.source(bound.source).back();
     message += "\n  at " + frame.file + ":" + std::to_string(frame.line);
   }
-  if (!synchronous_) message += "\n  a GPU tells of failures late: an earlier op may have caused it, which a run with --synchronous would name";
+  if (!synchronous_) message += "\n  a GPU reports failures late: an earlier op may have caused this one; a run with --synchronous names it";
   return {ErrorCode::execution, message, document_.opName(op)};
 }
 

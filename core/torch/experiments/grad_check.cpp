@@ -30,7 +30,7 @@ class Extraction {
     const auto& all = analysis_.computation().trace.ops;
     const auto begin = std::find(all.begin(), all.end(), ops_.empty() ? BoundSymbolId() : ops_.front());
     if (begin == all.end() || all.end() - begin < std::ssize(ops_) || !std::equal(ops_.begin(), ops_.end(), begin))
-      throw Error(ErrorCode::badUse, "the ops are no range of the computation");
+      throw Error(ErrorCode::badUse, "the ops are not a range of the computation");
     KeepGenerator keep;
     setGeneratorState(seededState(analysis_.request.seed));
     at::AutoGradMode noGrad(false);

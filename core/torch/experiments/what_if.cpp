@@ -68,7 +68,7 @@ WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const
   auto derived = std::make_shared<Analysis>(*analyse(std::move(file), options, progress));
   derived->inputSource = analysis.inputSource;  // where they came from at first, not that they were handed on
   result.analysis = std::move(derived);
-  if (!result.analysis->derived()) throw Error(ErrorCode::internal, "the model cannot be derived anew", analysis.file.path);
+  if (!result.analysis->derived()) throw Error(ErrorCode::internal, "the model cannot be derived again", analysis.file.path);
   result.before = figuresOf(analysis);
   result.after = figuresOf(*result.analysis);
   const Times times(analysis, measures);

@@ -160,7 +160,7 @@ c10::IValue GraphRunner::evaluate(const Expression& expression) {
 }
 
 c10::IValue GraphRunner::item(const c10::IValue& container, const c10::IValue& index) const {
-  if (!index.isInt()) fail("an element that is no whole number");
+  if (!index.isInt()) fail("an element that is not a whole number");
   const auto at = index.toInt();
   const auto of = [&](const auto& items) {
     const auto size = static_cast<std::int64_t>(items.size());
@@ -169,11 +169,11 @@ c10::IValue GraphRunner::item(const c10::IValue& container, const c10::IValue& i
   };
   if (container.isTuple()) return of(container.toTupleRef().elements());
   if (container.isList()) return of(container.toListRef());
-  fail("an element of what is no list");
+  fail("an element of something other than a list");
 }
 
 c10::IValue GraphRunner::arithmetic(const std::string& sign, const c10::IValue& a, const c10::IValue& b) const {
-  if (!a.isInt() || !b.isInt()) fail("arithmetic on what are no whole numbers: " + sign);
+  if (!a.isInt() || !b.isInt()) fail("arithmetic on something other than whole numbers: " + sign);
   const auto x = a.toInt(), y = b.toInt();
   std::int64_t result = 0;
   if (sign == "+" && !__builtin_add_overflow(x, y, &result)) return result;

@@ -17,7 +17,7 @@ void collect(const Argument& argument, std::vector<Number>& numbers) {
     case Argument::Kind::list:
       for (const auto& item : argument.items) collect(item, numbers);
       return;
-    default: throw Error(ErrorCode::badInput, "an operand is no bool, int or float");
+    default: throw Error(ErrorCode::badInput, "an operand is not a bool, int or float");
   }
 }
 

@@ -62,7 +62,7 @@ class Scope final : public RuleScope {
   void putGrad(const Argument& operand, const Argument& gradient) override {
     if (log_) throw Error(ErrorCode::unsupportedOp, "a decomposition writes no gradients: its ops have rules of their own", place());
     if (operand.kind != Argument::Kind::operand || operand.integer < 0 || operand.integer >= std::ssize(request_.operands))
-      throw Error(ErrorCode::unsupportedOp, "put_grad on a value that is no tensor argument of the op", place());
+      throw Error(ErrorCode::unsupportedOp, "put_grad on a value that is not a tensor argument of the op", place());
     if (gradient.kind == Argument::Kind::none) return;
     for (const auto& read : reads_)
       if (read.of == localOf(operand)) throw Error(ErrorCode::unsupportedOp, "put_grad after get_grad on argument " + std::to_string(operand.integer), place());
@@ -395,7 +395,7 @@ GradTransform fromPair(const RuleRegistry::Pair& pair, const std::string& op) {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (i < tensors.size()) scope.putGrad(tensors[i], gradients[i]);
       else if (gradients[i].kind != Argument::Kind::none)
-        throw Error(ErrorCode::unsupportedOp, fmt::format("Backward for {} returned a gradient for an argument that is no tensor", op), "torch.ops." + op);
+        throw Error(ErrorCode::unsupportedOp, fmt::format("Backward for {} returned a gradient for an argument that is not a tensor", op), "torch.ops." + op);
     }
     return augmented.outputs;
   };

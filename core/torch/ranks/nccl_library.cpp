@@ -36,11 +36,11 @@ NcclLibrary load() {
     complete = complete && function;
   };
   bind(found.interface, "retrogradNcclInterface");
-  if (!complete || found.interface() != nccl::interfaceVersion) return refuse(fmt::format("{} is of another version of this program: build anew", fileName));
+  if (!complete || found.interface() != nccl::interfaceVersion) return refuse(fmt::format("{} is of another version of this program: build it again", fileName));
   bind(found.headers, "retrogradNcclHeaders");
   bind(found.unit, "retrogradNcclUnit");
   bind(found.group, "retrogradNcclGroup");
-  if (!complete) return refuse(fmt::format("{} is incomplete: build anew", fileName));
+  if (!complete) return refuse(fmt::format("{} is incomplete: build it again", fileName));
   found.trouble = ncclMismatch(found.headers(), loadedVersion());
   return found;
 }

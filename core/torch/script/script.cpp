@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/base/near_names.h"
 #include "core/torch/script/script_state.h"
 
 namespace retrograd {
@@ -15,8 +16,16 @@ struct DebugScript::Impl : ScriptState {
 
 namespace {
 
-CommandAnswer help(ScriptState&, const Words&, const Progress&) {
+const ScriptCommand& commandNamed(const std::string& name);
+
+CommandAnswer help(ScriptState&, const Words& words, const Progress&) {
   CommandAnswer answer;
+  if (!words.all.empty()) {
+    const auto& command = commandNamed(words.all[0]);
+    answer.json[command.name] = command.help;
+    answer.text = fmt::format("{}\n    {}", command.usage, command.help);
+    return answer;
+  }
   for (const auto& [usage, what] : DebugScript::commands()) {
     answer.text += fmt::format("{}{}\n    {}", answer.text.empty() ? "" : "\n", usage, what);
     answer.json[usage.substr(0, usage.find(' '))] = what;
@@ -28,7 +37,7 @@ const std::vector<ScriptCommand>& allCommands() {
   static const auto all = [] {
     std::vector<ScriptCommand> commands;
     for (auto&& group : {runCommands(), questionCommands(), valueCommands(), checkCommands(), noteCommands()}) commands.insert(commands.end(), group.begin(), group.end());
-    commands.push_back({"help", {}, "help", "this list", help});
+    commands.push_back({"help", {"h"}, "help [COMMAND]", "explain a command, or list all of them (h)", help});
     return commands;
   }();
   return all;
@@ -44,7 +53,11 @@ const ScriptCommand& commandNamed(const std::string& name) {
     return names;
   }();
   const auto found = byName.find(name);
-  if (found == byName.end()) throw Error(ErrorCode::badUse, "there is no command '" + name + "'; `help` lists them");
+  if (found == byName.end()) {
+    std::vector<std::string> known;
+    for (const auto& one : byName) known.push_back(one.first);
+    throw Error(ErrorCode::badUse, "there is no command '" + name + "'" + didYouMean(name, known) + (didYouMean(name, known).empty() ? ";" : "") + " `help` lists the commands");
+  }
   return *found->second;
 }
 

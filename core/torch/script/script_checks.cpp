@@ -32,11 +32,11 @@ CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& 
   const auto check = checkGradients(*s.analysis, opRange(*s.analysis, words.rest), progress);
   CommandAnswer answer;
   answer.json = {{"passed", check.passed}, {"directions", check.directions}, {"rows", Json::array()}};
-  answer.text = check.passed ? "right" : "WRONG";
+  answer.text = check.passed ? "the gradients are right" : "a gradient is WRONG";
   const auto number = [](double x) { return std::isfinite(x) ? Json(x) : Json("inf"); };
   for (const auto& row : check.rows) {
     answer.json["rows"].push_back({{"input", row.input}, {"finite_differences", number(row.finiteDifferences)}, {"libtorch", number(row.libTorch)}, {"note", row.note}});
-    answer.text += fmt::format("\n  {:<24} finite differences {:.2g}, LibTorch {:.2g} {}", row.input, row.finiteDifferences, row.libTorch, row.note);
+    answer.text += fmt::format("\n  {:<24} off by {:.2g} from finite differences, by {:.2g} from LibTorch {}", row.input, row.finiteDifferences, row.libTorch, row.note);
   }
   return answer;
 }
@@ -48,8 +48,8 @@ CommandAnswer tryPartition(ScriptState& s, const Words& words, const Progress& p
     else if (words.all[i] == "save") std::erase(partition.recompute, words.at(++i, "what is recomputed now"));
     else if (words.all[i] == "min-cut") partition.kind = PartitionOptions::minCut;
     else if (words.all[i] == "default") partition.kind = PartitionOptions::defaultKind, partition.budget.reset();
-    else if (words.all[i] == "budget") partition.budget = words.whole(++i, "a number of bytes");
-    else throw Error(ErrorCode::badUse, "'" + words.all[i] + "' is not understood; expected recompute X, save X, min-cut, default or budget BYTES");
+    else if (words.all[i] == "budget") partition.budget = words.bytes(++i);
+    else throw Error(ErrorCode::badUse, "'" + words.all[i] + "' is unknown; expected recompute X, save X, min-cut, default or budget BYTES");
   }
   const auto answer = whatIf(*s.analysis, partition, s.session.measures(), progress);
   return {fmt::format("saved {} -> {} bytes, peak {} -> {} bytes, {} op(s) recomputed, {} {:.3g} ms more", answer.before.savedBytes, answer.after.savedBytes,
@@ -64,9 +64,9 @@ CommandAnswer tryPartition(ScriptState& s, const Words& words, const Progress& p
 
 std::vector<ScriptCommand> checkCommands() {
   return {
-      {"terms", {}, "terms VALUE", "the gradients summed into a value's, with their norms",
+      {"terms", {}, "terms VALUE", "the gradients that are summed into the gradient of a value, with their norms",
        [](ScriptState& s, const Words& w, const Progress& p) { return terms(s, w, p); }},
-      {"check-gradient", {}, "check-gradient #OP|VALUE|#OP to #OP|module PATH|all", "against finite differences and LibTorch, in double precision",
+      {"check-gradient", {}, "check-gradient #OP|VALUE|#OP to #OP|module PATH|all", "compare gradients with finite differences and LibTorch, in double precision",
        [](ScriptState& s, const Words& w, const Progress& p) { return checkGradient(s, w, p); }},
       {"what-if", {}, "what-if [recompute X] [save X] [min-cut] [budget BYTES] [default]", "saved bytes, peak and time of another partition",
        [](ScriptState& s, const Words& w, const Progress& p) { return tryPartition(s, w, p); }},

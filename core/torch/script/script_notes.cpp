@@ -47,10 +47,10 @@ CommandAnswer bookmark(ScriptState& s, const Words& words, const Progress&) {
 }  // namespace
 
 std::vector<ScriptCommand> noteCommands() {
-  return {{"notes", {}, "notes", "bookmarks, comments and names of your own, as the window shows them", list},
-          {"comment", {";"}, "comment OP [TEXT]", "a comment at an op (#12, or a value it makes); without a text: none", comment},
-          {"name", {}, "name VALUE [NAME]", "a name of your own for a value; without one: its own again", rename},
-          {"bookmark", {}, "bookmark OP", "a bookmark at an op, or no longer", bookmark}};
+  return {{"notes", {}, "notes", "list bookmarks, comments and names of your own", list},
+          {"comment", {";"}, "comment OP [TEXT]", "write a comment at an op (#12, or a value that it makes); without a text, remove it", comment},
+          {"name", {}, "name VALUE [NAME]", "give a value a name of your own; without one, remove it", rename},
+          {"bookmark", {}, "bookmark OP", "set or remove a bookmark at an op", bookmark}};
 }
 
 }  // namespace retrograd

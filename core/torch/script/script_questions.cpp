@@ -25,7 +25,7 @@ CommandAnswer list(ScriptState& s, const Words& words) {
   for (auto i = position > around ? position - around : 0; i < std::min(s.session.size(), position + around + 1); ++i) {
     const auto op = s.session.opAt(i);
     const auto comment = printComment(s.document, op);
-    answer.text += fmt::format("{}{} {:>6} #{} {}{}", answer.text.empty() ? "" : "\n", i == position ? "=>" : "  ", i, op.index, s.opText(op),
+    answer.text += fmt::format("{}{} {:>9}  #{} {}{}", answer.text.empty() ? "" : "\n", i == position ? "=>" : "  ", fmt::format("step {}", i + 1), op.index, s.opText(op),
                                comment.empty() ? "" : "  # " + comment);
     answer.json["ops"].push_back(s.opJson(op));
   }
@@ -47,13 +47,18 @@ CommandAnswer origin(ScriptState& s, const Words& words) {
   return answer;
 }
 
-
 /// "model.py:31: y = x.log()": where an op stands in Python; empty where nothing is known.
 std::string lineOf(const Document& document, BoundSymbolId op) {
   const auto source = op ? document.boundSymbol(op).source : SourceStackId();
   const auto* frame = source ? shownFrame(document.source(source)) : nullptr;
   return frame ? fmt::format("{}:{}{}", frame->file, frame->line, frame->code.empty() ? "" : ": " + frame->code) : std::string();
 }
+
+bool roleIsBackward(const Document& document, BoundSymbolId op) {
+  const auto role = document.boundSymbol(op).origin.role;
+  return role != Role::none && role != Role::forward;
+}
+
 CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progress) {
   const auto record = recordRun(*s.analysis, {}, progress);
   const auto start = words.all.empty() ? badValueToExplain(*s.analysis, record) : s.valueOrGradient(words);
@@ -65,15 +70,15 @@ CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progre
   for (const auto& way : walk.path) {
     answer.json["path"].push_back({{"value", s.valueName(way.value)}, {"op", s.opJson(way.op)}, {"nan", way.statistics.nan}, {"inf", way.statistics.inf}});
     answer.text += fmt::format("{}: {} NaN, {} Inf of {}  {}\n", s.valueName(way.value), way.statistics.nan, way.statistics.inf, way.statistics.elements,
-                               way.op ? fmt::format("#{} {}", way.op.index, s.opText(way.op)) : std::string("(comes in so)"));
+                               way.op ? fmt::format("#{} {}", way.op.index, s.opText(way.op)) : std::string("(an input)"));
   }
   if (walk.nanFrom) answer.text += fmt::format("NaN first at #{} {}\n", walk.nanFrom.index, s.opText(walk.nanFrom));
   answer.text += walk.root ? fmt::format("root: #{} {}", walk.root.index, s.opText(walk.root)) : "root: the input " + s.valueName(walk.path.back().value);
   if (!walk.explanation.empty()) answer.text += "\n  " + walk.explanation;
-  const auto line = lineOf(*s.analysis->document, walk.root);
-  answer.json["line"] = line;
-  if (!line.empty()) answer.text += "\n  " + line;
-  if (walk.forward && walk.forward != walk.root) answer.text += fmt::format("\n  of the forward: #{} {}", walk.forward.index, s.opText(walk.forward));
+  answer.json["line"] = lineOf(*s.analysis->document, walk.root);
+  const bool isBackward = walk.forward && walk.root && roleIsBackward(s.document, walk.root);
+  if (isBackward) answer.text += fmt::format("\n  derivative of #{} {}", walk.forward.index, s.opText(walk.forward));
+  if (const auto place = walk.root ? s.placeText(walk.root) : std::string(); !place.empty()) answer.text += "\n  " + place;
   return answer;
 }
 
@@ -125,7 +130,7 @@ CommandAnswer explainSaved(ScriptState& s, const Words& words) {
   CommandAnswer answer;
   answer.json = {{"value", s.valueName(why.value)}, {"saved", why.saved}, {"bytes", why.bytes}, {"storage_bytes", why.storageBytes}, {"maker", s.opJson(why.maker)},
                  {"from", why.from}, {"last_read", why.lastRead}, {"readers", Json::array()}};
-  answer.text = why.saved ? fmt::format("{} is saved: {} bytes, from {} to {}", s.valueName(why.value), why.storageBytes, why.from, why.lastRead)
+  answer.text = why.saved ? fmt::format("{} is saved: {} bytes, from step {} to step {}", s.valueName(why.value), why.storageBytes, why.from + 1, why.lastRead + 1)
                           : s.valueName(why.value) + " is not saved";
   for (const auto& reader : why.readers) {
     answer.json["readers"].push_back({{"op", s.opJson(reader.op)}, {"argument", reader.argument}, {"origin", s.opJson(reader.origin)}});
@@ -158,22 +163,22 @@ CommandAnswer explainNoGradient(ScriptState& s, const Words& words) {
 
 std::vector<ScriptCommand> questionCommands() {
   return {
-      {"list", {}, "list [N]", "the ops around", [](ScriptState& s, const Words& w, const Progress&) { return list(s, w); }},
-      {"origin", {}, "origin [#OP]", "where an op comes from, and all that came of it",
+      {"list", {}, "list [N]", "the ops around the current step", [](ScriptState& s, const Words& w, const Progress&) { return list(s, w); }},
+      {"origin", {}, "origin [#OP]", "the op of the computation that an op comes from, and all ops derived from that",
        [](ScriptState& s, const Words& w, const Progress&) { return origin(s, w); }},
-      {"walk-nan", {}, "walk-nan [[grad] VALUE]", "from a bad value back to the op where it came to be",
+      {"walk-nan", {}, "walk-nan [[grad] VALUE]", "from a NaN or infinity back to the op that produced it, with module and line of Python",
        [](ScriptState& s, const Words& w, const Progress& p) { return walkNan(s, w, p); }},
-      {"memory", {}, "memory [measured]", "live bytes by use, the peak, the timeline; measured: beside it the allocator's own peak, from a run, and the largest workspace",
+      {"memory", {}, "memory [measured]", "live bytes by use, the peak, the timeline; measured: also the allocator's peak in a run, and the largest workspace",
        [](ScriptState& s, const Words& words, const Progress& progress) {
          auto answer = memory(s);
          if (!words.rest.empty() && words.rest != "measured") throw Error(ErrorCode::badUse, "expected nothing or 'measured', found '" + words.rest + "'");
          if (!words.rest.empty() && s.session.size() > 0) addMeasured(s, answer, progress);
          return answer;
        }},
-      {"saved", {}, "saved", "what is saved for backward", [](ScriptState& s, const Words&, const Progress&) { return saved(s); }},
-      {"why-saved", {}, "why-saved VALUE", "who reads it, its bytes, what recomputing it would cost",
+      {"saved", {}, "saved", "the tensors that are saved for the backward", [](ScriptState& s, const Words&, const Progress&) { return saved(s); }},
+      {"why-saved", {}, "why-saved VALUE", "the ops that read it in the backward, its bytes, what recomputing it would cost",
        [](ScriptState& s, const Words& w, const Progress&) { return explainSaved(s, w); }},
-      {"why-no-gradient", {}, "why-no-gradient VALUE", "what cuts its gradient off",
+      {"why-no-gradient", {}, "why-no-gradient VALUE", "each place where its gradient is cut off",
        [](ScriptState& s, const Words& w, const Progress&) { return explainNoGradient(s, w); }},
   };
 }

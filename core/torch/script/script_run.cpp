@@ -33,12 +33,14 @@ ScriptCommand::Handler past(Step step) {
 }
 
 CommandAnswer runTo(ScriptState& s, const Words& words, const Progress& progress) {
-  const auto text = words.at(0, "a position, an op (#12), `border` or `end`");
+  auto text = words.at(0, "a step (`step 12`), an op (#12), `border` or `end`");
+  const bool isStep = text == "step";
+  if (isStep) text = words.at(1, "the number of a step");
   auto target = s.session.size();
   if (text == "border") target = s.session.forwardSize();
   else if (text != "end") {
-    const bool isPosition = std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    target = isPosition ? words.whole(0, "a position") : s.session.positionOf(s.op(words)).value_or(s.session.size());
+    const bool isPosition = isStep || std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    target = isPosition ? words.whole(isStep ? 1 : 0, "a step") : s.session.positionOf(s.op(words)).value_or(s.session.size());
   }
   return s.where(s.session.runTo(target, progress));
 }
@@ -46,8 +48,15 @@ CommandAnswer runTo(ScriptState& s, const Words& words, const Progress& progress
 CommandAnswer addBreakpoint(ScriptState& s, const Words& words) {
   s.breakpoints.push_back(parseBreakpoint(*s.analysis, words.rest));
   s.session.setBreakpoints(s.breakpoints);
-  return {fmt::format("breakpoint {}: {}", s.breakpoints.size(), retrograd::describe(*s.analysis, s.breakpoints.back())),
-          {{"breakpoint", s.breakpoints.size()}, {"where", retrograd::describe(*s.analysis, s.breakpoints.back())}}};
+  const auto& made = s.breakpoints.back();
+  CommandAnswer answer{fmt::format("breakpoint {}: {}", s.breakpoints.size(), retrograd::describe(*s.analysis, made)),
+                       {{"breakpoint", s.breakpoints.size()}, {"where", retrograd::describe(*s.analysis, made)}}};
+  if (made.where == Breakpoint::Where::op) {
+    answer.text += " " + s.opText(made.op);
+    const auto asked = words.all.empty() ? std::string() : words.all[0];
+    if (asked.starts_with('#') && asked != fmt::format("#{}", made.op.index)) answer.text += fmt::format(" (the first op derived from {})", asked);
+  }
+  return answer;
 }
 
 CommandAnswer listBreakpoints(ScriptState& s) {
@@ -98,27 +107,27 @@ std::vector<ScriptCommand> runCommands() {
        [](ScriptState& s, const Words&, const Progress& p) { return s.where(s.session.continueForward(p)); }},
       {"reverse-continue", {"rc"}, "reverse-continue", "the same backwards (rc)",
        [](ScriptState& s, const Words&, const Progress& p) { return s.where(s.session.continueBackward(p)); }},
-      {"step", {"s", "step-into"}, "step [N]", "run N ops, into what an op of the computation or a branch of cond consists of (s, step-into)",
+      {"step", {"s", "step-into"}, "step [N]", "run N ops, one at a time, inside ops of the computation and branches too (s, step-into)",
        [](ScriptState& s, const Words& w, const Progress& p) { return stepBy(s, w, true, p); }},
       {"reverse-step", {"rs", "reverse-step-into"}, "reverse-step [N]", "undo N ops (rs, reverse-step-into)",
        [](ScriptState& s, const Words& w, const Progress& p) { return stepBy(s, w, false, p); }},
-      {"next", {"n", "step-over"}, "next [N]", "step over: all that comes of an op of the computation at once, be it a cond (n, step-over)", past(Step::over)},
+      {"next", {"n", "step-over"}, "next [N]", "step over: run all ops derived from one op of the computation (n, step-over)", past(Step::over)},
       {"reverse-next", {"rn", "reverse-step-over"}, "reverse-next [N]", "the same backwards (rn, reverse-step-over)", past(Step::overBack)},
-      {"step-out", {"o"}, "step-out [N]", "to the end of the op that the position is inside of; outside of all, of the forward or the backward (o)",
+      {"step-out", {"o"}, "step-out [N]", "run to the end of the op of the computation that the run is inside; at top level, to the forward/backward boundary or the end (o)",
        past(Step::out)},
-      {"reverse-step-out", {"ro"}, "reverse-step-out [N]", "to its beginning (ro)", past(Step::outBack)},
-      {"run-to", {}, "run-to POSITION|#OP|border|end", "run to there, in either direction",
+      {"reverse-step-out", {"ro"}, "reverse-step-out [N]", "the same backwards (ro)", past(Step::outBack)},
+      {"run-to", {}, "run-to step N|#OP|border|end", "run until N steps are done, or to before the op, in either direction",
        [](ScriptState& s, const Words& w, const Progress& p) { return runTo(s, w, p); }},
-      {"restart", {}, "restart", "to the start, with the same seed",
+      {"restart", {}, "restart", "go back to the start, with the same seed",
        [](ScriptState& s, const Words&, const Progress&) { return s.session.restart(), s.where(StopReason::start); }},
-      {"where", {}, "where", "position, next op, watches", [](ScriptState& s, const Words&, const Progress&) { return s.where(StopReason::step); }},
-      {"history", {}, "history", "what stepping back has kept, of how much it may keep", [](ScriptState& s, const Words&, const Progress&) { return history(s); }},
-      {"break", {"b"}, "break #OP|VALUE|kind OP|module PATH|value NAME|any [if nan|inf|norm > X|max > X|meta] [after N]", "stop there (b)",
+      {"where", {}, "where", "the current step, the next op, the watches", [](ScriptState& s, const Words&, const Progress&) { return s.where(StopReason::step); }},
+      {"history", {}, "history", "memory used for stepping back, and its limit", [](ScriptState& s, const Words&, const Progress&) { return history(s); }},
+      {"break", {"b"}, "break #OP|VALUE|kind OP|module PATH|value NAME|any [if nan|inf|norm > X|max > X|meta] [after N]", "stop at an op, a kind of op, a module or a value, under a condition (b)",
        [](ScriptState& s, const Words& w, const Progress&) { return addBreakpoint(s, w); }},
-      {"delete", {}, "delete [N]", "a breakpoint, or all", [](ScriptState& s, const Words& w, const Progress&) { return deleteBreakpoint(s, w); }},
-      {"enable", {}, "enable N", "a breakpoint that was disabled", [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, true); }},
-      {"disable", {}, "disable N", "it stops no longer; its hits are kept", [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, false); }},
-      {"breakpoints", {}, "breakpoints", "list them", [](ScriptState& s, const Words&, const Progress&) { return listBreakpoints(s); }},
+      {"delete", {}, "delete [N]", "delete a breakpoint, or all", [](ScriptState& s, const Words& w, const Progress&) { return deleteBreakpoint(s, w); }},
+      {"enable", {}, "enable N", "switch a breakpoint on again", [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, true); }},
+      {"disable", {}, "disable N", "switch a breakpoint off; its count of hits stays", [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, false); }},
+      {"breakpoints", {}, "breakpoints", "list the breakpoints", [](ScriptState& s, const Words&, const Progress&) { return listBreakpoints(s); }},
   };
 }
 

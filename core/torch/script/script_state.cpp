@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "core/base/near_names.h"
 #include "core/stepping/tensor_slice.h"
 #include "core/questions/why.h"
 #include "core/trace/print/printer.h"
+#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
@@ -23,19 +27,56 @@ std::string statisticsText(const TensorStatistics& s) {
   return text;
 }
 
+/// Of an op that is derived, those of the op of the computation that it comes from where it has none of its own.
+const SourceFrame* frameOf(const Document& document, BoundSymbolId op) {
+  const auto& bound = document.boundSymbol(op);
+  const auto* from = bound.origin.op ? &document.boundSymbol(bound.origin.op) : &bound;
+  return shownFrame(document.source(bound.source ? bound.source : from->source));
+}
+
+std::string moduleOf(const Document& document, BoundSymbolId op) {
+  const auto& bound = document.boundSymbol(op);
+  const auto* from = bound.origin.op ? &document.boundSymbol(bound.origin.op) : &bound;
+  return std::string(document.text(bound.module ? bound.module : from->module));
+}
+
+/// A value that met the condition among what an op made; none where it is no longer there.
+ValueId culpritOf(const Session& session, const Document& document, const Breakpoint& breakpoint, BoundSymbolId op) {
+  for (auto output : document.outputs(op)) {
+    if (!output) continue;
+    const auto state = session.state(output);
+    if (!state.present || state.number) continue;
+    const auto& value = document.value(output);
+    if (meets(breakpoint, session.statistics(output), state.meta, value.meta ? document.meta(value.meta) : state.meta)) return output;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string ScriptState::opText(BoundSymbolId op) const { return op ? printCall(document, op) : "none"; }
+
+std::string ScriptState::placeText(BoundSymbolId op) const {
+  std::string text;
+  if (const auto module = moduleOf(document, op); !module.empty()) text = "module " + module;
+  if (const auto* frame = frameOf(document, op)) {
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ", ", std::filesystem::path(frame->file).filename().string(), frame->line);
+    if (!frame->code.empty()) text += ": " + frame->code;
+  }
+  return text;
+}
 
 ScriptState::Json ScriptState::opJson(BoundSymbolId op) const {
   if (!op) return nullptr;
   const auto& bound = document.boundSymbol(op);
   const auto position = session.positionOf(op);
+  const auto* frame = frameOf(document, op);
   return {{"id", op.index},
           {"op", document.opName(op)},
           {"position", position ? Json(*position) : Json(nullptr)},
-          {"module", document.text(bound.module)},
-          {"role", name(bound.origin.role)}};
+          {"module", moduleOf(document, op)},
+          {"role", name(bound.origin.role)},
+          {"source", frame ? Json(fmt::format("{}:{}", frame->file, frame->line)) : Json(nullptr)}};
 }
 
 std::string ScriptState::valueName(ValueId value) const { return value ? document.displayName(value) : "none"; }
@@ -50,10 +91,12 @@ CommandAnswer ScriptState::where(StopReason reason) const {
                  {"trace", backward ? "backward" : "forward"},
                  {"next", opJson(next)},
                  {"live_bytes", session.liveBytes()}};
-  answer.text = fmt::format("{}: {} {}/{}", name(reason), backward ? "backward" : "forward", session.position(), session.size());
+  answer.text = fmt::format("step {} of {}, {}", session.position(), session.size(), backward ? "backward" : "forward");
+  if (reason == StopReason::end || reason == StopReason::start) answer.text += reason == StopReason::end ? ", at the end" : ", at the start";
   if (const auto hit = session.hitBreakpoint(); hit && reason == StopReason::breakpoint) {
     answer.json["breakpoint"] = hit->index + 1;
-    answer.text += fmt::format(", breakpoint {} ({})", hit->index + 1, retrograd::describe(*analysis, hit->breakpoint));
+    answer.text += fmt::format(", stopped by breakpoint {} ({})", hit->index + 1, retrograd::describe(*analysis, hit->breakpoint));
+    addCulprit(answer, hit->breakpoint);
   }
   if (next) answer.text += fmt::format("\n=> #{} {}", next.index, opText(next));
   for (auto watch : watches) {
@@ -62,6 +105,19 @@ CommandAnswer ScriptState::where(StopReason reason) const {
     answer.json["watches"].push_back(shown.json);
   }
   return answer;
+}
+
+void ScriptState::addCulprit(CommandAnswer& answer, const Breakpoint& breakpoint) const {
+  if (!looksAtOutputs(breakpoint) || session.position() == 0) return;
+  const auto op = session.opAt(session.position() - 1);
+  if (!concerns(*analysis, breakpoint, op)) return;
+  answer.json["culprit"] = opJson(op);
+  answer.text += fmt::format("\n!! #{} {}", op.index, opText(op));
+  if (const auto place = placeText(op); !place.empty()) answer.text += "\n   " + place;
+  if (const auto value = culpritOf(session, document, breakpoint, op)) {
+    answer.json["culprit"]["value"] = valueName(value);
+    answer.text += "\n   " + summary(value).text;
+  }
 }
 
 CommandAnswer ScriptState::summary(ValueId value) const {
@@ -86,13 +142,13 @@ CommandAnswer ScriptState::summary(ValueId value) const {
 ValueId ScriptState::value(const Words& words, std::size_t i) const {
   const auto text = words.at(i, "a value's name");
   if (const auto found = findValue(*analysis, text)) return *found;
-  throw Error(ErrorCode::badUse, "there is no value '" + text + "'");
+  throw Error(ErrorCode::badUse, "there is no value '" + text + "'" + didYouMean(text, valueNames(*analysis)));
 }
 
 ValueId ScriptState::valueOrGradient(const Words& words) const {
   if (words.all.size() >= 2 && words.all[0] == "grad") {
     const auto why = whyNoGradient(*analysis, value(words, 1));
-    if (!why.gradient) throw Error(ErrorCode::badUse, words.all[1] + " has no gradient; `why-no-gradient " + words.all[1] + "` tells why");
+    if (!why.gradient) throw Error(ErrorCode::badUse, words.all[1] + " has no gradient; `why-no-gradient " + words.all[1] + "` says why");
     return why.gradient;
   }
   return value(words);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/byte_size.h"
 #include "core/base/whole_number.h"
 #include "core/torch/script/script.h"
 #include "core/stepping/steps.h"
@@ -24,7 +25,7 @@ struct Words {
     const auto text = at(i, expected);
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) throw Error(ErrorCode::badUse, "'" + text + "' is no number");
+    if (error != std::errc() || end != text.data() + text.size()) throw Error(ErrorCode::badUse, "'" + text + "' is not a number");
     return value;
   }
   /// Throws Error(badUse) for a fraction, a negative number and one beyond 64 bits.
@@ -32,6 +33,12 @@ struct Words {
     const auto text = at(i, expected);
     if (const auto value = wholeNumber(text)) return *value;
     throw Error(ErrorCode::badUse, "'" + text + "' is not " + expected + ": expected a whole number from 0 to 9223372036854775807");
+  }
+  /// A size such as 100K. Throws Error(badUse) for anything else.
+  std::int64_t bytes(std::size_t i) const {
+    const auto text = at(i, byteSizeForms);
+    if (const auto value = byteSizeIn(text)) return *value;
+    throw Error(ErrorCode::badUse, "'" + text + "' is not a size: expected " + byteSizeForms);
   }
   std::size_t count(std::size_t i) const { return i < all.size() ? whole(i, "a count") : 1; }
 };
@@ -57,10 +64,14 @@ struct ScriptState {
 
   // Answers.
   std::string opText(BoundSymbolId op) const;
+  /// "module blocks.0, model.py:31: y = torch.log(x)"; what is not known is left out.
+  std::string placeText(BoundSymbolId op) const;
   Json opJson(BoundSymbolId op) const;
   std::string valueName(ValueId value) const;
   /// Where the run stands, and what the watched values are.
   CommandAnswer where(StopReason reason) const;
+  /// Adds the op whose output met the condition of a breakpoint, and the output: a run stops right after it.
+  void addCulprit(CommandAnswer& answer, const Breakpoint& breakpoint) const;
   /// Type and statistics of a value, or why it is not there.
   CommandAnswer summary(ValueId value) const;
 

@@ -116,14 +116,14 @@ std::vector<ScriptCommand> valueCommands() {
   return {
       {"print", {"p"}, "print [grad|both] VALUE[SLICE]", "contents and statistics (p); a slice as in Python: t12[0, :4, ..., -1]; both: its gradient too",
        [](ScriptState& s, const Words& w, const Progress&) { return print(s, w); }},
-      {"histogram", {}, "histogram [grad] VALUE", "how its elements are distributed",
+      {"histogram", {}, "histogram [grad] VALUE", "count the elements of a value in equal cells",
        [](ScriptState& s, const Words& w, const Progress&) { return histogram(s, w); }},
-      {"magnitudes", {}, "magnitudes [grad] VALUE", "its elements by power of two; what lower precision would lose",
+      {"magnitudes", {}, "magnitudes [grad] VALUE", "count the elements by power of two; shows what lower precision would lose",
        [](ScriptState& s, const Words& w, const Progress&) { return magnitudes(s, w); }},
-      {"watch", {}, "watch [[grad] VALUE]", "show it at each stop", [](ScriptState& s, const Words& w, const Progress&) { return watch(s, w); }},
-      {"set", {}, "set VALUE NUMBER", "fill it with a number and go on from there",
+      {"watch", {}, "watch [[grad] VALUE]", "show a value at each stop", [](ScriptState& s, const Words& w, const Progress&) { return watch(s, w); }},
+      {"set", {}, "set VALUE NUMBER", "fill a value with a number; the run continues from there",
        [](ScriptState& s, const Words& w, const Progress&) { return set(s, w); }},
-      {"save-value", {}, "save-value [grad] VALUE[SLICE] FILE.npy|FILE.safetensors", "write its contents to a file",
+      {"save-value", {}, "save-value [grad] VALUE[SLICE] FILE.npy|FILE.safetensors", "write the contents of a value to a file",
        [](ScriptState& s, const Words& w, const Progress&) { return saveValue(s, w); }},
   };
 }

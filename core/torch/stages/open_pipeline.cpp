@@ -54,7 +54,7 @@ void requireParameters(const Computation& computation, const std::map<std::strin
 std::shared_ptr<const Analysis> openSessionForLoss(const std::string& path, const std::string& loss, const DerivationRequest& given, const Progress& progress) {
   const auto stored = loadSession(path, progress, given.rules);
   auto options = overlaid(*stored, given);
-  if (options.order > 1) throw Error(ErrorCode::badUse, "the outputs of a session of gradients of gradients are no losses", path);
+  if (options.order > 1) throw Error(ErrorCode::badUse, "the outputs of a session of gradients of gradients cannot be losses", path);
   seedLoss(options, *stored->document, stored->computation(), loss);
   return deriveAnew(*stored, options, progress);
 }

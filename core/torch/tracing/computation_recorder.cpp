@@ -154,7 +154,7 @@ ValueId ComputationRecorder::addConstant(const at::Tensor& tensor) {
     return addInput(spec, tensor, offer->second.data, true);
   }
   const auto warn = [&](std::string message) { file_.problems.push_back({Problem::Severity::warning, std::move(message), std::string(document_.text(module_)), -1}); };
-  if (tensor.requires_grad()) warn("a tensor that requires a gradient is no parameter of the module: it is taken for a constant and has none");
+  if (tensor.requires_grad()) warn("a tensor that requires a gradient is not a parameter of the module: it counts as a constant and gets no gradient");
   if (const auto memory = hasMemory(tensor) ? memory_.find(tensor.storage().unsafeGetStorageImpl()) : memory_.end(); memory != memory_.end()) {
     const auto first = document_.storage(memory->second.id).first;
     if (first && document_.value(first).kind != ValueKind::constant)

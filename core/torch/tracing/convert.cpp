@@ -294,7 +294,7 @@ c10::IValue toIValue(const Argument& argument, const c10::TypePtr& type, const P
     case Argument::Kind::list: return toList(argument, wanted, operand);
     case Argument::Kind::subgraph: break;
   }
-  throw Error(ErrorCode::internal, "a subgraph is no argument of a dispatched op");
+  throw Error(ErrorCode::internal, "a subgraph is not an argument of a dispatched op");
 }
 
 PreparedCall::PreparedCall(const c10::OperatorHandle& op, const CallPattern& pattern) : op_(op), pattern_(pattern) {

@@ -233,7 +233,7 @@ class Assembly {
     }
     throw Error(ErrorCode::badUse,
                 fmt::format("A TorchScript file is run to be traced, and this one holds neither inputs nor their shapes. It takes{}\n"
-                            "Put them into a safetensors file, one tensor each under these names: {} beside the model, or any other, named "
+                            "Put them into a safetensors file, one tensor each under these names: {} next to the model, or any other file, named "
                             "with --inputs. Or say shapes (2x3:int64 where it is not float32) and values:{}",
                             list, file_.path.empty() ? "model.inputs.safetensors" : std::filesystem::path(file_.path).stem().string() + ".inputs.safetensors",
                             example));

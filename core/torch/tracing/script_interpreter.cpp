@@ -154,7 +154,7 @@ void ScriptInterpreter::execute(const jit::Node& node) {
 }
 
 c10::IValue ScriptInterpreter::callMethod(const c10::IValue& self, const std::string& name, jit::Stack arguments) {
-  if (!self.isObject()) throw Error(ErrorCode::badInput, "a method is called of what is no object", name);
+  if (!self.isObject()) throw Error(ErrorCode::badInput, "a method is called on something other than an object", name);
   auto* method = self.toObjectRef().type()->findMethod(name);
   if (!method) throw Error(ErrorCode::badInput, "the class has no such method", name);
   return call(*method, std::move(arguments));

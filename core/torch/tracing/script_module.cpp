@@ -45,7 +45,7 @@ ScriptModule::ScriptModule(const std::shared_ptr<const Archive>& archive)
     for (const auto index : parts_.constants.at(parts_.constants.root).items)
       constants_.push_back(values.make(parts_.constants, index, c10::AnyType::get()));
     const auto root = values.make(parts_.module, parts_.module.root, c10::AnyType::get());
-    if (!root.isObject() || !root.toObject()->type()->is_module()) fail("what the archive holds is no module");
+    if (!root.isObject() || !root.toObject()->type()->is_module()) fail("the archive does not hold a module");
     root_ = root.toObject();
     data_ = values.tensors();
     forward_ = root_->type()->findMethod("forward");

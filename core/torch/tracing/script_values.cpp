@@ -145,12 +145,12 @@ c10::IValue ScriptValues::makeObject(const Pickle& pickle, std::uint32_t index) 
   if (const auto enumType = type->cast<c10::EnumType>()) return makeEnum(pickle, value, enumType);
   if (const auto tuple = type->cast<c10::TupleType>()) return makeTuple(pickle, value, tuple);  // an instance of a NamedTuple
   const auto owner = type->cast<c10::ClassType>();
-  if (!owner) fail(fmt::format("{} is no class", value.text));
+  if (!owner) fail(fmt::format("{} is not a class", value.text));
   if (owner->findMethod("__setstate__"))
     fail(fmt::format("the class {} has a __setstate__, code that would run while the file is read; export the Python module with torch.export instead",
                      value.text));
   if (value.items.size() > 1 || (!value.items.empty() && pickle.at(value.items[0]).kind != Kind::dict))
-    fail(fmt::format("an object of {} has a state that is no dict", value.text));
+    fail(fmt::format("an object of {} has a state that is not a dict", value.text));
   std::map<std::string_view, std::uint32_t> state;
   if (!value.items.empty()) {
     const auto& dict = pickle.at(value.items[0]).items;

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "core/base/byte_size.h"
 #include "core/trace/filter/filter.h"
 #include "core/trace/filter/filter_words.h"
 
@@ -202,26 +203,13 @@ class FilterParser {
   }
 
   void number(Node& node, std::string_view word, std::size_t begin) {
-    double amount = 0;
-    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), amount);
-    auto unit = word.substr(rest - word.data());
-    double factor = 1;
-    constexpr std::string_view units = "KMGT";
-    if (!unit.empty()) {
-      const auto found = units.find(static_cast<char>(unit[0] & ~0x20));
-      if (found != std::string_view::npos) {
-        for (std::size_t i = 0; i <= found; ++i) factor *= 1024;
-        unit.remove_prefix(1);
-      }
-      if (unit == "iB" || unit == "B") unit = {};
-    }
-    constexpr double most = 9e18;
-    if (error != std::errc() || !unit.empty() || !(amount >= 0) || amount * factor > most) {
-      fail(begin, begin + word.size(), "a number of bytes is expected, such as 4096, 64K or 1.5M");
+    const auto bytes = byteSizeIn(word);
+    if (!bytes) {
+      fail(begin, begin + word.size(), std::string("expected ") + byteSizeForms);
       return;
     }
     if (node.comparison == Comparison::matches) node.comparison = Comparison::equal;
-    node.number = static_cast<std::int64_t>(amount * factor);
+    node.number = *bytes;
   }
 
   void shape(Node& node, std::string_view word, std::size_t begin) {
@@ -262,7 +250,7 @@ class FilterParser {
     }
     ++at_;
     if (node.field == Field::bytes || node.field == Field::saved || node.field == Field::recomputed) {
-      fail(begin, at_, "a regular expression cannot stand here");
+      fail(begin, at_, "a regular expression is not allowed here");
       return;
     }
     TextPattern::Problem wrong;

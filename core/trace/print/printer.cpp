@@ -152,8 +152,9 @@ class TraceWriter {
     place_ = place;
     frame_ = frame;
     auto content = printCall(document_, op);
-    const auto comment = comments_.op(op);
-    if (options_.comments && !comment.empty()) content += "  # " + comment;
+    auto comment = options_.comments ? comments_.op(op) : std::string();
+    if (options_.ids) comment = fmt::format("#{}{}{}", op.index, comment.empty() ? "" : ", ", comment);
+    if (!comment.empty()) content += "  # " + comment;
     line(depth, content);
   }
 

@@ -19,6 +19,7 @@ std::string printSizeSymbol(const SizeSymbol& symbol);
 struct PrintOptions {
   bool del = true;                                           ///< `del t1, t5` after a value's last use
   bool source = true;                                        ///< "# module: h.0" and "# file:line: code" where these change
+  bool ids = false;                                          ///< "#12" first in the comment of each op: its id in the document
   bool comments = true;                                      ///< types and origins behind each line
   const Computation* computation = nullptr;                  ///< what a computation's inputs and outputs mean, to be said behind them
   const std::map<std::string, Argument>* numbers = nullptr;  ///< values of its inputs that are numbers, by name

@@ -178,7 +178,7 @@ void CommentWriter::addState(std::vector<std::string>& parts, BoundSymbolId op) 
   const auto original = bound.replays ? implied::firstOutput(document_, bound.replays) : ValueId();
   if (original && !(implied::replays(bound) && original == bound.origin.value))
     parts.push_back("replays " + document_.displayName(original));
-  if (!bound.replays && implied::replays(bound)) parts.emplace_back("draws anew");
+  if (!bound.replays && implied::replays(bound)) parts.emplace_back("draws again");
   if (const auto usual = implied::effects(document_, op); bound.effects != usual) parts.push_back("effects " + effectsText(bound.effects));
   if (bound.gradMode != implied::gradMode(document_, bound)) parts.emplace_back(bound.gradMode ? "grad mode" : "no_grad");
   if (bound.origin.role == Role::none && bound.name && document_.text(bound.name) != implied::nodeName(document_, op))

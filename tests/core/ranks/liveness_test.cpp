@@ -100,11 +100,11 @@ TEST(Liveness, theStoreMayGoOrStopToAnswer) {
   Ranks gone(2);
   gone.store->gone = true;
   ASSERT_TRUE(becomesTrue([&] { return gone.all[1]->hasFailed(); }));
-  EXPECT_EQ(gone.all[1]->explain(-1, {}), "rank 0, which keeps what the ranks tell each other, is gone");
+  EXPECT_EQ(gone.all[1]->explain(-1, {}), "rank 0, which keeps the store of the ranks, is gone");
   Ranks stuck(2, 1000ms);
   stuck.store->stuck = true;
   ASSERT_TRUE(becomesTrue([&] { return stuck.all[1]->hasFailed(); }));
-  EXPECT_EQ(stuck.all[1]->explain(-1, {}), "rank 0, which keeps what the ranks tell each other, has not answered for 1 s");
+  EXPECT_EQ(stuck.all[1]->explain(-1, {}), "rank 0, which keeps the store of the ranks, has not answered for 1 s");
 }
 
 TEST(Liveness, whoWaitsIsInterrupted) {

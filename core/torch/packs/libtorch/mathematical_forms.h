@@ -11,7 +11,7 @@ void registerMathematicalForms();
 
 /// What is said of an op that was computed so.
 inline constexpr const char* mathematicalFormNote =
-    "LibTorch has no derivative of this op: where it is differentiated, its formula in other ops stands in its place";
+    "LibTorch has no derivative of this op: where it is differentiated, its formula in other ops is used instead";
 
 /// Which ops the calling thread has computed by their formulas since the last call ("aten._scaled_dot_product_flash_attention_for_cpu_backward").
 std::set<std::string> takeMathematicalForms();

@@ -299,14 +299,14 @@ TEST(SessionFile, refusesWhatDoesNotFitTogether) {
   expectMentions(refusalOf("model.json", R"("weights":[["w")", R"("weights":[["v")"), "'w': there is no data");
   expectMentions(refusalOf("model.json", R"("sizes":[2,3])", R"("sizes":[2,4])"), "the storage has 24 bytes");
   expectMentions(refusalOf("model.json", R"("sizes":[2,3],"strides":[3,1])", R"("sizes":[6],"strides":[1])"), "[6]");
-  expectMentions(refusalOf("mimetype", "session", "ression"), "no session file");
+  expectMentions(refusalOf("mimetype", "session", "ression"), "not a session file");
   expectMentions(refusalOf("marks/breakpoints.json", "[", "{"), "marks/breakpoints.json");
 }
 
 TEST(SessionFile, aMissingConstantIsRefused) {
   const auto bytes = builtByHand();
   const auto id = std::to_string(readInMemory(bytes).constants.begin()->first.index);
-  expectMentions(refusalOf("analysis.json", "\"constants\":[[" + id, "\"constants\":[[0"), "is no constant");
+  expectMentions(refusalOf("analysis.json", "\"constants\":[[" + id, "\"constants\":[[0"), "is not a constant");
   expectMentions(refusal(changed(bytes, "analysis.json",
                                  [](std::string text) {
                                    const auto from = text.find("\"constants\""), to = text.find("\"mutated\"");

@@ -59,7 +59,7 @@ TEST(TextErrors, NameLineColumnAndWhatWasExpected) {
       {head + "    y = aten.mul(x, x)\n    return y\n", "m.txt:3:9: expected the op with its overload, such as torch.ops.aten.mul.Tensor"},
       {head + "    y = sin(x)\n    return y\n", "m.txt:3:9: expected an op such as"},
       {head + "    y = aten.sin(aten.cos(x))\n    return y\n",
-       "m.txt:3:18: expected a value, found 'aten.cos(x)'; an op stands on a line of its own"},
+       "m.txt:3:18: expected a value, found 'aten.cos(x)'; an op has a line of its own"},
       {head + "    y = aten.sin(x)  # y: \"f32[2, 3\"\n    return y\n", "m.txt:3:36: expected ',' or ']', found the end"},
       {head + "    y = aten.sin(x)  # y: \"f33[2, 3]\"\n    return y\n", "m.txt:3:28: expected a type such as f32[2, 3], found 'f33'"},
       {head + "    y = aten.sin(x)  # y: \"f32[-2]\"\n    return y\n", "m.txt:3:34: expected a size"},

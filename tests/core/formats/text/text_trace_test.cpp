@@ -330,7 +330,7 @@ def joint(x, w, ct):
     # backward
     e = torch.ops.aten.neg.default(ct)  # e: "cpu f32[3]", forward: c: "torch.ops.aten.max.dim", gradient of x, operand 1, output 1
     f = torch.ops.aten.neg.default(e)  # f: "cpu f32[3]", activation, accumulation: gradient of x = e + ct, forward: x: "input"
-    g = torch.ops.aten.rand_like.default(f)  # g: "cpu f32[3]", recompute of a, forward: a: "torch.ops.aten.mul.Tensor", draws anew
+    g = torch.ops.aten.rand_like.default(f)  # g: "cpu f32[3]", recompute of a, forward: a: "torch.ops.aten.mul.Tensor", draws again
     h = torch.ops.aten.rand_like.default(f)  # h: "cpu f32[3]", recompute of b, forward: a: "torch.ops.aten.mul.Tensor", replays a
     i = torch.ops.aten.neg.default(f)  # i: "cpu f32[3]", zeros for an unused output, forward: c: "torch.ops.aten.max.dim", recomputed
     j = torch.ops.aten.neg.default(f)  # j: "cpu f32[3]", cotangent of an output, forward: c: "torch.ops.aten.max.dim"

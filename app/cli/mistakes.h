@@ -1,0 +1,17 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+
+namespace retrograd::cli {
+
+/// What is wrong with a command line, with the name that was probably meant: "trace: there is no option --shw; did you mean '--show'?".
+std::string explain(const CLI::App& program, const CLI::ParseError& error);
+
+/// "; did you mean 'trace'?", and where subcommands are listed.
+std::string meantSubcommand(const CLI::App& app, const std::string& word);
+
+/// "retrograd: MESSAGE" on standard error.
+void printError(std::string_view message);
+
+}  // namespace retrograd::cli

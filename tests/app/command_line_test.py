@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""What all subcommands of the built `retrograd` (first argument) have in common: names, sizes, suggestions, streams, JSON. Holds T1 to T4 of the findings."""
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+import jsonschema
+
+import support
+from support import DATA, MODELS, TOP, Case, run
+
+MLP = MODELS / "mlp" / "model.pt2"
+NAN = DATA / "planted" / "log_of_zero.txt"
+PIPELINE = DATA / "pipeline" / "mlp_3st" / "model.pt2"
+GPT = TOP / "resources" / "samples" / "tiny_gpt.pt2"
+TWINS = TOP / "resources" / "samples" / "twins.pt2"
+
+
+def schema(name):
+    return json.loads((TOP / "docs" / f"{name}.schema.json").read_text())
+
+
+class Json(Case):
+    """Every report of every subcommand fits its schema."""
+
+    def fits(self, name, *arguments, code=0):
+        report = json.loads(self.ends(code, *arguments, "--format", "json").stdout)
+        jsonschema.validate(report, schema(name))
+        return report
+
+    def test_T3_each_subcommand(self):
+        self.fits("trace", "trace", MLP)
+        self.fits("check", "check", MLP)
+        self.fits("check", "pipeline", "check", MLP, "--stages", "2", "--balance", "estimate")
+        self.fits("compare", "compare", MLP)
+        self.fits("compare", "compare", MLP, "--dtype-b", "bfloat16", "--tolerance", "1e-9", code=1)
+        self.fits("compare", "compare", NAN)
+        self.fits("diff", "diff", MLP, "--partition-b", "min-cut", code=1)
+        self.fits("bench", "bench", MLP, "--repeat", "1")
+        self.fits("bench", "bench", MLP, "--repeat", "1", "--budget-curve", "2")
+        self.fits("bench", "bench", MLP, "--layout")
+        self.fits("ops", "export", MLP)
+        self.fits("save", "save", MLP, "-o", self.path / "s.retrograd")
+        self.fits("pipeline", "pipeline", "split", MLP, "--stages", "2", "--balance", "estimate")
+        self.fits("schedule", "pipeline", "schedule", "1F1B", "--ranks", "2", "--microbatches", "4")
+
+    def test_T3_run(self):
+        report = self.fits("run", "run", MLP)
+        self.assertEqual([step["step"] for step in report["steps"]], list(range(1, report["all_steps"] + 1)))
+        self.assertEqual(sum(step["trace"] == "forward" for step in report["steps"]), report["forward_steps"])
+        part = self.fits("run", "run", MLP, "--until", "relu")
+        self.assertLess(len(part["steps"]), len(report["steps"]))
+
+    def test_T3_notes(self):
+        model = shutil.copy(MLP, self.path / "m.pt2")
+        self.fits("notes-list", "notes", model)
+        self.good("notes", model, "--at", "relu", "--comment", "words", "--bookmark")
+        self.assertEqual(self.fits("notes-list", "notes", model)["notes"][0]["comment"], "words")
+
+    def test_T3_debug(self):
+        lines = ["where", "break any if nan", "continue", "origin", "list", "walk-nan", "saved", "memory", "restart", "nonsense", "why-saved planted", "help"]
+        answers = self.good("debug", NAN, "--format", "json", "--keep-going", *[word for line in lines for word in ("-c", line)]).stdout.splitlines()
+        self.assertEqual(len(answers), len(lines))
+        for answer in map(json.loads, answers):
+            jsonschema.validate(answer, schema("debug"))
+
+    def test_T3_ranks(self):
+        output = self.good("pipeline", "launch", "--ranks", "2", "--", "pipeline", "run", PIPELINE, "--stages", "2", "--balance", "estimate", "--ignore-markers", "--microbatches", "2",
+                           "--check", "--format", "json").stdout
+        reports = [json.loads(line[line.index("{"):]) for line in output.splitlines() if "{" in line]
+        self.assertEqual(len(reports), 2)
+        for report in reports:
+            jsonschema.validate(report, schema("pipeline-run"))
+
+
+class Numbers(Case):
+    """T1: `#N` is the id of an op, `step N` a place in the run."""
+
+    def test_T1_trace_prints_the_ids_that_others_take(self):
+        text = self.good("trace", MLP, "--show", "backward", "--numbers").stdout
+        ids = [int(i) for i in re.findall(r"# #(\d+), ", text)]
+        self.assertEqual(len(ids), len(set(ids)))
+        document = json.loads(self.good("trace", MLP, "--show", "backward", "--format", "json").stdout)
+        self.assertEqual(ids, [op["id"] for op in document["traces"]["backward"]["ops"]])
+        for i in (ids[0], ids[-1]):
+            self.assertIn(f"#{i} ", self.good("run", MLP, "--until", f"#{i}").stdout.splitlines()[-2])
+            self.assertIn(f"=> #{i} ", self.good("debug", MLP, "-c", f"run-to #{i}").stdout)
+            self.assertIn(f"breakpoint 1: #{i} ", self.good("debug", MLP, "-c", f"break #{i}").stdout)
+
+    def test_T1_a_trace_with_ids_reads_back_in(self):
+        text = self.path / "ids.txt"
+        text.write_text(self.good("trace", MLP, "--numbers").stdout)
+        self.assertEqual(self.good("trace", text, "--plain", "--show", "backward").stdout, self.good("trace", self.plain(), "--plain", "--show", "backward").stdout)
+
+    def plain(self):
+        text = self.path / "plain.txt"
+        text.write_text(self.good("trace", MLP).stdout)
+        return text
+
+    def test_T1_steps_are_counted_from_one_and_called_so(self):
+        table = self.good("run", MLP).stdout.splitlines()
+        rows = [line.split() for line in table if re.match(r" *\d+ +\d", line)]
+        self.assertEqual([int(row[0]) for row in rows], list(range(1, len(rows) + 1)))
+        listed = self.good("debug", MLP, "-c", "run-to step 3", "-c", "list 1").stdout
+        self.assertIn("step 3 of ", listed)
+        self.assertRegex(listed, r"=> +step 4 +#" + rows[3][4].lstrip("#"))
+
+    def test_T1_a_breakpoint_at_an_op_of_the_computation_says_where_it_stops(self):
+        document = json.loads(self.good("trace", MLP, "--show", "computation", "--format", "json").stdout)
+        first = document["traces"]["computation"]["ops"][0]["id"]
+        self.assertIn(f"(the first op derived from #{first})", self.good("debug", MLP, "-c", f"break #{first}").stdout)
+
+
+class Culprits(Case):
+    """T2: a stop at a NaN names its op, with module and line of Python."""
+
+    def test_T2_a_breakpoint_names_the_op_that_met_it(self):
+        text = self.good("debug", TWINS, "-c", "break any if nan", "-c", "continue").stdout
+        self.assertRegex(text, r"!! #\d+ t44 = torch.ops.aten.div.Tensor")
+        self.assertIn("module distance, twins.py:25: return torch.sqrt(squared)", text)
+        self.assertIn("1 NaN", text)
+        answers = self.good("debug", TWINS, "--format", "json", "-c", "break any if nan", "-c", "continue").stdout.splitlines()
+        culprit = json.loads(answers[1])["culprit"]
+        self.assertEqual((culprit["op"], culprit["value"], culprit["source"]), ("aten.div.Tensor", "t44", "twins.py:25"))
+
+    def test_T2_walk_nan_has_module_and_line(self):
+        text = self.good("debug", TWINS, "-c", "walk-nan").stdout
+        self.assertIn("module distance, twins.py:25: return torch.sqrt(squared)", text)
+        module = self.path / "m.pt2"
+        shutil.copy(GPT, module)
+        text = self.good("debug", module, "-c", "break any if max > 0", "-c", "continue").stdout
+        self.assertRegex(text, r"   module [\w.]+, tiny_gpt.py:\d+: ")
+
+
+class Names(Case):
+    """T4: one name for one thing, and the one that was meant."""
+
+    def test_T4_sizes(self):
+        for size in ("100K", "100 KiB", "102400", "0.1M"):
+            self.good("run", GPT, "--budget", size, "--until", "embedding")
+        for option in ("--budget", "--opening-memory"):
+            self.assertIn("'much' is not a size; expected a number of bytes, such as 4096, 100K", self.bad("run", MLP, option, "much").stderr)
+        self.good("debug", MLP, "--history", "10M", "-c", "what-if budget 1K")
+        self.bad("debug", MLP, "--history", "-1", "-c", "where")
+
+    def test_T4_suggestions(self):
+        for arguments, meant in ((["trce", MLP], "'trace'"), (["trace", MLP, "--shw", "all"], "'--show'"), (["trace", MLP, "--show", "bakward"], "'backward'"),
+                                 (["pipeline", "splt", MLP], "'split'"), (["help", "chekc"], "'check'"), (["debug", MLP, "-c", "contnue"], "'continue'"),
+                                 (["debug", MLP, "-c", "print tan"], "'tanh'"), (["debug", MLP, "-c", "break kind reluu"], "'relu'"),
+                                 (["debug", GPT, "-c", "break module blocks.0.norn1"], "'blocks.0.norm1'"), (["run", MLP, "--until", "tnah"], "'tanh'")):
+            with self.subTest(arguments=arguments):
+                self.assertIn(f"did you mean {meant}", self.bad(*arguments).stderr)
+
+    def test_T4_the_end_of_a_module_path_is_enough(self):
+        self.assertIn("module blocks.1.norm2", self.good("debug", GPT, "-c", "break module 1.norm2").stdout)
+        self.assertIn("several modules end in this path: blocks.0.norm1, blocks.1.norm1", self.bad("debug", GPT, "-c", "break module norm1").stderr)
+        self.good("run", GPT, "--recompute", "1.norm2", "--until", "embedding")
+
+    def test_T4_seeds(self):
+        for seed in ("-1", "1.5", "x", "18446744073709551616"):
+            self.assertIn("is not a seed", self.bad("run", MLP, "--seed", seed).stderr)
+        self.good("run", MLP, "--seed", "18446744073709551615")
+
+    def test_T4_one_name_for_the_output_and_the_old_ones_still_work(self):
+        for command, name in ((["run", MLP], "r.safetensors"), (["save", MLP], "s.retrograd"), (["export", MLP], "e.html")):
+            for option in ("-o", "--output"):
+                self.good(*command, option, self.path / (option.strip("-") + name))
+            help_text = self.good("help", command[0]).stdout
+            self.assertIn("-o,--output", help_text)
+            for old in ("--save", "--out ", "--to "):
+                self.assertNotIn(old, help_text)
+        self.good("run", MLP, "--save", self.path / "old.safetensors")
+        self.good("save", MLP, "--out", self.path / "old.retrograd")
+        self.good("export", MLP, "--to", "dot", "--out", self.path / "old.dot")
+        self.ends(1, "diff", MLP, "--double")
+
+    def test_T4_an_output_under_its_old_name_is_no_input_either(self):
+        model = shutil.copy(MLP, self.path / "m.pt2")
+        self.assertIn("is both read and written", self.bad("save", model, "--out", model).stderr)
+
+
+class Streams(Case):
+    def test_T4_dash_is_a_standard_stream(self):
+        with MLP.open("rb") as model:
+            piped = run("trace", "-", "--show", "backward", stdin=model)
+        self.assertEqual(piped.stdout, self.good("trace", MLP, "--show", "backward").stdout)
+        with MLP.open("rb") as model:
+            self.good("check", "-", stdin=model)
+        script = subprocess.run([support.PROGRAM, "debug", MLP, "--script", "-"], input="step\nwhere\nquit\n", capture_output=True, text=True)
+        self.assertIn("step 1 of ", script.stdout)
+        self.assertIn("is empty", self.bad("trace", "-").stderr)
+        json.loads(self.good("check", MLP, "--report", "-", "--quiet").stdout)
+
+    def test_T4_check_takes_several_files(self):
+        result = self.good("check", MLP, MODELS / "multi_output" / "model.pt2")
+        self.assertIn("2 passed", result.stdout)
+        (self.path / "broken.pt2").write_bytes(b"PK\x03\x04 nothing")
+        result = self.ends(2, "check", MLP, self.path / "broken.pt2")
+        self.assertIn("1 passed", result.stdout)
+        self.assertIn("1 skipped", result.stdout)
+
+    def test_T4_quiet_verbose_and_color(self):
+        self.assertEqual(self.good("check", MLP, "--quiet").stdout, "")
+        self.assertEqual(self.good("run", MLP, "-q").stderr, "")
+        self.assertRegex(self.good("run", MLP, "--verbose").stderr, r"(?m)^.+: \d+\.\d\d s$")
+        self.assertIn("\033[32mpass", self.good("check", MLP, "--color", "always").stdout)
+        self.assertNotIn("\033[", self.good("check", MLP).stdout)
+        self.assertIn("\033[1;31mretrograd:", self.bad("trace", "gone.pt2", "--color", "always").stderr)
+        self.bad("run", MLP, "--quiet", "--verbose")
+
+    def test_T4_a_bar_shows_what_takes_long(self):
+        result = self.good("bench", GPT, "--repeat", "40", "--progress", "always")
+        self.assertRegex(result.stderr, r"\[#*\.*\] +\d+ %  \d+ s")
+        self.assertTrue(result.stderr.endswith("\033[K"), "the bar stays on the screen")
+        self.assertEqual(self.good("bench", GPT, "--repeat", "2").stderr, "")
+
+    def test_T4_picture_prints_no_warnings(self):
+        if "picture" not in run("help").stdout:
+            self.skipTest("a build without the window")
+        self.assertEqual(self.good("picture", MLP, self.path / "p.png").stderr, "")
+
+    def test_help_is_fast(self):
+        run("help")
+        best = min(self.seconds("help") for _ in range(10))
+        self.assertLess(best, 0.25)  # 30 ms on a free machine; this only notices that LibTorch is loaded
+
+    @staticmethod
+    def seconds(*arguments):
+        begin = os.times()
+        run(*arguments)
+        end = os.times()
+        return (end.children_user - begin.children_user) + (end.children_system - begin.children_system)
+
+
+class Prompt(Case):
+    """`retrograd debug` at a terminal."""
+
+    def talk(self, *lines, home=None):
+        """Types each of `lines` once a prompt is there; what was on the screen."""
+        master, slave = pty.openpty()
+        environment = dict(support.environment(), TERM="xterm", XDG_STATE_HOME=str(home or self.path))
+        process = subprocess.Popen([support.PROGRAM, "debug", GPT], stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True)
+        os.close(slave)
+        screen = b""
+
+        def read_until(done, seconds=60):
+            nonlocal screen
+            end = time.monotonic() + seconds
+            while time.monotonic() < end and not done():
+                if select.select([master], [], [], 0.2)[0]:
+                    try:
+                        part = os.read(master, 65536)
+                    except OSError:
+                        return
+                    if not part:
+                        return
+                    screen += part
+
+        answered = 0  # what the screen held when the last line was typed
+        for line in lines:
+            read_until(lambda: b"(retrograd) " in screen[answered:])
+            answered = len(screen)
+            os.write(master, line.encode())
+        read_until(lambda: process.poll() is not None, 30)
+        self.assertEqual(process.wait(30), 0, screen.decode(errors="replace"))
+        os.close(master)
+        return screen.decode(errors="replace")
+
+    def test_T4_prompt_completion_help_and_history(self):
+        screen = self.talk("ste\t2\n", "break mod\tblocks.0.norm1\n", "why-saved \t\n", "quit\n")
+        self.assertIn("`help` lists the commands", screen)
+        self.assertIn("step", screen)
+        history = self.path / "retrograd" / "history"
+        self.assertTrue(history.exists())
+        self.assertIn("quit", history.read_text() + "quit")
+
+    def test_T4_a_mistake_does_not_end_it(self):
+        screen = self.talk("nonsense\n", "where\n", "quit\n")
+        self.assertIn("there is no command 'nonsense'", screen)
+        self.assertIn("step 0 of ", screen)
+
+
+class Manuals(Case):
+    def test_T3_completions_and_man_page_know_nested_subcommands(self):
+        nested = re.findall(r"^  (\w[\w-]*)\s", run("help", "pipeline").stdout.split("Subcommands:")[1], re.M)
+        self.assertIn("split", nested)
+        page = self.good("help", "man").stdout
+        for shell in ("bash", "zsh", "fish"):
+            text = self.good("help", "completion", shell).stdout
+            for name in nested:
+                self.assertIn(name, text)
+            self.assertIn("stages-per-rank", text)
+        for name in nested:
+            self.assertIn(f'.SS "pipeline {name}"', page)
+        self.assertIn("Examples:", page)
+        self.assertIn("--stages", self.good("help", "pipeline", "split").stdout)
+
+    def test_T3_bash_completes_below_pipeline(self):
+        script = self.good("help", "completion", "bash").stdout
+        for words, expected in ((["retrograd", "pipeline", "sp"], "split"), (["retrograd", "pipeline", "split", "--bal"], "--balance"), (["retrograd", "pipeline", "split", "--balance", "est"], "estimate"),
+                                (["retrograd", "help", "pipeline", "sche"], "schedule"), (["retrograd", "check", "--all"], "--allow-skips")):
+            typed = " ".join(f"'{word}'" for word in words)
+            result = subprocess.run(["bash", "-c", f"{script}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _retrograd; echo \"${{COMPREPLY[@]}}\""], capture_output=True, text=True)
+            self.assertEqual(result.stdout.split(), [expected], words)
+
+    def test_shells_take_their_completions(self):
+        for shell, flag in (("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")):
+            if shutil.which(shell):
+                file = self.path / shell
+                file.write_text(self.good("help", "completion", shell).stdout)
+                self.assertEqual(subprocess.run([shell, flag, file], capture_output=True).returncode, 0, shell)
+
+
+if __name__ == "__main__":
+    support.PROGRAM = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Looks in documents, help, messages and resources for wording that a reader has to read twice. The first argument is the built `retrograd`.
+
+A phrase that is quoted on purpose (a name of PyTorch, a reason by another program) is listed in ALLOWED with its reason.
+"""
+import json
+import pathlib
+import re
+import sys
+import unittest
+
+import support
+from support import TOP, run
+
+PHRASES = [  # expression, what to write
+    (r"(?<![Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b)\w+", "say what it is, or 'is not a ...' (negated nouns)"),
+    (r"(?<!-)\b[Tt]ell(?:s|ing)?\b|\b[Tt]old\b", "says, shows, names, reports"),
+    (r"(?<![-\w])[Ss]tands?\b(?!-)|\bstood\b", "is, appears"),
+    (r"\b[Aa]new\b", "again"),
+    (r"\b[Bb]eside\b", "next to, with, besides"),
+    (r"\bof then\b", "of that time"),
+    (r"\bby words\b", "in words"),
+    (r"\b(?:Compared|Aligned|Shown|Kept|Counted|Added) (?:are|is)\b", "subject first"),
+    (r"\binside of\b", "inside"),
+    (r"\bcame to be\b|\bcome to be\b", "was produced"),
+    (r"\b(?:runs?|they|two) part\b(?! of)", "diverge"),
+    (r"\b[Aa]nswers? to\b(?! (?:a|the) question)", "matches"),
+    (r"[Oo]pened lately", "recent"),
+    (r"[Tt]hese go together", "you can combine"),
+    (r"\bin place of\b", "instead of"),
+    (r"(?:^|[.:;] )What (?:has|have|is|are|was|goes|stands|comes|it|the) [^?.:;|]{3,70}? (?:is|are|has|stays|counts)\b(?![^.:;|]*\?)", "name the thing first (a clause as subject)"),
+    (r"no file of a kind", "unrecognized file format"),
+    (r"that one looks at", "name the thing"),
+    (r"\bno text, are\b|\bis no text\b", "binary files are not shown"),
+]
+
+ALLOWED = {  # file or "*": texts
+    "*": ["stand-in", "understand", "standalone",
+          "draws anew"],  # printed traces of earlier versions have it, and still open
+}
+
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+
+
+def without_code(text):
+    """A page without its blocks and without code in sentences."""
+    text = re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S)
+    return re.sub(r"`[^`\n]*`", "`x`", text)
+
+
+def hits(text):
+    for expression, advice in PHRASES:
+        for match in re.finditer(expression, text, re.M):
+            around = text[max(0, match.start() - 60):match.end() + 60].replace("\n", " ")
+            if not any(a in around for a in ALLOWED["*"]):
+                yield f"'{match.group(0)}' ({advice}): {around}"
+
+
+class Words(unittest.TestCase):
+    maxDiff = None
+
+    def none(self, found):
+        self.assertEqual(found, [], "\n".join(found))
+
+    def test_documents(self):
+        found = []
+        for page in sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md"), *(TOP / ".github").rglob("*.md")]):
+            found += [f"{page.relative_to(TOP)}: {hit}" for hit in hits(without_code(page.read_text()))]
+        self.none(found)
+
+    def test_schemas_and_resources(self):
+        found = []
+        for file in [*(TOP / "docs").glob("*.json"), *(TOP / "resources").rglob("*.json")]:
+            def texts(node):
+                if isinstance(node, dict):
+                    for key, value in node.items():
+                        if key in ("description", "title", "text") and isinstance(value, str):
+                            yield value
+                        else:
+                            yield from texts(value)
+                elif isinstance(node, list):
+                    for item in node:
+                        yield from texts(item)
+            for text in texts(json.loads(file.read_text())):
+                found += [f"{file.name}: {hit}" for hit in hits(text)]
+        for file in [*(TOP / "resources").rglob("*.py"), *(TOP / "resources").rglob("*.in"), *(TOP / "resources").rglob("*.desktop"), *(TOP / "resources" / "desktop").glob("*.xml")]:
+            found += [f"{file.name}: {hit}" for hit in hits(file.read_text())]
+        self.none(found)
+
+    def test_help(self):
+        found = []
+        listed = re.findall(r"^  (\w[\w-]*)\s", run("help").stdout.split("Subcommands:")[1], re.M)
+        nested = [["pipeline", n] for n in re.findall(r"^  (\w[\w-]*)\s", run("help", "pipeline").stdout.split("Subcommands:")[1], re.M)]
+        for command in [[], ["saving"], *[[n] for n in listed], *nested]:
+            text = re.sub(r"\n +", " ", run("help", *command).stdout)
+            found += [f"help {' '.join(command)}: {hit}" for hit in hits(text)]
+        self.none(found)
+
+    def test_messages_and_texts_of_the_window(self):
+        found = []
+        for folder in ("app", "core", "views"):
+            for file in sorted((TOP / folder).rglob("*")):
+                if file.suffix not in (".cpp", ".h"):
+                    continue
+                for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+                    if line.strip().startswith("//") or "#include" in line:
+                        continue
+                    for text in filter(lambda t: " " in t.strip(), LITERAL.findall(re.split(r"\s//", line)[0])):
+                        found += [f"{file.relative_to(TOP)}:{number}: {hit}" for hit in hits(text)]
+        self.none(found)
+
+
+if __name__ == "__main__":
+    support.PROGRAM = sys.argv.pop(1)
+    unittest.main()
