@@ -8,7 +8,7 @@
 #include "tests/views/window_fixture.h"
 #include "views/docks/why_dock.h"
 #include "views/parts/tour_panel.h"
-#include "views/session/bug_report.h"
+#include "views/window/bug_report.h"
 #include "views/settings/keymap.h"
 #include "views/text/format.h"
 

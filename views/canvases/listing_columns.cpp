@@ -24,7 +24,7 @@ int ListingView::numbersWidth() const {
 }
 
 ListingView::Columns ListingView::columns() const {
-  const int width = viewport()->width();
+  const int width = viewport()->width() - columnRect().width();  // left of the number column
   const int room = static_cast<int>((width - gutterWidth() - rowHeight_) / charWidth_);
   const int shape = std::clamp(widestShape_, leastColumn, widestColumn) + between, origin = std::clamp(widestOrigin_, leastColumn, widestColumn) + between;
   Columns columns{width, width, width};
@@ -37,7 +37,7 @@ ListingView::Columns ListingView::columns() const {
 
 LineText ListingView::shownCode(int visible) const {
   const auto& line = lineText(visible);
-  const int end = line.codeLength < 0 ? viewport()->width() : columns().codeEnd;  // a header has no columns
+  const int end = line.codeLength < 0 ? viewport()->width() - columnRect().width() : columns().codeEnd;  // a header has no columns
   return codeWithin(line, std::max(1, static_cast<int>((end - textLeft(visible)) / charWidth_)));
 }
 
@@ -84,7 +84,7 @@ void ListingView::paintColumns(QPainter& painter, int visible, const QRect& rect
   };
   painter.setPen(controls.columnText);
   draw(line.shape, places.shape, places.origin);
-  draw(line.origin, places.origin, viewport()->width());
+  draw(line.origin, places.origin, viewport()->width() - columnRect().width());
   if (const auto op = opAt(visible); op && numbersWidth() > 0) {
     painter.setOpacity(1);
     painter.setClipping(false);

@@ -92,6 +92,7 @@ void ListingView::paintEvent(QPaintEvent*) {
   const int last = std::min(rows_.count(), first + viewport()->height() / rowHeight_ + 2);
   for (int visible = first; visible < last; ++visible) paintRow(painter, visible, (visible - first) * rowHeight_);
   paintStageBorders(painter, first, last);
+  paintColumn(painter, first, last);
   painter.fillRect(QRect(gutterWidth() - 1, 0, 1, viewport()->height()), colors.border);
 }
 
@@ -166,7 +167,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto outputs = op ? index().document().outputs(op) : std::span<const ValueId>();
   const bool first = breakpoint == BreakpointMark::none && !(now.current && shows(now.current));  // the first cell is free
   if (bookmarked) drawBookmark(painter, cell(first ? 0 : 1), colors.ownWords);
-  if (failed || (op && now.bad.contains(op)))
+  if (failed || (op && (now.bad.contains(op) || context_.controller->ahead().numbers().isBad(op))))
     drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
   else if ((first || !bookmarked) && kind_ != TraceKind::backward &&
            std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))

@@ -6,6 +6,7 @@
 #include "views/content/line_notes.h"
 #include "views/stages/stage_plan.h"
 #include "views/text/format.h"
+#include "views/widgets/marked_scroll_bar.h"
 
 namespace retrograd::views {
 namespace {
@@ -41,15 +42,18 @@ QString relationText(Relation relation) {
 }  // namespace
 
 ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
-    : CodeView(context.theme, parent), context_(context), kind_(kind) {
+    : CodeView(context.theme, parent), context_(context), kind_(kind), marks_(new MarkedScrollBar(this)) {
   setObjectName(QStringLiteral("listing-") + toQt(name(kind)));
   setAccessibleName(titleOf(kind));
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setVerticalScrollBar(marks_);
+  setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);
   viewport()->setMouseTracking(true);
   connect(context_.controller, &DocumentController::documentChanged, this, &ListingView::documentChanged);
   connect(context_.selection, &Selection::changed, this, &ListingView::selectionChanged);
   connect(context_.execution, &ExecutionState::changed, this, &ListingView::executionChanged);
   connect(context_.execution, &ExecutionState::breakpointsChanged, viewport(), qOverload<>(&QWidget::update));
+  connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &ListingView::numbersChanged);
   connect(context_.filter, &OpFilter::changed, this, &ListingView::filterChanged);
   connect(context_.notes, &NoteBook::changed, this, &ListingView::notesChanged);
   if (context_.stages)
@@ -113,6 +117,7 @@ void ListingView::updateScrollBars() {
   vertical->setPageStep(visibleRows());
   vertical->setSingleStep(1);
   vertical->setRange(0, std::max(0, rows_.count() - visibleRows()));
+  updateMarks();
 }
 
 BoundSymbolId ListingView::opAt(int visible) const {
@@ -259,6 +264,7 @@ BoundSymbolId ListingView::counterpartHere() const {
 
 void ListingView::executionChanged() {
   viewport()->update();
+  updateMarks();
   const auto current = context_.execution->now().current;
   if (current == shownExecution_) return;
   const bool first = !shownExecution_;
@@ -328,6 +334,7 @@ QString ListingView::spokenAt(int visible) const {
   if (const auto* note = context_.notes->at(opForKey(visible)); note && note->bookmark) words << tr("bookmark");
   if (context_.execution->mark(op) != BreakpointMark::none) words << tr("breakpoint");
   if (op && context_.execution->now().current == op) words << tr("runs next");
+  if (const auto number = numberAt(visible); !number.isEmpty()) words << views::titleOf(column_) + QLatin1Char(' ') + number;
   if (op && context_.execution->now().bad.contains(op)) words << tr("made NaN or Inf");
   if (outline().foldable(rows_.rowAt(visible)) && rows_.folded(rows_.rowAt(visible))) words << tr("folded");
   if (isKept(visible)) words << tr("does not pass the filter");

@@ -52,6 +52,15 @@ class ListingView : public CodeView {
   void setShortNames(bool on);
   /// The number of each op, as everything else calls it ("#12"), in the gutter.
   void setNumbers(bool on);
+  /// Shows this number of each line at the right, with a bar behind it.
+  void setColumn(LineNumber kind);
+  LineNumber column() const { return column_; }
+  /// The number of a visible row as it shows; empty where there is none.
+  QString numberAt(int visible) const;
+  /// Where the column is in the viewport.
+  QRect columnRect() const;
+  /// The value whose name is at this point of a visible row; invalid where there is none.
+  ValueId valueAt(const QPoint& point, int visible) const;
   void setAllFolded(bool on);
   /// Unfolds what hides the op, puts the cursor on it and scrolls there.
   void reveal(BoundSymbolId op);
@@ -115,7 +124,6 @@ class ListingView : public CodeView {
   BoundSymbolId opForKey(int visible) const;
   const LineText& lineText(int visible) const;
   LineText makeLine(std::int32_t row) const;
-  ValueId valueAt(const QPoint& point, int visible) const;
   Relation relationOf(int visible) const;
   QString toolTipAt(const QPoint& point) const;
   /// Breakpoint and execution; bookmark, health or saved. 28 pixels at the usual size of letters.
@@ -154,11 +162,17 @@ class ListingView : public CodeView {
   void paintColumns(QPainter& painter, int visible, const QRect& rect) const;
   void paintStage(QPainter& painter, int visible, const QRect& rect) const;
   void paintStageBorders(QPainter& painter, int first, int last) const;
+  void paintColumn(QPainter& painter, int first, int last) const;
+  void numbersChanged();
+  /// Marks where errors and the first NaN are in the scroll bar.
+  void updateMarks();
 
   ViewContext context_;
   TraceKind kind_;
   Grouping grouping_ = Grouping::operation;
   bool shortNames_ = true;
+  LineNumber column_ = LineNumber::none;
+  class MarkedScrollBar* marks_;  ///< the vertical scroll bar
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
   int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor

@@ -55,7 +55,7 @@ void FindingsDock::ask(ValueId value, bool select) {
       if (select && way->root) context_.selection->select(way->root);
     };
   };
-  askAloud(summary_, QStringLiteral("walk"), tr("Recording a run"), tr("Recording a run..."), work);
+  askAloud(summary_, QStringLiteral("walk"), tr("Recording a run"), tr("Running the model to look for NaN and Inf..."), work);
 }
 
 void FindingsDock::show(const NanWalk& walk) {

@@ -101,6 +101,10 @@ void ValuesDock::follow() {
     columns_->fit();
     clearDetail(op_ ? QString() : noOpText());
   }
+  if (const int now = table_->currentIndex().row(); now >= 0 && model_->valueAt(now) == context_.selection->value() && model_->isAfter(now)) {
+    following_ = false;
+    return;
+  }
   int row = context_.selection->value() ? model_->rowOf(context_.selection->value()) : -1;
   for (int i = 0; row < 0 && i < model_->rowCount(); ++i)
     if (model_->isOutput(i)) row = i;
@@ -111,7 +115,9 @@ void ValuesDock::follow() {
 
 void ValuesDock::refresh() {
   follow();
-  if (op_ && !context_.execution->now().running) context_.controller->questions().requestValues(op_, chosen(), withGradient_->isChecked());
+  if (!op_ || context_.execution->now().running) return;
+  const auto row = table_->currentIndex().row();
+  context_.controller->questions().requestValues({op_, chosen(), row >= 0 && model_->isAfter(row), withGradient_->isChecked()});
 }
 
 void ValuesDock::forget() {

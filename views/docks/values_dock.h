@@ -9,7 +9,7 @@
 
 namespace retrograd::views {
 
-/// Values of the selected op at the present position: statistics of each, and of the chosen one the histogram and a slice of its
+/// Values of the selected op as they were at it, wherever execution stands: statistics of each, and of the chosen one the histogram and a slice of its
 /// contents as table or picture, on request with its gradient (or what it is the gradient of) beside. Asks the worker only while nothing runs.
 class ValuesDock : public Panel {
   Q_OBJECT

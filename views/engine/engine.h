@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "core/questions/run_record.h"
+#include "core/stepping/moment.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"
@@ -59,12 +61,40 @@ class Runner {
   virtual std::int64_t peakBytes() const = 0;
   virtual Session::HistoryState history() const = 0;
   virtual void setHistoryBytes(std::int64_t bytes) = 0;
+
+  // As OpValues: what is not known of the run is run ahead, apart from the position. By default there is only what is there at the present position.
+  virtual std::shared_ptr<const Moment> at(BoundSymbolId op, const Progress& progress);
+  virtual std::shared_ptr<const Moment> of(ValueId value, const Progress& progress);
+  /// Runs ahead until it is known up to `position`. `memory`: bytes that ops may take meanwhile; 0: all that there is.
+  virtual void runAhead(std::size_t /*position*/, std::int64_t /*memory*/, const Progress&) {}
+  /// Ops [0, known()) of the run are known.
+  virtual std::size_t known() const { return 0; }
+  virtual RunNews news() { return {}; }
+  /// Called on the worker whenever there is news, also in the midst of a run.
+  virtual void setOnNews(std::function<void()>) {}
+  virtual void setKeptBytes(std::int64_t) {}
+  virtual std::int64_t keptBytes() const { return 0; }
+};
+
+/// Two tensors element by element, in double precision, over elements that are finite in both.
+struct ValueDifference {
+  std::string failure;          ///< why they cannot be compared: "shapes differ"; empty where they can
+  bool identical = false;       ///< bit for bit
+  std::int64_t different = 0;   ///< elements
+  std::int64_t oneFinite = 0;   ///< elements that are finite in one only
+  double largest = 0, mean = 0; ///< of |a - b|
+  double relative = 0;          ///< `largest` by the greatest magnitude of either
+  double cosine = 0;            ///< of the angle between them
+  std::int64_t place = -1;      ///< index of the element that differs most, row by row
 };
 
 /// What stands behind the window: opens files and runs them. Called on the worker only. Tests put their own in its place.
 class Engine {
  public:
   virtual ~Engine() = default;
+  virtual ValueDifference compareValues(const TensorData&, const TensorData&) { return {.failure = "nothing can be compared here"}; }
+  /// Bytes that this process may still take; 0 where that is not known.
+  virtual std::int64_t freeMemory() const { return 0; }
   /// Throws Error as openModel() does.
   virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) = 0;
   /// Where models can be run, and why not elsewhere; the CPU first. May take a second: it asks the driver.

@@ -24,7 +24,7 @@ void ValuesModel::expectRows(std::shared_ptr<const OpenDocument> document, std::
 
 void ValuesModel::setReport(std::shared_ptr<const ValueReport> report) {
   const bool sameRows = std::equal(rows_.begin(), rows_.end(), report->rows.begin(), report->rows.end(),
-                                   [](const ValueRow& a, const ValueRow& b) { return a.value == b.value && a.output == b.output; });
+                                   [](const ValueRow& a, const ValueRow& b) { return a.value == b.value && a.output == b.output && a.after == b.after; });
   if (!sameRows) beginResetModel();
   rows_ = report->rows;
   answered_ = true;
@@ -98,8 +98,9 @@ QString ValuesModel::text(const ValueRow& row, int column) const {
       return meta ? toQt(torchName(meta->dtype)) + QLatin1Char(' ') + shapeText(*meta) : tr("number");
     case state:
       if (row.state.number) return QString::fromStdString(printArgument(document, *row.state.number, {}));
-      if (row.state.present) return tr("present");
-      return answered_ ? QString::fromStdString(row.state.reason) : QString();
+      if (!answered_) return {};
+      if (!row.state.present) return QString::fromStdString(row.state.reason);
+      return row.absentNow.empty() ? tr("present") : QString::fromStdString(row.absentNow);
     default:
       return number(row, column);
   }

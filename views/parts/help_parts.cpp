@@ -4,7 +4,7 @@
 #include <QPlainTextEdit>
 #include <QStatusBar>
 
-#include "views/session/bug_report.h"
+#include "views/window/bug_report.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 

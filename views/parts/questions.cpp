@@ -29,12 +29,16 @@ void runIn(MainWindow& window, QAction* action, P* panel, Ask ask) {
 ValueId badStart(const ViewContext& context) {
   const auto& document = context.controller->document();
   if (!document) return {};
-  const auto& bad = context.execution->badValues();
-  if (bad.contains(context.selection->value())) return context.selection->value();
+  const auto& numbers = context.controller->ahead().numbers();
+  const auto isKnownBad = [&](ValueId value) {
+    const auto* s = value ? numbers.statistics(value) : nullptr;
+    return context.execution->badValues().contains(value) || (s && s->nan + s->inf > 0);
+  };
+  if (isKnownBad(context.selection->value())) return context.selection->value();
   ValueId start;
   if (context.selection->op())
     for (const auto& row : valueRows(*document->analysis->document, context.selection->op()))
-      if (bad.contains(row.value)) start = row.value;
+      if (isKnownBad(row.value)) start = row.value;
   return start;
 }
 

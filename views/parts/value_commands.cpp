@@ -58,6 +58,7 @@ void askWhereToSave(MainWindow& window) {
   const auto& document = context.controller->document();
   const auto value = context.selection->chosenValue();
   if (!document || !value) return;
+  const auto op = context.selection->op();
   const auto name = nameOf(*document->analysis->document, value, context.notes);
   const auto numpy = MainWindow::tr("NumPy (*.npy)"), safetensors = MainWindow::tr("Safetensors (*.safetensors)");
   auto* dialog = new QFileDialog(&window, MainWindow::tr("Save %1").arg(name), {}, numpy + QStringLiteral(";;") + safetensors);
@@ -68,11 +69,12 @@ void askWhereToSave(MainWindow& window) {
     dialog->setDefaultSuffix(filter == numpy ? QStringLiteral("npy") : QStringLiteral("safetensors"));
   });
   QObject::connect(context.controller, &DocumentController::documentAboutToChange, dialog, &QDialog::reject);  // the id is good until then
-  QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, value, name](const QString& path) {
-    window.context().controller->questions().saveValue(value, path, [&window, name, path](const QString& problem) {
+  QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, value, op, name](const QString& path) {
+    const auto written = [&window, name, path](const QString& problem) {
       if (!problem.isEmpty()) return window.messages().show(MessageBar::Kind::error, problem);
       window.statusBar()->showMessage(MainWindow::tr("%1 was written to %2").arg(name, path), 8000);
-    });
+    };
+    window.context().controller->questions().saveValue(value, path, written, op);
   });
   dialog->open();
 }

@@ -34,8 +34,9 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
 }  // namespace
 
 DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine, ExecutionState* execution, QObject* parent)
-    : QObject(parent), state_{this, std::move(worker), std::move(engine), execution, {}, {}}, run_(state_, this), marks_(state_, run_, this), questions_(state_, this) {
+    : QObject(parent), state_{this, std::move(worker), std::move(engine), execution, {}, {}}, run_(state_, this), marks_(state_, run_, this), questions_(state_, this), ahead_(state_, this) {
   connect(&run_, &RunControl::leavesPosition, &questions_, &Questions::cancelValues);
+  connect(&questions_, &Questions::valuesReady, &ahead_, &RunAhead::refresh);
   connect(&questions_, &Questions::valuesReady, &marks_, [this](const std::shared_ptr<const ValueReport>& report) { marks_.noteBadValues(*report); });
 }
 
@@ -117,6 +118,7 @@ void DocumentController::publish(const std::shared_ptr<Opened>& opened, bool kee
   Q_EMIT documentChanged();
   state_.execution->set(execution);
   marks_.restore(std::move(kept));
+  ahead_.begin();
   if (execution.breakOnBadNumber) run_.setBreakOnBadNumber(true);
 }
 
@@ -125,6 +127,7 @@ void DocumentController::leaveDocument() {
   Q_EMIT documentAboutToChange();
   marks_.clear();
   questions_.forget();
+  ahead_.forget();
   Execution execution;
   execution.breakOnBadNumber = state_.execution->now().breakOnBadNumber;
   state_.execution->set(execution);
@@ -150,6 +153,7 @@ void DocumentController::close() {
 void DocumentController::stop() {
   run_.pause();
   questions_.cancelAll();
+  ahead_.cancel();
 }
 
 void DocumentController::discard(std::shared_ptr<RunSlot> slot) {

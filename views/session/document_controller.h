@@ -4,6 +4,7 @@
 
 #include "views/session/marks.h"
 #include "views/session/questions.h"
+#include "views/session/run_ahead.h"
 #include "views/session/run_control.h"
 
 namespace retrograd::views {
@@ -25,6 +26,7 @@ class DocumentController : public QObject {
   RunControl& run() { return run_; }
   Marks& marks() { return marks_; }
   Questions& questions() { return questions_; }
+  RunAhead& ahead() { return ahead_; }
 
   /// Opens in place of what is open, which stays until the new one is there and for good if that fails.
   void open(const OpenRequest& request) { startOpen(request, false); }
@@ -61,6 +63,7 @@ class DocumentController : public QObject {
   RunControl run_;
   Marks marks_;
   Questions questions_;
+  RunAhead ahead_;
   std::uint64_t openNumber_ = 0;  ///< of the newest open; answers of older ones are dropped
   bool opening_ = false;
 };

@@ -54,21 +54,21 @@ bool Questions::asking() const {
   return std::any_of(titled_.begin(), titled_.end(), [&](const QString& tag) { return state_.worker->busy(state_.owner, tag); });
 }
 
-void Questions::requestValues(BoundSymbolId op, ValueId detail, bool beside) {
-  if (!state_.document || !state_.slot || !op) return;
+void Questions::requestValues(const ValueRequest& request) {
+  if (!state_.document || !state_.slot || !request.op) return;
   const auto isHeard = [this, slot = state_.slot, isNewest = newest(valuesTag)] { return slot == state_.slot && isNewest(); };
   Worker::Job job;
   job.tag = valuesTag;
   job.title = tr("Values");
   job.replaceRunning = true;
-  job.work = [this, isHeard, slot = state_.slot, analysis = state_.document->analysis, op, detail, beside](const Progress& progress) -> Worker::Deliver {
+  job.work = [this, isHeard, slot = state_.slot, analysis = state_.document->analysis, request](const Progress& progress) -> Worker::Deliver {
     auto report = std::make_shared<ValueReport>();
     if (slot->runner) {
-      *report = reportValues(*slot->runner, *analysis, op, detail, beside, progress);
+      *report = reportValues(*slot->runner, *analysis, request, progress);
     } else {
-      report->op = op;
-      report->rows = valueRows(*analysis->document, op);
-      for (auto& row : report->rows) row.state.reason = "the document cannot be run";
+      report->op = request.op;
+      report->rows = valueRows(*analysis->document, request.op);
+      for (auto& row : report->rows) row.state.reason = row.absentNow = "the document cannot be run";
     }
     return [this, isHeard, report] {
       if (!isHeard()) return;
@@ -95,11 +95,15 @@ void Questions::fillValue(ValueId value, double number) {
   });
 }
 
-void Questions::saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done) {
+void Questions::saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done, BoundSymbolId op) {
   if (!state_.document || !value) return;
-  const auto question = [value, path = path.toStdString(), done](const Bench& bench, const Progress&) -> Worker::Deliver {
+  const auto question = [value, op, path = path.toStdString(), done](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     if (!bench.runner) throw Error(ErrorCode::badUse, "the document cannot be run");
-    const auto contents = bench.runner->contents(value);
+    const bool isOperand = op && bench.document.analysis->document->value(value).producer != op;
+    const auto side = isOperand ? Moment::Side::before : Moment::Side::after;
+    auto moment = op ? bench.runner->at(op, progress) : nullptr;
+    if (!moment || !moment->state(value, side).present) moment = bench.runner->of(value, progress);
+    const auto contents = moment->contents(value, side);
     if (path.ends_with(".npy")) writeNpy(path, contents);
     else writeSafetensors(path, {{bench.document.analysis->document->displayName(value), contents}});
     return [done] { done({}); };

@@ -34,14 +34,14 @@ class Questions : public QObject {
   /// A question with a title is being answered or waits.
   bool asking() const;
 
-  /// Values of an op's operands and outputs at the present position, answered by valuesReady(). A newer request replaces an older.
-  /// `beside`: with the gradient of `detail`, or what it is the gradient of.
-  void requestValues(BoundSymbolId op, ValueId detail, bool beside = false);
+  /// Values of an op's operands and outputs as they were at it, wherever execution stands, answered by valuesReady(). A newer request replaces an older.
+  void requestValues(const ValueRequest& request);
   void cancelValues();
   /// The last answer; null where none was given since the document was opened. May be of an earlier position.
   const std::shared_ptr<const ValueReport>& values() const { return values_; }
-  /// Writes what a value holds at the present position to a .npy or .safetensors file; `done` is told why not, or an empty text.
-  void saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done);
+  /// Writes what a value held at the op to a .npy or .safetensors file, without an op what it holds when it is made; `done` is told why not, or an
+  /// empty text.
+  void saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done, BoundSymbolId op = {});
   /// Puts the number into every element of a value that is present; failed() says why where it is not.
   void fillValue(ValueId value, double number);
   /// The document goes.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/derivation/gradient_of.h"
+#include "core/trace/effects.h"
 
 namespace retrograd::views {
 namespace {
@@ -35,13 +36,17 @@ std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op) {
   const auto labels = operandLabels(document, op);
   const auto operands = document.operands(op);
   for (std::size_t i = 0; i < operands.size(); ++i)
-    if (operands[i]) rows.push_back({operands[i], false, labels[i], {}, {}});
+    if (operands[i]) rows.push_back({operands[i], false, false, labels[i], {}, {}, {}});
+  for (auto written : writtenOperands(document, op)) {
+    const auto operand = std::find(operands.begin(), operands.end(), written);
+    if (operand != operands.end()) rows.push_back({written, false, true, labels[static_cast<std::size_t>(operand - operands.begin())] + ", after", {}, {}, {}});
+  }
   const auto outputs = document.outputs(op);
   const auto& returns = document.symbol(document.boundSymbol(op).symbol).returns;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i]) continue;
     const auto name = i < returns.size() && outputs.size() == returns.size() ? returns[i].name : std::string();
-    rows.push_back({outputs[i], true, !name.empty() ? name : outputs.size() == 1 ? "output" : "output " + std::to_string(i), {}, {}});
+    rows.push_back({outputs[i], true, false, !name.empty() ? name : outputs.size() == 1 ? "output" : "output " + std::to_string(i), {}, {}, {}});
   }
   return rows;
 }
@@ -54,6 +59,7 @@ ValueRow reportValue(const Runner* runner, const Document& document, ValueId val
     return row;
   }
   row.state = runner->state(value);
+  row.absentNow = row.state.present ? std::string() : row.state.reason;
   if (row.state.present && !row.state.number && document.isTensor(value)) row.statistics = runner->statistics(value);
   return row;
 }
@@ -66,42 +72,60 @@ ValueId besideOf(const Analysis& analysis, ValueId value) {
 
 namespace {
 
+using Side = Moment::Side;
+
+Side sideOf(const ValueRow& row) { return row.output || row.after ? Side::after : Side::before; }
+
+void fill(ValueRow& row, const Moment& moment, const Runner& runner, const Document& document) {
+  row.state = moment.state(row.value, sideOf(row));
+  const auto now = runner.state(row.value);
+  row.absentNow = now.present ? std::string() : now.reason;
+  if (row.state.present && !row.state.number && document.isTensor(row.value)) row.statistics = moment.statistics(row.value, sideOf(row));
+}
+
 /// Statistics, histogram and elements, where the value is there.
-ValueDetail detailOf(const Runner& runner, const Document& document, ValueId value, const Progress& progress) {
+ValueDetail detailOf(const Moment& moment, const ValueRow& row, const Progress& progress) {
   constexpr int bins = 64;
   ValueDetail detail;
-  detail.value = value;
-  const auto row = reportValue(&runner, document, value);
+  detail.value = row.value;
+  detail.after = row.after;
   detail.reason = row.state.reason;
   if (!row.statistics) return detail;
   progress.check();
   detail.statistics = *row.statistics;
-  detail.histogram = runner.histogram(value, bins);
+  detail.histogram = moment.histogram(row.value, sideOf(row), bins);
   progress.check();
-  detail.contents = runner.contents(value);
+  detail.contents = moment.contents(row.value, sideOf(row));
   return detail;
 }
 
 }  // namespace
 
-ValueReport reportValues(const Runner& runner, const Analysis& analysis, BoundSymbolId op, ValueId detail, bool beside, const Progress& progress) {
+ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRequest& request, const Progress& progress) {
   const auto& document = *analysis.document;
   ValueReport report;
-  report.op = op;
+  report.op = request.op;
   report.position = runner.position();
-  report.rows = valueRows(document, op);
+  report.rows = valueRows(document, request.op);
+  const auto moment = runner.at(request.op, progress);
   double done = 0;
   const auto total = static_cast<double>(report.rows.size() + 1);
   for (auto& row : report.rows) {
     progress.at("statistics of " + document.displayName(row.value), done++ / total);
-    row.state = runner.state(row.value);
-    if (row.state.present && !row.state.number && document.isTensor(row.value)) row.statistics = runner.statistics(row.value);
+    fill(row, *moment, runner, document);
   }
-  const bool isShown = std::any_of(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) { return row.value == detail; });
-  if (!isShown) return report;
-  progress.at("contents of " + document.displayName(detail), done / total);
-  report.detail = detailOf(runner, document, detail, progress);
-  if (const auto other = beside ? besideOf(analysis, detail) : ValueId()) report.beside = detailOf(runner, document, other, progress);
+  const auto chosen = std::find_if(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) { return row.value == request.detail && row.after == request.after; });
+  if (chosen == report.rows.end()) return report;
+  progress.at("contents of " + document.displayName(chosen->value), done / total);
+  report.detail = detailOf(*moment, *chosen, progress);
+  if (const auto other = request.beside ? besideOf(analysis, chosen->value) : ValueId()) {
+    ValueRow row;
+    row.value = other;
+    row.output = true;
+    const auto made = runner.of(other, progress);
+    fill(row, *made, runner, document);
+    report.beside = detailOf(*made, row, progress);
+  }
   return report;
 }
 

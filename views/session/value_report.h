@@ -10,14 +10,17 @@ namespace retrograd::views {
 struct ValueRow {
   ValueId value;
   bool output = false;
-  std::string label;  ///< name in the schema, "weight"; else "operand 1"
-  ValueState state;
+  bool after = false;  ///< an operand that the op writes, once more: as it is then
+  std::string label;   ///< name in the schema, "weight"; else "operand 1"
+  ValueState state;    ///< at the op
+  std::string absentNow;  ///< why it is not there at the present position; empty where it is
   std::optional<TensorStatistics> statistics;  ///< of a tensor that is present
 };
 
 /// The elements of one value, for histogram and table.
 struct ValueDetail {
   ValueId value;
+  bool after = false;   ///< as ValueRow has it
   std::string reason;   ///< why it is not present
   TensorData contents;  ///< a contiguous copy; data is null where the value is not present
   std::vector<std::int64_t> histogram;
@@ -39,8 +42,15 @@ std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op);
 ValueRow reportValue(const Runner* runner, const Document& document, ValueId value);
 /// The gradient of a value of the forward, or the value that a gradient belongs to; none where there is neither.
 ValueId besideOf(const Analysis& analysis, ValueId value);
-/// Asks the runner for states and statistics of the op's values and for the elements of `detail`, with `beside` those of what belongs to it. On
-/// the worker.
-ValueReport reportValues(const Runner& runner, const Analysis& analysis, BoundSymbolId op, ValueId detail, bool beside, const Progress& progress);
+/// What is asked of an op's values.
+struct ValueRequest {
+  BoundSymbolId op;
+  ValueId detail;       ///< its elements too
+  bool after = false;   ///< as ValueRow has it, of `detail`
+  bool beside = false;  ///< with its gradient, or what it is the gradient of
+};
+
+/// States and statistics of the op's values as they were at it, and elements of one. On the worker.
+ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRequest& request, const Progress& progress);
 
 }  // namespace retrograd::views

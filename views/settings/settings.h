@@ -46,6 +46,9 @@ inline const Setting<QString> editor(QStringLiteral("source/editor"));
 inline const Setting<QString> exportFolder(QStringLiteral("export/folder"));
 inline const Setting<int> threads(QStringLiteral("run/threads"), 0);  ///< of kernels; 0: LibTorch's choice
 inline const Setting<qlonglong> historyBytes(QStringLiteral("history/bytes"));
+inline const Setting<bool> runsOnOpen(QStringLiteral("run/on-open"), true);
+inline const Setting<qlonglong> keptBytes(QStringLiteral("values/bytes"), qlonglong{2} << 30);  ///< for values of any op
+inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 0);            ///< LineNumber
 inline const Setting<bool> reopensSession(QStringLiteral("session/reopen"), true);
 inline const Setting<QVariantList> sessionWindows(QStringLiteral("session/windows"));
 inline const Setting<bool> restoringSession(QStringLiteral("session/restoring"), false);

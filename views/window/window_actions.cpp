@@ -238,19 +238,21 @@ void WindowActions::updateQuestions() {
   }
   allow(recompute, notSaved);
   allow(save, notRecomputed);
-  const bool anyBad = !context_.execution->badValues().empty() || !now.bad.empty();
-  allow(walkToRoot, !noRun.isEmpty() ? noRun : anyBad ? QString() : tr("No NaN or Inf was seen: Check the Run looks for one"));
-  for (auto* action : {checkRun, checkGradient, compare}) allow(action, noRun);
+  for (auto* action : {walkToRoot, checkRun, checkGradient, compare}) allow(action, noRun);
   allow(terms, !noRun.isEmpty() ? noRun : chosen);
   allow(watch, chosen);
   const auto& watches = context_.execution->watches();
   watch->setText(std::find(watches.begin(), watches.end(), value) == watches.end() ? tr("&Watch") : tr("No Longer &Watch"));
-  auto absent = !noRun.isEmpty() ? noRun : chosen;
+  auto absent = !noRun.isEmpty() ? noRun : chosen, unknown = absent;
   if (const auto& report = context_.controller->questions().values(); absent.isEmpty() && report && report->position == now.position)
     for (const auto& row : report->rows)
-      if (row.value == value && !row.statistics)
-        absent = row.state.present ? tr("The chosen value is a number") : tr("The chosen value is not there: %1").arg(toQt(row.state.reason));
-  for (auto* action : {fill, saveContents}) allow(action, absent);
+      if (row.value == value) {
+        const auto reason = [&](const std::string& why) { return row.state.number ? tr("The chosen value is a number") : tr("The chosen value is not there: %1").arg(toQt(why)); };
+        if (row.state.number || !row.absentNow.empty()) absent = reason(row.absentNow);
+        if (!row.statistics) unknown = reason(row.state.reason);
+      }
+  allow(fill, absent);
+  allow(saveContents, unknown);
 }
 
 void WindowActions::updateRun() {

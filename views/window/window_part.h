@@ -11,6 +11,7 @@ enum class PartOrder : std::uint8_t {
   // Panels of the default layout.
   modules, inspector, why, values, watches, memory, breakpoints, findings, references, checks, compare, problems, panelSizes,
   valueCommands, fileNotice, filter, jumps, notes, source, layouts, pins,                      // File, View, Go, Marks
+  runOnOpen, numberColumns, traceTable, gradientFlow, valueTips, compareValues,                // Run, View, hovering and V
   deviceMenu, graphMenu, graphWays, measureMemory, historyMemory, compareTraces, sessions, exports,  // Run, View, File
   stages, tour, stageCheck, saveStages, cutMenus, schedule,                     // Pipeline
   onDemand, opNumbers, preferences, help, keys, narrowWindow                                                      // those that look at what all others added

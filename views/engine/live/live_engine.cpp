@@ -1,9 +1,14 @@
+#include <cmath>
+
 #include "core/formats/folder/folder.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
+#include "core/torch/checking/compare.h"
 #include "core/torch/checking/reference.h"
+#include "core/torch/execution/memory_budget.h"
 #include "core/torch/execution/threads.h"
+#include "core/torch/session/op_values.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/session/tensor_text.h"
 #include "core/torch/stages/open_pipeline.h"
@@ -17,7 +22,9 @@ namespace {
 /// Session as Runner.
 class SessionRunner : public Runner {
  public:
-  explicit SessionRunner(std::shared_ptr<const Analysis> analysis) : session_(std::move(analysis)) {}
+  explicit SessionRunner(const std::shared_ptr<const Analysis>& analysis) : values_(analysis, withStatistics()), session_(analysis) {
+    session_.setFollower(&values_.follower());
+  }
   std::size_t position() const override { return session_.position(); }
   StopReason runTo(std::size_t position, const Progress& progress) override {
     const auto reason = session_.runTo(position, progress);
@@ -58,14 +65,32 @@ class SessionRunner : public Runner {
   std::int64_t peakBytes() const override { return session_.peakBytes(); }
   Session::HistoryState history() const override { return session_.history(); }
   void setHistoryBytes(std::int64_t bytes) override { session_.setHistoryBytes(bytes); }
+  std::shared_ptr<const Moment> at(BoundSymbolId op, const Progress& progress) override { return values_.at(op, progress); }
+  std::shared_ptr<const Moment> of(ValueId value, const Progress& progress) override { return values_.of(value, progress); }
+  void runAhead(std::size_t position, std::int64_t memory, const Progress& progress) override {
+    const auto budget = memory > 0 ? std::make_unique<MemoryBudget>(memory) : nullptr;
+    values_.runAhead(position, progress);
+  }
+  std::size_t known() const override { return values_.known(); }
+  RunNews news() override { return values_.news(); }
+  void setOnNews(std::function<void()> onNews) override { values_.setOnNews(std::move(onNews)); }
+  void setKeptBytes(std::int64_t bytes) override { values_.setBytes(bytes); }
+  std::int64_t keptBytes() const override { return values_.bytes(); }
 
  private:
+  static OpValuesOptions withStatistics() {
+    OpValuesOptions options;
+    options.statistics = true;
+    return options;
+  }
+
   /// A step back over the place of a fill takes it back.
   void forgetFills() {
     std::erase_if(fills_, [&](const auto& fill) { return fill.second.first > session_.position(); });
   }
 
-  Session session_;
+  OpValues values_;
+  Session session_;  ///< tells values_ what it runs
   std::map<ValueId, std::pair<std::size_t, double>> fills_;  ///< with the position at which it was filled
 };
 
@@ -90,10 +115,40 @@ class LiveEngine : public Engine {
     return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
   }
 
+  ValueDifference compareValues(const TensorData& a, const TensorData& b) override {
+    ValueDifference answer;
+    answer.failure = shapeDifference(a, b, true);
+    if (!answer.failure.empty()) return answer;
+    answer.identical = identical(a, b);
+    const auto x = asDoubles(a), y = asDoubles(b);
+    double products = 0, normX = 0, normY = 0, magnitude = 0, sum = 0;
+    std::int64_t compared = 0;
+    for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+      if (!std::isfinite(x[i]) || !std::isfinite(y[i])) {
+        answer.oneFinite += std::isfinite(x[i]) != std::isfinite(y[i]);
+        continue;
+      }
+      const double gap = std::abs(x[i] - y[i]);
+      answer.different += gap > 0;
+      if (gap > answer.largest || answer.place < 0) answer.place = static_cast<std::int64_t>(i);
+      answer.largest = std::max(answer.largest, gap);
+      magnitude = std::max({magnitude, std::abs(x[i]), std::abs(y[i])});
+      sum += gap;
+      products += x[i] * y[i];
+      normX += x[i] * x[i];
+      normY += y[i] * y[i];
+      ++compared;
+    }
+    answer.mean = compared > 0 ? sum / static_cast<double>(compared) : 0;
+    answer.relative = magnitude > 0 ? answer.largest / magnitude : 0;
+    answer.cosine = normX > 0 && normY > 0 ? products / std::sqrt(normX * normY) : 0;
+    return answer;
+  }
+  std::int64_t freeMemory() const override { return retrograd::freeMemory(); }
   std::vector<DeviceStatus> devices() override { return retrograd::devices(); }
 
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
-    return std::make_unique<SessionRunner>(std::move(analysis));
+    return std::make_unique<SessionRunner>(analysis);
   }
 
   RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills, const Progress& progress) override {

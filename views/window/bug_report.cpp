@@ -1,4 +1,4 @@
-#include "views/session/bug_report.h"
+#include "views/window/bug_report.h"
 
 #include <QFileInfo>
 

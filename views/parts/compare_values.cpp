@@ -1,0 +1,59 @@
+// V on one value and then on another compares them.
+#include <QStatusBar>
+
+#include "views/dialogs/compare_values_dialog.h"
+#include "views/session/own_names.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+/// Remembers the first of two values.
+class Comparing : public QObject {
+ public:
+  explicit Comparing(MainWindow& window) : QObject(&window), window_(window) {
+    connect(window.context().controller, &DocumentController::documentAboutToChange, this, [this] { first_ = {}; });
+  }
+
+  void choose() {
+    const auto context = window_.context();
+    const auto& open = context.controller->document();
+    const ValuePlace place{context.selection->op(), context.selection->chosenValue()};
+    if (!open || !place.value || !place.op) return;
+    if (!first_.value || first_ == place) {
+      first_ = place;
+      window_.statusBar()->showMessage(MainWindow::tr("%1 is the first of two values: select another and press %2 again")
+                                           .arg(nameOf(*open->analysis->document, place.value, context.notes), action_->shortcut().toString(QKeySequence::NativeText)));
+      return;
+    }
+    window_.statusBar()->clearMessage();
+    auto* dialog = new CompareValuesDialog(context, std::exchange(first_, {}), place, &window_);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+  }
+  void setAction(QAction* action) { action_ = action; }
+
+ private:
+  MainWindow& window_;
+  QAction* action_ = nullptr;
+  ValuePlace first_;
+};
+
+const WindowPart part(PartOrder::compareValues, [](MainWindow& window) {
+  auto* comparing = new Comparing(window);
+  auto* action = window.actions().add("compare-values", MainWindow::tr("Compare Two &Values"), MainWindow::tr("Takes the chosen value, and with the next one compares both"), QKeySequence(Qt::Key_V));
+  comparing->setAction(action);
+  window.actions().allowUnless(action, [&window] {
+    const auto context = window.context();
+    return !context.controller->document()        ? MainWindow::tr("No file is open")
+           : !context.execution->now().available ? context.execution->now().unavailableReason
+           : context.selection->chosenValue()    ? QString()
+                                                 : MainWindow::tr("No value is selected");
+  });
+  QObject::connect(action, &QAction::triggered, comparing, &Comparing::choose);
+  window.menu("view")->addAction(action);
+});
+
+}  // namespace
+}  // namespace retrograd::views

@@ -1,0 +1,50 @@
+// The column of numbers beside each line of the listings.
+#include <QActionGroup>
+
+#include "views/settings/settings.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+struct Choice {
+  LineNumber kind;
+  const char* name;
+};
+constexpr std::array<Choice, 7> choices{{{LineNumber::none, "column-none"},
+                                         {LineNumber::time, "column-time"},
+                                         {LineNumber::bytes, "column-bytes"},
+                                         {LineNumber::norm, "column-norm"},
+                                         {LineNumber::greatest, "column-max"},
+                                         {LineNumber::bad, "column-bad"},
+                                         {LineNumber::gradientNorm, "column-gradient"}}};
+
+void show(MainWindow& window, LineNumber kind) {
+  for (auto trace : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) window.listings().listing(trace).setColumn(kind);
+}
+
+const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
+  auto* settings = window.shared().settings;
+  auto* group = new QActionGroup(&window);
+  auto* menu = new QMenu(MainWindow::tr("Colum&n of Listings"), &window);
+  const auto kept = kept::listingColumn.of(*settings);
+  for (const auto& [kind, name] : choices) {
+    auto* action = window.actions().add(name, MainWindow::tr("Column: %1").arg(titleOf(kind)),
+                                        kind == LineNumber::none ? MainWindow::tr("Shows no number beside the lines of listings")
+                                                                 : MainWindow::tr("Shows this number beside each line of the listings, with a bar behind it"), {});
+    action->setCheckable(true);
+    action->setChecked(static_cast<int>(kind) == kept);
+    if (action->isChecked()) show(window, kind);
+    group->addAction(action);
+    menu->addAction(action);
+    QObject::connect(action, &QAction::triggered, &window, [&window, settings, kind = kind] {
+      show(window, kind);
+      kept::listingColumn.keep(*settings, static_cast<int>(kind));
+    });
+  }
+  window.menu("view")->addMenu(menu);
+});
+
+}  // namespace
+}  // namespace retrograd::views

@@ -1,0 +1,170 @@
+#include "views/session/run_ahead.h"
+
+#include <mutex>
+
+#include "core/questions/run_estimate.h"
+
+namespace retrograd::views {
+
+/// Tells of news as it comes, from the worker; nothing any more once its owner let go of it.
+struct RunAhead::Listener {
+  std::mutex mutex;
+  RunAhead* owner = nullptr;
+  QElapsedTimer last;
+
+  static void tell(const std::shared_ptr<Listener>& listener, Runner& runner, bool atOnce) {
+    constexpr qint64 millisecondsBetween = 50;
+    const std::lock_guard lock(listener->mutex);
+    if (!listener->owner || (!atOnce && listener->last.isValid() && listener->last.elapsed() < millisecondsBetween)) return;
+    listener->last.start();
+    const auto deliver = [listener, owner = listener->owner, news = runner.news()] {
+      if (owner->listener_ == listener) owner->numbers_.add(news);
+    };
+    QMetaObject::invokeMethod(listener->owner, deliver, Qt::QueuedConnection);
+  }
+};
+
+struct RunAhead::Slice {
+  std::size_t from = 0, known = 0;
+  QString failure;
+};
+
+namespace {
+
+const QString aheadTag = QStringLiteral("ahead");
+const QString newsTag = QStringLiteral("news");
+constexpr qint64 longestOnOpen = 4000, sliceOnOpen = 30;  // milliseconds
+constexpr double smallRun = 2;                            // seconds
+
+}  // namespace
+
+RunAhead::RunAhead(OpenState& state, QObject* parent) : QObject(parent), state_(state) {
+  connect(state_.execution, &ExecutionState::changed, this, [this] {
+    if (!state_.execution->now().running) refresh();
+  });
+}
+
+RunAhead::~RunAhead() { forget(); }
+
+void RunAhead::begin() {
+  forget();
+  if (!state_.document || !state_.slot || !state_.execution->now().available) return;
+  const auto analysis = state_.document->analysis;
+  numbers_.reset(analysis);
+  listener_ = std::make_shared<Listener>();
+  listener_->owner = this;
+  Worker::Job job;
+  job.tag = QStringLiteral("listen");
+  job.work = [slot = state_.slot, listener = listener_, bytes = keptBytes_](const Progress&) -> Worker::Deliver {
+    if (!slot->runner) return {};
+    auto* runner = slot->runner.get();
+    runner->setKeptBytes(bytes);
+    runner->setOnNews([runner, listener] { Listener::tell(listener, *runner, false); });
+    return {};
+  };
+  state_.worker->post(state_.owner, std::move(job));
+  memory_ = 0;
+  if (!runsOnOpen_ || estimatedSeconds(*analysis) >= smallRun) return;
+  running_ = true;
+  time_.start();
+  slice(Why::onOpen);
+  Q_EMIT changed();
+}
+
+void RunAhead::forget() {
+  if (listener_) {
+    const std::lock_guard lock(listener_->mutex);
+    listener_->owner = nullptr;
+  }
+  listener_.reset();
+  running_ = false;
+  numbers_.reset({});
+}
+
+void RunAhead::runAll() {
+  if (!listener_ || !state_.slot) return;
+  running_ = true;
+  slice(Why::asked);
+  Q_EMIT changed();
+}
+
+void RunAhead::cancel() {
+  if (state_.worker) state_.worker->cancel(state_.owner, aheadTag);
+}
+
+void RunAhead::setKeptBytes(std::int64_t bytes) {
+  keptBytes_ = bytes;
+  if (!listener_) return;
+  Worker::Job job;
+  job.tag = QStringLiteral("kept bytes");
+  job.work = [slot = state_.slot, bytes](const Progress&) -> Worker::Deliver {
+    if (slot->runner) slot->runner->setKeptBytes(bytes);
+    return {};
+  };
+  state_.worker->post(state_.owner, std::move(job));
+}
+
+void RunAhead::slice(Why why) {
+  Worker::Job job;
+  job.tag = aheadTag;
+  if (why == Why::asked) job.title = tr("Running ahead");
+  job.work = [this, why, slot = state_.slot, engine = state_.engine, listener = listener_, size = numbers_.size()](const Progress& progress) -> Worker::Deliver {
+    Slice slice;
+    if (!slot->runner) return {};
+    auto& runner = *slot->runner;
+    slice.from = slice.known = runner.known();
+    try {
+      if (why == Why::asked) {
+        runner.runAhead(size, 0, progress);
+      } else {
+        // What is kept and what ops take, both within a quarter of what is free.
+        const auto free = engine->freeMemory();
+        const auto budget = std::max<std::int64_t>((free + runner.keptBytes()) / 4 - runner.keptBytes(), 1);
+        QElapsedTimer time;
+        time.start();
+        for (auto known = slice.from; known < size && time.elapsed() < sliceOnOpen; known = runner.known()) {
+          runner.runAhead(known + 1, budget, progress);
+          if (runner.known() == known) break;
+        }
+      }
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      slice.failure = QString::fromStdString(error.what());
+    }
+    slice.known = runner.known();
+    Listener::tell(listener, runner, true);
+    return [this, why, slice, listener] {
+      if (listener == listener_) sliceDone(why, slice);
+    };
+  };
+  job.failed = [this, listener = listener_](const Error&) {
+    if (listener == listener_) end();
+  };
+  state_.worker->post(state_.owner, std::move(job));
+}
+
+void RunAhead::sliceDone(Why why, const Slice& done) {
+  // A run that ends for want of memory, or by an error, ends in silence when nobody asked for it; the op is marked.
+  if (!done.failure.isEmpty() && done.known < numbers_.size()) numbers_.setFailed(state_.document->analysis->joint.ops[done.known], done.failure);
+  const bool goesOn = why == Why::onOpen && done.failure.isEmpty() && done.known < numbers_.size() && done.known > done.from && time_.elapsed() < longestOnOpen;
+  if (goesOn) return slice(why);
+  end();
+}
+
+void RunAhead::end() {
+  running_ = false;
+  Q_EMIT changed();
+}
+
+void RunAhead::refresh() {
+  if (!listener_ || !state_.slot) return;
+  Worker::Job job;
+  job.tag = newsTag;
+  job.work = [slot = state_.slot, listener = listener_](const Progress&) -> Worker::Deliver {
+    if (slot->runner) Listener::tell(listener, *slot->runner, true);
+    return {};
+  };
+  state_.worker->post(state_.owner, std::move(job));
+}
+
+}  // namespace retrograd::views

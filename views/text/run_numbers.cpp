@@ -1,0 +1,137 @@
+#include "views/text/run_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/derivation/gradient_of.h"
+#include "core/questions/nan_walk.h"
+#include "views/text/format.h"
+
+namespace retrograd::views {
+
+void RunNumbers::reset(std::shared_ptr<const Analysis> analysis) {
+  analysis_ = std::move(analysis);
+  measures_.clear();
+  positions_.clear();
+  statistics_.clear();
+  scale_.reset();
+  firstBad_ = failed_ = {};
+  failure_.clear();
+  if (analysis_) {
+    positions_.assign(analysis_->document->boundSymbolCount(), -1);
+    statistics_.resize(analysis_->document->valueCount());
+    for (std::size_t i = 0; i < size(); ++i) positions_[analysis_->joint.ops[i]] = static_cast<std::int32_t>(i);
+  }
+  Q_EMIT changed();
+}
+
+void RunNumbers::add(const RunNews& news) {
+  if (!analysis_ || news.begin > known() || news.end > size()) return;
+  const auto& document = *analysis_->document;
+  const auto& ops = analysis_->joint.ops;
+  for (auto i = news.begin; i < known(); ++i)
+    for (auto output : document.outputs(ops[i]))
+      if (output) statistics_[output].reset();
+  if (firstBad_ && std::cmp_greater_equal(positions_[firstBad_], news.begin)) firstBad_ = {};
+  if (failed_ && std::cmp_greater_equal(positions_[failed_], news.begin)) failed_ = {};
+  measures_.resize(news.begin);
+  measures_.insert(measures_.end(), news.measures.begin(), news.measures.end());
+  for (const auto& [value, statistics] : news.values) statistics_[value] = statistics;
+  for (auto i = news.begin; i < news.end && !firstBad_; ++i)
+    if (isBad(ops[i])) firstBad_ = ops[i];
+  scale_.reset();
+  Q_EMIT changed();
+}
+
+void RunNumbers::setFailed(BoundSymbolId op, const QString& why) {
+  failed_ = op;
+  failure_ = why;
+  Q_EMIT changed();
+}
+
+const TensorStatistics* RunNumbers::statistics(ValueId value) const {
+  return statistics_.contains(value) && statistics_[value] ? &*statistics_[value] : nullptr;
+}
+
+bool RunNumbers::isBad(BoundSymbolId op) const {
+  const auto number = ownNumber(LineNumber::bad, op);
+  return number && *number > 0 && !leavesUninitialised(*analysis_->document, op);
+}
+
+std::optional<double> RunNumbers::number(LineNumber kind, BoundSymbolId op) const {
+  if (kind == LineNumber::none || !analysis_ || !positions_.contains(op)) return std::nullopt;
+  if (positions_[op] >= 0 || (kind != LineNumber::time && kind != LineNumber::bytes)) return ownNumber(kind, op);
+  std::optional<double> sum;
+  for (auto derived : analysis_->links.derived(op))
+    if (analysis_->document->boundSymbol(derived).origin.role == Role::forward)
+      if (const auto one = ownNumber(kind, derived)) sum = sum.value_or(0) + *one;
+  return sum;
+}
+
+std::optional<double> RunNumbers::ownNumber(LineNumber kind, BoundSymbolId op) const {
+  if (!analysis_ || !positions_.contains(op)) return std::nullopt;
+  const auto position = positions_[op];
+  if (kind == LineNumber::time || kind == LineNumber::bytes) {
+    if (position < 0 || std::cmp_greater_equal(position, known())) return std::nullopt;
+    const auto& measure = measures_[static_cast<std::size_t>(position)];
+    return kind == LineNumber::time ? measure.seconds : static_cast<double>(measure.outputBytes);
+  }
+  std::optional<double> bad;
+  for (auto output : analysis_->document->outputs(op)) {
+    const auto value = kind == LineNumber::gradientNorm && output ? gradientOf(*analysis_, output) : output;
+    const auto* s = statistics(value);
+    if (!s) continue;
+    if (kind == LineNumber::norm || kind == LineNumber::gradientNorm) return s->norm;
+    if (kind == LineNumber::greatest) return std::max(std::abs(s->min), std::abs(s->max));
+    bad = bad.value_or(0) + static_cast<double>(s->nan + s->inf);
+  }
+  return bad;
+}
+
+double RunNumbers::scale(LineNumber kind) const {
+  if (scale_ && scale_->first == kind) return scale_->second;
+  double most = 0;
+  if (analysis_)
+    for (auto op : analysis_->joint.ops)
+      if (const auto one = ownNumber(kind, op); one && std::isfinite(*one)) most = std::max(most, *one);
+  scale_ = {kind, most};
+  return most;
+}
+
+QString numberText(LineNumber kind, std::optional<double> number) {
+  if (!number) return {};
+  switch (kind) {
+    case LineNumber::none:
+      return {};
+    case LineNumber::time:
+      return *number < 1e-3 ? QObject::tr("%1 us").arg(*number * 1e6, 0, 'f', 1) : *number < 1 ? QObject::tr("%1 ms").arg(*number * 1e3, 0, 'f', 2) : QObject::tr("%1 s").arg(*number, 0, 'f', 2);
+    case LineNumber::bytes:
+      return bytesText(static_cast<std::int64_t>(*number));
+    case LineNumber::bad:
+      return *number > 0 ? QStringLiteral("! ") + QString::number(*number, 'f', 0) : QStringLiteral("0");
+    default:
+      return numberText(*number);
+  }
+}
+
+QString titleOf(LineNumber kind) {
+  switch (kind) {
+    case LineNumber::none:
+      return QObject::tr("None");
+    case LineNumber::time:
+      return QObject::tr("Time");
+    case LineNumber::bytes:
+      return QObject::tr("Bytes");
+    case LineNumber::norm:
+      return QObject::tr("L2 Norm");
+    case LineNumber::greatest:
+      return QObject::tr("Max");
+    case LineNumber::bad:
+      return QObject::tr("NaN and Inf");
+    case LineNumber::gradientNorm:
+      return QObject::tr("Gradient Norm");
+  }
+  return {};
+}
+
+}  // namespace retrograd::views

@@ -1,0 +1,70 @@
+#pragma once
+#include <QObject>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/id_vector.h"
+#include "core/derivation/analysis.h"
+#include "core/stepping/moment.h"
+
+namespace retrograd::views {
+
+/// A number that a listing or a table shows for each op.
+enum class LineNumber : std::uint8_t {
+  none,
+  time,          ///< seconds; of an op of the computation the sum of its forward ops
+  bytes,         ///< that it allocated
+  norm,          ///< the 2-norm of its first output that is a tensor, as all below
+  greatest,      ///< the greatest absolute value
+  bad,           ///< NaN and Inf in all of its outputs
+  gradientNorm   ///< the 2-norm of the gradient of that output
+};
+
+/// What is known of each op of the open document's run, whoever ran it: times, bytes, and statistics of what it made. Views subscribe to it.
+class RunNumbers : public QObject {
+  Q_OBJECT
+
+ public:
+  using QObject::QObject;
+
+  /// Forgets all; what comes is of this analysis (may be null).
+  void reset(std::shared_ptr<const Analysis> analysis);
+  void add(const RunNews& news);
+  /// This op failed when it was run ahead.
+  void setFailed(BoundSymbolId op, const QString& why);
+
+  std::size_t known() const { return measures_.size(); }
+  std::size_t size() const { return analysis_ ? analysis_->joint.ops.size() : 0; }
+  const TensorStatistics* statistics(ValueId value) const;
+  /// nullopt where it is not known, or there is none.
+  std::optional<double> number(LineNumber kind, BoundSymbolId op) const;
+  /// The greatest of the numbers of all ops: a bar as long as the column.
+  double scale(LineNumber kind) const;
+  bool isBad(BoundSymbolId op) const;
+  /// The first op of the run whose outputs have a NaN or Inf; invalid where none has.
+  BoundSymbolId firstBad() const { return firstBad_; }
+  BoundSymbolId failed() const { return failed_; }
+  const QString& failure() const { return failure_; }
+
+ Q_SIGNALS:
+  void changed();
+
+ private:
+  std::optional<double> ownNumber(LineNumber kind, BoundSymbolId op) const;
+
+  std::shared_ptr<const Analysis> analysis_;
+  std::vector<OpMeasure> measures_;                                ///< of ops [0, known())
+  IdVector<BoundSymbolId, std::int32_t> positions_;                ///< -1 where it does not run
+  IdVector<ValueId, std::optional<TensorStatistics>> statistics_;
+  mutable std::optional<std::pair<LineNumber, double>> scale_;     ///< the last that was asked for
+  BoundSymbolId firstBad_, failed_;
+  QString failure_;
+};
+
+/// "12.3 ms", "4 KiB", "0.513", "3 NaN, Inf"; empty for nullopt.
+QString numberText(LineNumber kind, std::optional<double> number);
+/// "Time", "Bytes", ... for menus and headers.
+QString titleOf(LineNumber kind);
+
+}  // namespace retrograd::views
