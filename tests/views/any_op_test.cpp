@@ -1,0 +1,375 @@
+// V1 to V5 in the window over the real engine: values of any op, numbers of every line, tips, comparing, marks.
+#include <QHeaderView>
+#include <QHelpEvent>
+#include <QLabel>
+#include <QTest>
+#include <QToolButton>
+#include <QTreeView>
+#include <QTreeWidget>
+
+#include "core/derivation/gradient_of.h"
+#include "core/trace/effects.h"
+#include "tests/support/source_path.h"
+#include "tests/views/panels.h"
+#include "tests/views/window_fixture.h"
+#include "views/dialogs/compare_values_dialog.h"
+#include "views/dialogs/value_tip.h"
+#include "views/numbers/gradient_flow_chart.h"
+#include "views/widgets/marked_scroll_bar.h"
+
+namespace retrograd::views {
+
+class AnyOpTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void V1_valuesOfAnyOpShowWhereverExecutionStands();
+  void V1_theNewestSelectionIsAnswered();
+  void V1_bothSidesOfAWriteShow();
+  void V1_aFillHoldsInWhatIsRunAhead();
+  void V2_aSmallModelRunsWhenItIsOpened();
+  void V2_withoutThePreferenceRunAheadIsOffered();
+  void V2_twoWindowsAndAReloadDoNotDisturbIt();
+  void V3_restingOnANameShowsTheValue();
+  void V3_theKeyShowsTheChosenValue();
+  void V3_twoValuesAreCompared();
+  void V4_aColumnShowsANumberForEachLine();
+  void V4_theTraceTableIsSorted();
+  void V4_gradientFlowListsTheParameters();
+  void V5_walkToTheRootRunsByItself();
+  void V5_linesFillAndTheFirstNaNIsMarked();
+};
+
+namespace {
+
+QString modelFile(const char* path) { return QString::fromStdString(sourcePath(path)); }
+QString mlp() { return modelFile("tests/data/models/mlp/model.pt2"); }
+
+void trigger(WindowFixture& f, const char* name) { f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name))->trigger(); }
+RunNumbers& numbers(WindowFixture& f) { return f.controller().ahead().numbers(); }
+bool allKnown(WindowFixture& f) {
+  return QTest::qWaitFor([&] { return numbers(f).size() > 0 && numbers(f).known() == numbers(f).size(); }, 30000);
+}
+
+/// Keeps the newest report.
+class Reports {
+ public:
+  explicit Reports(WindowFixture& f) {
+    QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(), [this](const std::shared_ptr<const ValueReport>& r) {
+      newest_ = r;
+      ops_.push_back(r->op);
+    });
+  }
+  bool waitFor(BoundSymbolId op) {
+    return QTest::qWaitFor([&] { return newest_ && newest_->op == op; }, 20000);
+  }
+  const ValueReport& newest() const { return *newest_; }
+  const std::vector<BoundSymbolId>& ops() const { return ops_; }
+
+ private:
+  std::shared_ptr<const ValueReport> newest_;
+  std::vector<BoundSymbolId> ops_;
+};
+
+/// A point on the name of the value in the listing.
+QPoint pointOf(ListingView& view, BoundSymbolId op, ValueId value) {
+  view.reveal(op);
+  const int row = view.rowOf(op);
+  const auto rect = view.rowRect(row);
+  for (int x = 0; x < view.viewport()->width(); x += 3)
+    if (view.valueAt({x, rect.center().y()}, row) == value) return {x + 2, rect.center().y()};
+  return {};
+}
+
+}  // namespace
+
+void AnyOpTest::V1_valuesOfAnyOpShowWhereverExecutionStands() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  f.raise("dock-values");
+  Reports reports(f);
+  const auto& backward = f.analysis().backward.ops;
+  for (auto op : {backward.back(), backward.front(), f.analysis().forward.ops.back(), f.analysis().forward.ops.front()}) {
+    f.listing(TraceKind::joint).reveal(op);
+    f.click(TraceKind::joint, op);
+    QVERIFY(reports.waitFor(op));
+    for (const auto& row : reports.newest().rows) QVERIFY2(row.state.present, row.state.reason.c_str());
+    QVERIFY(reports.newest().detail && reports.newest().detail->contents.data);
+    QCOMPARE(f.execution().position, std::size_t(0));
+  }
+  // In the middle of a run too, and the position stays.
+  f.listing(TraceKind::forward).reveal(f.analysis().forward.ops[9]);
+  f.click(TraceKind::forward, f.analysis().forward.ops[9]);
+  f.press(Qt::Key_F10, Qt::ControlModifier);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, std::size_t(9));
+  f.selection().select(backward.back());
+  QVERIFY(reports.waitFor(backward.back()));
+  QVERIFY(reports.newest().rows.back().statistics);
+  QCOMPARE(f.execution().position, std::size_t(9));
+  f.picture(QStringLiteral("values-any-op"));
+}
+
+void AnyOpTest::V1_theNewestSelectionIsAnswered() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  f.raise("dock-values");
+  QVERIFY(f.quiet());
+  Reports reports(f);
+  const auto& ops = f.analysis().joint.ops;
+  for (std::size_t i = 0; i < 40; ++i) f.selection().select(ops[(i * 37) % ops.size()]);
+  const auto last = ops[(39 * 37) % ops.size()];
+  QVERIFY(reports.waitFor(last));
+  QVERIFY(f.quiet());
+  QCOMPARE(reports.newest().op, last);
+  QVERIFY(reports.ops().size() < 10);  // those in between are not asked for
+}
+
+void AnyOpTest::V1_bothSidesOfAWriteShow() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("tests/data/models/batchnorm_train/model.pt2")));
+  f.raise("dock-values");
+  Reports reports(f);
+  const auto& document = *f.analysis().document;
+  BoundSymbolId writer;
+  for (auto op : f.analysis().joint.ops)
+    if (!writtenOperands(document, op).empty()) writer = op;
+  QVERIFY(writer);
+  f.selection().select(writer);
+  QVERIFY(reports.waitFor(writer));
+  const auto written = writtenOperands(document, writer).front();
+  QStringList sides;
+  for (const auto& row : reports.newest().rows)
+    if (row.value == written) {
+      QVERIFY(row.state.present);
+      sides << (row.after ? QStringLiteral("after") : QStringLiteral("before"));
+    }
+  QCOMPARE(sides, (QStringList{QStringLiteral("before"), QStringLiteral("after")}));
+}
+
+void AnyOpTest::V1_aFillHoldsInWhatIsRunAhead() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(mlp()));
+  f.raise("dock-values");
+  QVERIFY(allKnown(f));
+  Reports reports(f);
+  const auto first = f.analysis().forward.ops[0];
+  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
+  f.press(Qt::Key_F10, Qt::ControlModifier);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, std::size_t(1));
+  const auto value = f.analysis().document->outputs(first)[0];
+  f.controller().questions().fillValue(value, 0.0);
+  f.selection().select(first, value);
+  QVERIFY(QTest::qWaitFor([&] { return reports.waitFor(first) && reports.newest().detail && reports.newest().detail->statistics.norm == 0.0; }, 20000));
+  QVERIFY(numbers(f).known() < numbers(f).size());  // what came after it is out of date
+  BoundSymbolId reader;
+  for (auto op : f.analysis().joint.ops)
+    for (auto operand : f.analysis().document->operands(op))
+      if (operand == value && op != first) reader = op;
+  QVERIFY(reader);
+  f.selection().select(reader);
+  QVERIFY(reports.waitFor(reader));
+  for (const auto& row : reports.newest().rows)
+    if (row.value == value) QCOMPARE(row.statistics->norm, 0.0);
+}
+
+void AnyOpTest::V2_aSmallModelRunsWhenItIsOpened() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  QVERIFY(allKnown(f));
+  QCOMPARE(f.execution().position, std::size_t(0));
+  for (auto op : f.analysis().joint.ops) QVERIFY(numbers(f).number(LineNumber::time, op).has_value());
+  QVERIFY(!numbers(f).firstBad());
+  QVERIFY(!f.window().findChild<QToolButton*>(QStringLiteral("run-ahead-button"))->isVisible());
+}
+
+void AnyOpTest::V2_withoutThePreferenceRunAheadIsOffered() {
+  WindowFixture f(liveEngine());
+  trigger(f, "run-on-open");
+  QVERIFY(f.open(mlp()));
+  QVERIFY(f.quiet());
+  QCOMPARE(numbers(f).known(), std::size_t(0));
+  auto* button = f.window().findChild<QToolButton*>(QStringLiteral("run-ahead-button"));
+  QTRY_VERIFY(button->isVisible());
+  QTest::mouseClick(button, Qt::LeftButton);
+  QVERIFY(allKnown(f));
+  QTRY_VERIFY(!button->isVisible());
+  QCOMPARE(f.execution().position, std::size_t(0));
+}
+
+void AnyOpTest::V2_twoWindowsAndAReloadDoNotDisturbIt() {
+  WindowFixture f(liveEngine()), g(liveEngine());
+  QVERIFY(f.open(mlp()));
+  QVERIFY(g.open(modelFile("tests/data/models/multi_output/model.pt2")));
+  f.controller().marks().toggleBreakpoint(f.analysis().forward.ops[1]);
+  f.controller().reload();
+  QVERIFY(QTest::qWaitFor([&] { return !f.controller().opening(); }, 20000));
+  QVERIFY(allKnown(f));  // the breakpoint is for the session
+  QVERIFY(allKnown(g));
+  f.window().activateWindow();
+  f.listing(TraceKind::forward).setFocus();
+  f.controller().run().continueForward();
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().reason, StopReason::breakpoint);
+}
+
+void AnyOpTest::V3_restingOnANameShowsTheValue() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(mlp()));
+  QVERIFY(f.quiet());
+  auto& view = f.listing(TraceKind::forward);
+  const auto op = f.analysis().forward.ops[1];
+  const auto value = f.analysis().document->outputs(op)[0];
+  const auto at = pointOf(view, op, value);
+  QVERIFY(!at.isNull());
+  auto* tip = f.window().findChild<ValueTip*>();
+  QHelpEvent rest(QEvent::ToolTip, at, view.viewport()->mapToGlobal(at));
+  QApplication::sendEvent(view.viewport(), &rest);
+  QVERIFY(tip->isVisible());
+  QTRY_VERIFY(tip->isFilled());
+  QVERIFY2(tip->text().contains(QStringLiteral("norm")), qPrintable(tip->text()));
+  QVERIFY(tip->text().contains(QString::fromStdString(f.analysis().document->displayName(value))));
+  QVERIFY(tip->findChild<HistogramView*>()->isVisible());
+  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty()) tip->grab().save(folder + QStringLiteral("/value-tip.png"));
+  QTest::mouseMove(view.viewport(), {view.viewport()->width() - 3, view.viewport()->height() - 3});
+  QTest::keyClick(&view, Qt::Key_Down);
+  QVERIFY(!tip->isVisible());
+}
+
+void AnyOpTest::V3_theKeyShowsTheChosenValue() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(mlp()));
+  QVERIFY(f.quiet());
+  f.click(TraceKind::backward, f.analysis().backward.ops.back());
+  f.press(Qt::Key_V, Qt::ControlModifier | Qt::ShiftModifier);
+  auto* tip = f.window().findChild<ValueTip*>();
+  QTRY_VERIFY(tip->isVisible() && tip->isFilled());
+}
+
+void AnyOpTest::V3_twoValuesAreCompared() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(mlp()));
+  QVERIFY(f.quiet());
+  const auto& document = *f.analysis().document;
+  // A weight and its gradient have one shape.
+  BoundSymbolId reader, maker;
+  for (const auto& input : f.analysis().computation().inputs) {
+    const auto gradient = input.kind == InputKind::parameter ? gradientOf(f.analysis(), input.value) : ValueId();
+    if (!gradient) continue;
+    for (auto op : f.analysis().forward.ops)
+      for (auto operand : document.operands(op))
+        if (operand == input.value) {
+          reader = op;
+          maker = document.value(gradient).producer;
+          f.selection().select(reader, input.value);
+        }
+    if (reader) break;
+  }
+  QVERIFY(reader && maker);
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_V);
+  f.selection().select(maker);
+  f.press(Qt::Key_V);
+  auto* dialog = f.window().findChild<CompareValuesDialog*>();
+  QVERIFY(dialog);
+  QTRY_VERIFY2(dialog->summary().contains(QStringLiteral("elements differ")), qPrintable(dialog->summary()));
+  QCOMPARE(dialog->findChild<QTreeWidget*>()->topLevelItemCount(), 13);
+  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty()) dialog->grab().save(folder + QStringLiteral("/compare-values.png"));
+  QTest::keyClick(dialog, Qt::Key_Escape);
+}
+
+void AnyOpTest::V4_aColumnShowsANumberForEachLine() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  QVERIFY(allKnown(f));
+  auto& view = f.listing(TraceKind::joint);
+  QVERIFY(view.columnRect().isEmpty());
+  for (const char* name : {"column-time", "column-bytes", "column-norm", "column-max", "column-bad"}) {
+    trigger(f, name);
+    QVERIFY(!view.columnRect().isEmpty());
+    const int row = view.rowOf(f.analysis().joint.ops[3]);
+    QVERIFY(!view.numberAt(row).isEmpty());
+    QVERIFY(view.spokenAt(row).contains(view.numberAt(row)));
+  }
+  trigger(f, "column-gradient");
+  bool any = false;
+  for (int row = 0; row < view.rowCount(); ++row) any = any || !view.numberAt(row).isEmpty();
+  QVERIFY(any);
+  trigger(f, "column-norm");
+  f.picture(QStringLiteral("column-norm"));
+}
+
+void AnyOpTest::V4_theTraceTableIsSorted() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  QVERIFY(allKnown(f));
+  f.raise("dock-trace-table");
+  auto* table = f.window().findChild<QTreeView*>(QStringLiteral("trace-table"));
+  QTRY_COMPARE(table->model()->rowCount(), static_cast<int>(f.analysis().joint.ops.size()));
+  constexpr int time = 5;
+  table->setFocus();
+  table->setCurrentIndex(table->model()->index(2, time));
+  QTest::keyClick(table, Qt::Key_Down, Qt::AltModifier);
+  double before = std::numeric_limits<double>::infinity();
+  for (int row = 0; row < table->model()->rowCount(); ++row) {
+    const BoundSymbolId op(table->model()->index(row, 0).data(opRole).toInt());
+    const auto seconds = numbers(f).number(LineNumber::time, op);
+    QVERIFY(seconds && *seconds <= before);
+    before = *seconds;
+  }
+  table->setCurrentIndex(table->model()->index(0, 0));
+  QCOMPARE(f.selection().op().index, table->model()->index(0, 0).data(opRole).toInt());
+  f.picture(QStringLiteral("trace-table"));
+}
+
+void AnyOpTest::V4_gradientFlowListsTheParameters() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  QVERIFY(allKnown(f));
+  f.raise("dock-gradient-flow");
+  auto* table = f.window().findChild<QTreeWidget*>(QStringLiteral("gradient-flow"));
+  QTRY_VERIFY(table->topLevelItemCount() > 3 && !table->topLevelItem(0)->text(3).isEmpty());
+  int parameters = 0;
+  for (const auto& input : f.analysis().computation().inputs) parameters += input.kind == InputKind::parameter && gradientOf(f.analysis(), input.value).valid();
+  QCOMPARE(table->topLevelItemCount(), parameters);
+  auto* chart = f.window().findChild<GradientFlowChart*>();
+  QTest::mouseClick(chart, Qt::LeftButton, Qt::NoModifier, {chart->width() / 2, chart->height() / 2});
+  QVERIFY(table->currentItem());
+  QVERIFY(f.selection().value());
+  f.picture(QStringLiteral("gradient-flow"));
+}
+
+void AnyOpTest::V5_walkToTheRootRunsByItself() {
+  WindowFixture f(liveEngine());
+  trigger(f, "run-on-open");
+  QVERIFY(f.open(modelFile("tests/data/planted/log_of_zero.txt")));
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_W, Qt::ControlModifier | Qt::ShiftModifier);
+  auto* model = f.window().findChild<QTreeView*>(QStringLiteral("findings"))->model();
+  QTRY_COMPARE_WITH_TIMEOUT(model->rowCount(), 2, 30000);
+  QCOMPARE(f.execution().position, std::size_t(0));
+}
+
+void AnyOpTest::V5_linesFillAndTheFirstNaNIsMarked() {
+  WindowFixture f(liveEngine());
+  trigger(f, "run-on-open");
+  QVERIFY(f.open(modelFile("tests/data/planted/log_of_zero.txt")));
+  QVERIFY(f.quiet());
+  auto& view = f.listing(TraceKind::joint);
+  auto* bar = view.findChild<MarkedScrollBar*>();
+  QVERIFY(bar->marks().empty());
+  view.setFocus();
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QVERIFY(allKnown(f));  // what the session ran is known without running it again
+  QTRY_COMPARE(bar->marks().size(), std::size_t(1));
+  QVERIFY(bar->toolTip().contains(QStringLiteral("NaN")));
+  QVERIFY(numbers(f).isBad(numbers(f).firstBad()));
+  f.picture(QStringLiteral("first-nan"));
+}
+
+}  // namespace retrograd::views
+
+QTEST_MAIN(retrograd::views::AnyOpTest)
+#include "any_op_test.moc"

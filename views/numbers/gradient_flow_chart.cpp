@@ -1,0 +1,109 @@
+#include "views/numbers/gradient_flow_chart.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+#include "views/text/format.h"
+
+namespace retrograd::views {
+
+GradientFlowChart::GradientFlowChart(Theme* theme, QWidget* parent) : QWidget(parent), theme_(theme) {
+  setObjectName(QStringLiteral("gradient-flow-chart"));
+  setAccessibleName(tr("Norms of parameters and of their gradients by layer"));
+  setMinimumHeight(90);
+  connect(theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
+}
+
+void GradientFlowChart::show(std::vector<Bar> bars) {
+  bars_ = std::move(bars);
+  least_ = 300;
+  most_ = -300;
+  for (const auto& bar : bars_)
+    for (const double number : {bar.value, bar.gradient, bar.ratio()})
+      if (bar.isKnown && number > 0 && std::isfinite(number)) {
+        least_ = std::min(least_, std::floor(std::log10(number)));
+        most_ = std::max(most_, std::ceil(std::log10(number)));
+      }
+  if (least_ >= most_) most_ = least_ + 1;
+  update();
+}
+
+void GradientFlowChart::setCurrent(int bar) {
+  current_ = bar;
+  update();
+}
+
+QRect GradientFlowChart::plot() const { return rect().adjusted(fontMetrics().horizontalAdvance(QStringLiteral("1e-10")) + 8, fontMetrics().height() + 6, -8, -6); }
+
+double GradientFlowChart::height(double number) const { return number > 0 ? std::clamp((std::log10(number) - least_) / (most_ - least_), 0.0, 1.0) : 0; }
+
+int GradientFlowChart::barAt(const QPoint& at) const {
+  const auto area = plot();
+  if (bars_.empty() || !area.contains(at)) return -1;
+  return std::min(static_cast<int>(static_cast<double>(at.x() - area.left()) * static_cast<double>(bars_.size()) / area.width()), static_cast<int>(bars_.size()) - 1);
+}
+
+void GradientFlowChart::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const auto& colors = theme_->colors();
+  painter.fillRect(rect(), colors.background);
+  if (bars_.empty()) return;
+  const auto area = plot();
+  painter.setPen(colors.gutterText);
+  for (double power = least_; power <= most_ + 0.5; power += std::max(1.0, std::ceil((most_ - least_) / 5))) {
+    const int y = area.bottom() - static_cast<int>((power - least_) / (most_ - least_) * area.height());
+    painter.drawText(QRect(0, y - 8, area.left() - 4, 16), Qt::AlignRight | Qt::AlignVCenter, QStringLiteral("1e%1").arg(power, 0, 'f', 0));
+    painter.fillRect(QRect(area.left(), y, area.width(), 1), colors.border);
+  }
+  const double width = static_cast<double>(area.width()) / static_cast<double>(bars_.size());
+  QPolygonF ratios;
+  painter.setRenderHint(QPainter::Antialiasing);
+  for (std::size_t i = 0; i < bars_.size(); ++i) {
+    const auto& bar = bars_[i];
+    const double left = area.left() + width * static_cast<double>(i);
+    if (static_cast<int>(i) == current_) painter.fillRect(QRectF(left, area.top(), width, area.height()), colors.selected);
+    if (!bar.isKnown) continue;
+    const auto draw = [&](double at, double number, const QColor& color) {
+      const double h = height(number) * area.height();
+      painter.fillRect(QRectF(left + width * at, area.bottom() - h, std::max(width * 0.38, 1.0), h), color);
+    };
+    draw(0.1, bar.value, colors.value);
+    draw(0.5, bar.gradient, colors.derivedMark);
+    ratios << QPointF(left + width / 2, area.bottom() - height(bar.ratio()) * area.height());
+  }
+  painter.setPen(QPen(colors.text, 1.6));
+  painter.drawPolyline(ratios);
+  // The legend: squares and a line with their names.
+  int x = area.left();
+  const auto legend = [&](const QColor& color, const QString& text, bool isLine) {
+    painter.fillRect(isLine ? QRect(x, 10, 12, 2) : QRect(x, 5, 10, 10), color);
+    painter.setPen(colors.text);
+    painter.drawText(x + 16, 4 + fontMetrics().ascent(), text);
+    x += 28 + fontMetrics().horizontalAdvance(text);
+  };
+  legend(colors.value, tr("value"), false);
+  legend(colors.derivedMark, tr("gradient"), false);
+  legend(colors.text, tr("gradient / value"), true);
+}
+
+void GradientFlowChart::mousePressEvent(QMouseEvent* event) {
+  if (const int bar = barAt(event->pos()); bar >= 0) Q_EMIT chosen(bar);
+}
+
+bool GradientFlowChart::event(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const int at = barAt(help->pos());
+    if (at < 0) return QToolTip::hideText(), true;
+    const auto& bar = bars_[static_cast<std::size_t>(at)];
+    QToolTip::showText(help->globalPos(), bar.isKnown ? tr("%1\nvalue %2\ngradient %3\nratio %4").arg(bar.name, numberText(bar.value), numberText(bar.gradient), numberText(bar.ratio())) : bar.name, this);
+    return true;
+  }
+  return QWidget::event(event);
+}
+
+}  // namespace retrograd::views

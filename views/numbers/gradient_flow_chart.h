@@ -1,0 +1,45 @@
+#pragma once
+#include <QWidget>
+#include <vector>
+
+#include "views/theme/theme.h"
+
+namespace retrograd::views {
+
+/// Norms of parameters in the order of the layers, as bars on a logarithmic scale: of the value, of the gradient, and their ratio as a line.
+class GradientFlowChart : public QWidget {
+  Q_OBJECT
+
+ public:
+  struct Bar {
+    QString name;
+    double value = 0, gradient = 0;
+    bool isKnown = false;
+    double ratio() const { return value > 0 ? gradient / value : 0; }
+  };
+
+  explicit GradientFlowChart(Theme* theme, QWidget* parent = nullptr);
+  void show(std::vector<Bar> bars);
+  void setCurrent(int bar);
+  /// The bar at this point; -1 where there is none.
+  int barAt(const QPoint& at) const;
+
+ Q_SIGNALS:
+  void chosen(int bar);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  QRect plot() const;
+  double height(double number) const;  ///< from 0 to 1 on the scale
+
+  Theme* theme_;
+  std::vector<Bar> bars_;
+  int current_ = -1;
+  double least_ = -3, most_ = 3;  ///< powers of ten
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,31 @@
+#pragma once
+#include <QLabel>
+#include <QTreeWidget>
+
+#include "views/docks/panel.h"
+#include "views/numbers/gradient_flow_chart.h"
+
+namespace retrograd::views {
+
+/// Gradient flow: the parameters in the order of the layers with the norms of value and gradient and their ratio, as a chart and as a table.
+class GradientFlowDock : public Panel {
+  Q_OBJECT
+
+ public:
+  explicit GradientFlowDock(ViewContext context, QWidget* parent = nullptr);
+
+ protected:
+  void refresh() override;
+  void forget() override;
+  QString emptyText() const override { return unlessClosed(tr("No parameter has a gradient")); }
+
+ private:
+  void choose(int row);
+
+  QTreeWidget* table_;
+  GradientFlowChart* chart_;
+  std::vector<ValueId> parameters_;  ///< by row
+  bool filling_ = false;
+};
+
+}  // namespace retrograd::views

@@ -1,0 +1,74 @@
+#include "views/numbers/trace_table_dock.h"
+
+#include <QHeaderView>
+#include <QKeyEvent>
+
+#include "views/widgets/dock_tree.h"
+
+namespace retrograd::views {
+
+TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
+    : Panel(context, "trace-table", parent), model_(new TraceTableModel(context.controller->ahead().numbers(), this)), table_(new QTreeView(this)) {
+  table_->setObjectName(QStringLiteral("trace-table"));
+  table_->setModel(model_);
+  prepareTree(*table_, tr("Ops of the run with their numbers"), true);
+  table_->setRootIsDecorated(false);
+  table_->setSortingEnabled(true);
+  table_->sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
+  table_->header()->setStretchLastSection(false);
+  for (int column : {TraceTableModel::opName, TraceTableModel::module, TraceTableModel::type}) table_->header()->resizeSection(column, 150);
+  table_->header()->resizeSection(TraceTableModel::number, 70);
+  fillWith(table_);
+  setList(table_);
+  setDelay(100);
+  connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &TraceTableDock::invalidate);
+  connect(context_.selection, &Selection::changed, this, [this] {
+    if (inSight()) follow();
+  });
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+    if (const auto op = model_->opAt(now.row()); op && !following_) context_.selection->select(op);
+  });
+}
+
+void TraceTableDock::refresh() {
+  following_ = true;
+  if (shown_ != document()) {
+    shown_ = document();
+    model_->show(shown_);
+  } else {
+    model_->update();
+  }
+  following_ = false;
+  follow();
+}
+
+void TraceTableDock::forget() {
+  following_ = true;
+  shown_.reset();
+  model_->show(nullptr);
+  following_ = false;
+}
+
+void TraceTableDock::follow() {
+  const auto op = context_.selection->op();
+  if (model_->opAt(table_->currentIndex().row()) == op) return;
+  const int row = op ? model_->rowOf(op) : -1;
+  if (row < 0) return;
+  following_ = true;
+  table_->setCurrentIndex(model_->index(row, std::max(0, table_->currentIndex().column())));
+  following_ = false;
+}
+
+/// The titles of columns by keyboard: Alt and an arrow sorts by the column that the keyboard is on.
+bool TraceTableDock::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == table_ && event->type() == QEvent::KeyPress) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    if (key->modifiers() == Qt::AltModifier && (key->key() == Qt::Key_Up || key->key() == Qt::Key_Down)) {
+      table_->sortByColumn(std::max(0, table_->currentIndex().column()), key->key() == Qt::Key_Up ? Qt::AscendingOrder : Qt::DescendingOrder);
+      return true;
+    }
+  }
+  return Panel::eventFilter(watched, event);
+}
+
+}  // namespace retrograd::views

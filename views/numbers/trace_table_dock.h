@@ -1,0 +1,31 @@
+#pragma once
+#include <QTreeView>
+
+#include "views/docks/panel.h"
+#include "views/numbers/trace_table_model.h"
+
+namespace retrograd::views {
+
+/// The ops of the run as a table with their numbers, sortable by a click on a column's title or Alt+Up and Alt+Down.
+class TraceTableDock : public Panel {
+  Q_OBJECT
+
+ public:
+  explicit TraceTableDock(ViewContext context, QWidget* parent = nullptr);
+
+ protected:
+  void refresh() override;
+  void forget() override;
+  QString emptyText() const override { return unlessClosed(tr("There is no forward and backward: see Problems")); }
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void follow();
+
+  TraceTableModel* model_;
+  QTreeView* table_;
+  std::shared_ptr<const OpenDocument> shown_;
+  bool following_ = false;  ///< the current row changes because the selection did
+};
+
+}  // namespace retrograd::views

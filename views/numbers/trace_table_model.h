@@ -1,0 +1,42 @@
+#pragma once
+#include <QAbstractTableModel>
+#include <memory>
+
+#include "views/session/open_document.h"
+#include "views/text/run_numbers.h"
+
+namespace retrograd::views {
+
+/// All ops of the run, one a row, with their numbers; sortable by each column. What is not known stands last, whichever way it is sorted.
+class TraceTableModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { number, opName, module, output, type, time, bytes, norm, greatest, bad, gradientNorm, columns };
+
+  explicit TraceTableModel(const RunNumbers& numbers, QObject* parent = nullptr) : QAbstractTableModel(parent), numbers_(numbers) {}
+
+  void show(std::shared_ptr<const OpenDocument> document);
+  /// The numbers are other ones.
+  void update();
+  BoundSymbolId opAt(int row) const;
+  int rowOf(BoundSymbolId op) const;  ///< -1 when it is not here
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : columns; }
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+  void sort(int column, Qt::SortOrder order) override;
+
+ private:
+  QString text(BoundSymbolId op, int column) const;
+  void arrange();
+
+  const RunNumbers& numbers_;
+  std::shared_ptr<const OpenDocument> document_;
+  std::vector<BoundSymbolId> ops_;
+  int column_ = number;
+  Qt::SortOrder order_ = Qt::AscendingOrder;
+};
+
+}  // namespace retrograd::views
