@@ -6,6 +6,7 @@
 #include <QToolButton>
 #include <QTreeView>
 #include <QTreeWidget>
+#include <limits>
 
 #include "core/derivation/gradient_of.h"
 #include "core/trace/effects.h"
@@ -162,7 +163,7 @@ void AnyOpTest::V1_aFillHoldsInWhatIsRunAhead() {
   f.controller().questions().fillValue(value, 0.0);
   f.selection().select(first, value);
   QVERIFY(QTest::qWaitFor([&] { return reports.waitFor(first) && reports.newest().detail && reports.newest().detail->statistics.norm == 0.0; }, 20000));
-  QVERIFY(numbers(f).known() < numbers(f).size());  // what came after it is out of date
+  QTRY_VERIFY(numbers(f).known() < numbers(f).size());  // what came after it is out of date
   BoundSymbolId reader;
   for (auto op : f.analysis().joint.ops)
     for (auto operand : f.analysis().document->operands(op))

@@ -125,7 +125,7 @@ void ModelsTest::valuesFollowAReport() {
   QCOMPARE(model.rowCount(), 4);
   runner.runTo(2, {});
   QSignalSpy changed(&model, &QAbstractItemModel::dataChanged), reset(&model, &QAbstractItemModel::modelReset);
-  model.setReport(std::make_shared<ValueReport>(reportValues(runner, *document->analysis, op, {}, false, {})));
+  model.setReport(std::make_shared<ValueReport>(reportValues(runner, *document->analysis, {op}, {})));
   QCOMPARE(changed.count(), 1);
   QCOMPARE(reset.count(), 0);
   QCOMPARE(model.index(3, ValuesModel::state).data().toString(), QStringLiteral("present"));

@@ -198,12 +198,12 @@ void SessionTest::valuesCarryStatistics() {
   FakeRunner runner(analysis);
   const auto op = analysis->forward.ops[1];
   const auto output = analysis->document->outputs(op)[0];
-  auto report = reportValues(runner, *analysis, op, output, false, {});
+  auto report = reportValues(runner, *analysis, {op, output}, {});
   QCOMPARE(report.rows.size(), std::size_t(4));
   QVERIFY(!report.rows.back().statistics);
   QVERIFY(report.detail && !report.detail->contents.data);
   runner.runTo(2, {});
-  report = reportValues(runner, *analysis, op, output, false, {});
+  report = reportValues(runner, *analysis, {op, output}, {});
   QVERIFY(report.rows.back().statistics.has_value());
   QCOMPARE(report.detail->statistics.elements, std::int64_t(80));
   QVERIFY(report.detail->contents.data);

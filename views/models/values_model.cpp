@@ -10,7 +10,7 @@
 namespace retrograd::views {
 
 void ValuesModel::expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op) {
-  auto rows = document && op ? valueRows(*document->analysis->document, op) : std::vector<ValueRow>();
+  auto rows = document && op ? valueRows(*document->analysis->document, op, true) : std::vector<ValueRow>();
   expectRows(std::move(document), std::move(rows));
 }
 

@@ -67,7 +67,7 @@ void Questions::requestValues(const ValueRequest& request) {
       *report = reportValues(*slot->runner, *analysis, request, progress);
     } else {
       report->op = request.op;
-      report->rows = valueRows(*analysis->document, request.op);
+      report->rows = valueRows(*analysis->document, request.op, true);
       for (auto& row : report->rows) row.state.reason = row.absentNow = "the document cannot be run";
     }
     return [this, isHeard, report] {

@@ -44,7 +44,10 @@ RunAhead::RunAhead(OpenState& state, QObject* parent) : QObject(parent), state_(
   });
 }
 
-RunAhead::~RunAhead() { forget(); }
+RunAhead::~RunAhead() {
+  numbers_.blockSignals(true);  // who listens may be half gone
+  forget();
+}
 
 void RunAhead::begin() {
   forget();

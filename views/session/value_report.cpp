@@ -31,13 +31,13 @@ std::vector<std::string> operandLabels(const Document& document, BoundSymbolId o
 
 }  // namespace
 
-std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op) {
+std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op, bool bothSides) {
   std::vector<ValueRow> rows;
   const auto labels = operandLabels(document, op);
   const auto operands = document.operands(op);
   for (std::size_t i = 0; i < operands.size(); ++i)
     if (operands[i]) rows.push_back({operands[i], false, false, labels[i], {}, {}, {}});
-  for (auto written : writtenOperands(document, op)) {
+  for (auto written : bothSides ? writtenOperands(document, op) : std::vector<ValueId>()) {
     const auto operand = std::find(operands.begin(), operands.end(), written);
     if (operand != operands.end()) rows.push_back({written, false, true, labels[static_cast<std::size_t>(operand - operands.begin())] + ", after", {}, {}, {}});
   }
@@ -106,7 +106,7 @@ ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRe
   ValueReport report;
   report.op = request.op;
   report.position = runner.position();
-  report.rows = valueRows(document, request.op);
+  report.rows = valueRows(document, request.op, true);
   const auto moment = runner.at(request.op, progress);
   double done = 0;
   const auto total = static_cast<double>(report.rows.size() + 1);

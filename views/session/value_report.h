@@ -36,8 +36,8 @@ struct ValueReport {
   std::optional<ValueDetail> beside;  ///< of the gradient that belongs to it, or the value a gradient belongs to, where that was asked for
 };
 
-/// Rows of the op's operands and outputs without touching data; the labels come from the op's schema.
-std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op);
+/// Rows of the op's operands and outputs without touching data; the labels come from the op's schema. `bothSides`: operands that the op writes have two.
+std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op, bool bothSides = false);
 /// State and statistics of one value, without a label. On the worker; `runner` may be null.
 ValueRow reportValue(const Runner* runner, const Document& document, ValueId value);
 /// The gradient of a value of the forward, or the value that a gradient belongs to; none where there is neither.
