@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""The window as a screen reader has it: screen_reader_test.py PROGRAM. A real AT-SPI client walks the three journeys through the accessibility tree alone, on an X server and a
+session bus of its own. Skipped where Xvfb, openbox, dbus-run-session or Debian's gir1.2-atspi-2.0 are missing (scripts/packages-tests.txt)."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import support
+
+SAMPLE = support.TOP / "resources" / "samples" / "tiny_gpt.pt2"
+NEEDED = ("Xvfb", "openbox", "dbus-run-session")
+WAIT = 60  # seconds that a thing may take to appear on a busy machine
+Atspi = None
+
+
+def python_with_atspi():
+    for python in (sys.executable, "/usr/bin/python3"):
+        check = "import gi; gi.require_version('Atspi', '2.0'); from gi.repository import Atspi"
+        if shutil.which(python) and subprocess.run([python, "-c", check], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+def until(what, condition):
+    """The first true answer of the condition; what is asked may go away meanwhile."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        try:
+            found = condition()
+            if found:
+                return found
+        except Exception:  # the tree changes under the client
+            pass
+        time.sleep(0.1)
+    raise AssertionError("never seen: " + what)
+
+
+def children(node):
+    for i in range(node.get_child_count()):
+        child = node.get_child_at_index(i)
+        if child:
+            yield child
+
+
+def walk(node, depth=0):
+    yield node
+    if node.get_role_name() in ("list", "table", "tree table", "tree") or depth > 40:
+        return  # rows are asked for by themselves
+    for child in children(node):
+        yield from walk(child, depth + 1)
+
+
+def shows(node):
+    return node.get_state_set().contains(Atspi.StateType.SHOWING)
+
+
+class Reader(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        environment = dict(os.environ, XDG_CONFIG_HOME=cls.folder.name, QT_LINUX_ACCESSIBILITY_ALWAYS_ON="1", QT_QPA_PLATFORM="xcb", OMP_NUM_THREADS="1")
+        cls.process = subprocess.Popen([support.PROGRAM, str(SAMPLE)], env=environment)
+        Atspi.init()
+        cls.app = until("the program on the accessibility bus", cls.find_program)
+        until("the forward listing", lambda: cls.list_named("Forward listing").get_child_count() > 10)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.process.terminate()
+        cls.process.wait(30)
+        cls.folder.cleanup()
+
+    @classmethod
+    def find_program(cls):
+        for app in children(Atspi.get_desktop(0)):
+            if "etrograd" in (app.get_name() or "") and app.get_child_count() > 0:
+                return app
+        return None
+
+    @classmethod
+    def find(cls, role, name):
+        for node in walk(cls.app):
+            if node.get_role_name() == role and (node.get_name() or "") in (name, name + " listing"):
+                return node
+        return None
+
+    @classmethod
+    def list_named(cls, name):
+        return cls.find("list", name)
+
+    def press(self, role, name):
+        node = until(f"{role} {name}", lambda: self.find(role, name))
+        until(f"{name} enabled", lambda: node.get_state_set().contains(Atspi.StateType.ENABLED))
+        self.assertTrue(node.get_action_iface().do_action(0), name)
+
+    def row(self, listing, *words):
+        view = self.list_named(listing)
+        for child in children(view):
+            if all(word in child.get_name() for word in words):
+                return child
+        return None
+
+    def selected(self, listing):
+        for child in children(self.list_named(listing)):
+            if child.get_state_set().contains(Atspi.StateType.SELECTED):
+                return child.get_name()
+        return ""
+
+    def position(self):
+        return until("where execution stands", lambda: self.find("label", "Where execution stands")).get_text_iface().get_text(0, -1)
+
+    # Holds J: no control is without a name.
+    def test_every_control_has_a_name(self):
+        controls = {"push button", "toggle button", "check box", "combo box", "text", "entry", "list", "table", "tree table", "tree", "page tab", "page tab list", "spin button", "slider",
+                    "menu item", "check menu item", "radio button", "radio menu item", "menu"}
+        nameless = [f"{node.get_role_name()} in {node.get_parent().get_name()!r}" for node in walk(self.app) if node.get_role_name() in controls and shows(node) and not node.get_name()]
+        self.assertEqual(nameless, [])
+
+    # Holds J: the rows of listings are items of the tree, with their text as name.
+    def test_rows_of_listings_are_items_with_their_text(self):
+        for listing in ("Forward listing", "Backward listing"):
+            view = self.list_named(listing)
+            self.assertGreater(view.get_child_count(), 50)
+            for at in (0, 1, view.get_child_count() // 2, view.get_child_count() - 1):
+                row = view.get_child_at_index(at)
+                self.assertEqual(row.get_role_name(), "list item")
+                self.assertTrue(row.get_name())
+            self.assertTrue(any("aten." in child.get_name() for child in children(view)))
+
+    # Holds J: the first journey, from a backward op to its origin and back, through the tree alone.
+    def test_journey_to_the_origin_and_back(self):
+        row = until("a backward op", lambda: self.row("Backward listing", "aten.mm(", "forward: linear_8"))
+        self.assertTrue(row.get_action_iface().do_action(0))
+        until("it is selected", lambda: "aten.mm(" in self.selected("Backward listing"))
+        until("its origin is told", lambda: self.row("Forward listing", "aten.mm(", "origin of the selected op"))
+        self.press("push button", "Origin and Back")
+        until("the origin has the cursor", lambda: "aten.mm(" in self.selected("Forward listing"))
+        until("what comes from it is told", lambda: self.row("Backward listing", "comes from the selected op"))
+        self.press("push button", "Origin and Back")
+        until("and back", lambda: "aten.mm(" in self.selected("Backward listing"))
+
+    # Holds J: the second journey, over the border and back.
+    def test_journey_over_the_border(self):
+        self.press("push button", "Step Over")
+        until("the op that runs next", lambda: self.row("Forward listing", "runs next"))
+        row = until("an op of the backward", lambda: self.row("Backward listing", "aten.nll_loss_backward"))
+        row.get_action_iface().do_action(0)
+        self.press("push button", "To Cursor")
+        until("it stands in the backward", lambda: self.row("Backward listing", "aten.nll_loss_backward", "runs next"))
+        self.press("push button", "Step Over Back")
+        until("it is back in the forward", lambda: not self.row("Backward listing", "runs next"))
+
+    # Holds J: the third journey, why a value is saved.
+    def test_journey_why_is_this_saved(self):
+        row = until("a saved value", lambda: self.row("Forward listing", "aten.t(", "saved"))
+        row.get_action_iface().do_action(0)
+        self.press("page tab", "Why")
+        tree = until("the tree of Why", lambda: next((node for node in walk(self.app) if node.get_role_name() in ("tree", "tree table") and node.get_name().startswith("Why")), None))
+        names = until("what Why says", lambda: [child.get_name() for child in children(tree) if child.get_name()])
+        self.assertTrue(any("mm" in name or "saved" in name.lower() for name in names), names[:20])
+
+
+def inside():
+    """Within the bus: an X server, a window manager, the tests."""
+    global Atspi
+    import gi
+    gi.require_version("Atspi", "2.0")
+    from gi.repository import Atspi as found
+    Atspi = found
+    read, write = os.pipe()
+    server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x800x24", "-nolisten", "tcp"], pass_fds=[write], stderr=subprocess.DEVNULL)
+    os.close(write)
+    os.environ["DISPLAY"] = ":" + os.read(read, 16).decode().strip()
+    manager = subprocess.Popen(["openbox"], stderr=subprocess.DEVNULL)
+    try:
+        unittest.main(verbosity=1)
+    finally:
+        for process in (manager, server):
+            process.terminate()
+            process.wait(10)
+
+
+if __name__ == "__main__":
+    if "--inside" in sys.argv:
+        sys.argv.remove("--inside")
+        support.PROGRAM = sys.argv.pop(1)
+        inside()
+    missing = [tool for tool in NEEDED if not shutil.which(tool)]
+    interpreter = python_with_atspi()
+    if missing or not interpreter:
+        print("skipped: there is no " + ", ".join(missing or ["gir1.2-atspi-2.0"]) + " (scripts/packages-tests.txt)")
+        sys.exit(0)
+    sys.exit(subprocess.run(["dbus-run-session", "--", interpreter, __file__, *sys.argv[1:], "--inside"]).returncode)
