@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "core/statistics/sums.h"
 
@@ -96,7 +95,7 @@ constexpr double leastSquares = 1e-260;  // below, squares of doubles may have b
 constexpr double cancelled = 1e-6;       // of the squares: what is less than that has lost too many digits
 
 /// Means and squares where the first pass's sums do not do.
-void lookAgain(const Footprint& footprint, const Sums& sums, bool inRange, const ForEachChunk& forEachChunk, NumberStatistics& result) {
+void lookAgain(const Footprint& footprint, const Sums& sums, bool inRange, const ForEachChunk& forEachChunk, TensorStatistics& result) {
   const auto count = static_cast<double>(sums.finite()), copies = static_cast<double>(footprint.copies);
   const Walk walk(footprint);
   if (!inRange) {
@@ -147,12 +146,7 @@ Footprint::Footprint(const StridedNumbers& numbers) : dtype(numbers.dtype), data
   if (dims.empty()) dims.push_back({1, 1});
 }
 
-double norm1OfAll(const NumberStatistics& statistics) {
-  if (statistics.nan > 0) return std::numeric_limits<double>::quiet_NaN();
-  return statistics.inf > 0 ? std::numeric_limits<double>::infinity() : statistics.norm1;
-}
-
-NumberStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& forEachChunk) {
+TensorStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& forEachChunk) {
   const Walk walk(footprint);
   Sums sums;
   if (walk.chunks() == 1) {
@@ -170,7 +164,7 @@ NumberStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& fo
   for (auto* count : {&sums.elements, &sums.nan, &sums.inf, &sums.zeros, &sums.subnormal}) *count *= copies;
   for (auto* sum : {&sums.sum, &sums.absolutes, &sums.squares}) *sum *= static_cast<double>(copies);
 
-  NumberStatistics result;
+  TensorStatistics result;
   result.elements = sums.elements;
   result.nan = sums.nan;
   result.inf = sums.inf;

@@ -34,16 +34,8 @@ struct Footprint {
 /// Calls `body` with 0 to count - 1, each once, on as many threads as it likes.
 using ForEachChunk = std::function<void(std::int64_t count, const std::function<void(std::int64_t)>& body)>;
 
-/// `norm1`: the sum of absolute values of finite elements; integers and booleans go through float32 first, as torch.utils._debug_mode takes them.
-struct NumberStatistics : TensorStatistics {
-  double norm1 = 0;
-};
-
-/// The 1-norm over all elements, as torch.utils._debug_mode records it: NaN where there is one, else infinite where there is an infinity.
-double norm1OfAll(const NumberStatistics& statistics);
-
 /// Statistics of all elements in one pass over their memory; a second pass only where squares cancel or leave the range of a double.
 /// Elements that several places of the tensor share (stride 0) are read once. The result does not depend on the threads.
-NumberStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& forEachChunk);
+TensorStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& forEachChunk);
 
 }  // namespace retrograd

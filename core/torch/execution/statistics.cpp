@@ -89,21 +89,15 @@ void onThreads(std::int64_t chunks, const std::function<void(std::int64_t)>& bod
   });
 }
 
-NumberStatistics onThisMachine(const at::Tensor& tensor) {
+}  // namespace
+
+TensorStatistics computeStatistics(const at::Tensor& tensor) {
+  if (const auto summary = summariseOnDevice(tensor)) return summary->statistics;
   at::Tensor kept;
   auto numbers = numbersOf(tensor, kept);
   if (!numbers) numbers = numbersOf(plain(tensor), kept);
   return statisticsOf(Footprint(*numbers), onThreads);
 }
-
-}  // namespace
-
-TensorStatistics computeStatistics(const at::Tensor& tensor) {
-  if (const auto summary = summariseOnDevice(tensor)) return summary->statistics;
-  return onThisMachine(tensor);
-}
-
-double computeNorm1(const at::Tensor& tensor) { return norm1OfAll(onThisMachine(tensor)); }
 
 TensorStatistics RunStatistics::of(StorageId storage, const at::Tensor& tensor) {
   const bool asItLies = storage && tensor.layout() == at::kStrided && tensor.is_cpu() && !tensor.is_neg();

@@ -15,11 +15,11 @@ namespace {
 
 ScriptState::Json statisticsJson(const TensorStatistics& s) {
   return {{"elements", s.elements}, {"nan", s.nan}, {"inf", s.inf}, {"zeros", s.zeros}, {"subnormal", s.subnormal}, {"min", s.min},
-          {"max", s.max}, {"mean", s.mean}, {"standard_deviation", s.standardDeviation}, {"norm", s.norm}};
+          {"max", s.max}, {"mean", s.mean}, {"standard_deviation", s.standardDeviation}, {"norm", s.norm}, {"norm1", s.norm1}};
 }
 
 std::string statisticsText(const TensorStatistics& s) {
-  auto text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, std {:.6g}, norm {:.6g}", s.min, s.max, s.mean, s.standardDeviation, s.norm);
+  auto text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, std {:.6g}, norm {:.6g}, 1-norm {:.6g}", s.min, s.max, s.mean, s.standardDeviation, s.norm, s.norm1);
   if (s.zeros) text += fmt::format(", {} zeros", s.zeros);
   if (s.nan) text += fmt::format(", {} NaN", s.nan);
   if (s.inf) text += fmt::format(", {} Inf", s.inf);

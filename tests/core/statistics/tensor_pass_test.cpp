@@ -19,13 +19,13 @@ void oneByOne(std::int64_t count, const std::function<void(std::int64_t)>& body)
   for (auto i = count; i-- > 0;) body(i);  // backwards: the order is nobody's business
 }
 
-NumberStatistics flat(DType dtype, const void* data, std::int64_t elements) {
+TensorStatistics flat(DType dtype, const void* data, std::int64_t elements) {
   return statisticsOf(Footprint({dtype, data, {elements}, {1}}), oneByOne);
 }
 
 /// Two passes in long double.
-NumberStatistics expected(DType dtype, const std::vector<double>& numbers) {
-  NumberStatistics s;
+TensorStatistics expected(DType dtype, const std::vector<double>& numbers) {
+  TensorStatistics s;
   s.elements = static_cast<std::int64_t>(numbers.size());
   double normal = 0;
   bool integer = false;
@@ -74,7 +74,7 @@ std::vector<double> numbersOf(DType dtype, const Bytes& bytes) {
 }
 
 /// Within `tolerance`; the mean relative to what its terms add up to.
-void expectSame(const NumberStatistics& a, const NumberStatistics& b, double tolerance) {
+void expectSame(const TensorStatistics& a, const TensorStatistics& b, double tolerance) {
   EXPECT_EQ(a.elements, b.elements);
   EXPECT_EQ(a.nan, b.nan);
   EXPECT_EQ(a.inf, b.inf);

@@ -6,7 +6,7 @@
 
 namespace retrograd::cuda {
 
-inline constexpr int interfaceVersion = 1;
+inline constexpr int interfaceVersion = 2;
 
 /// Magnitudes are counted by power of two, 2^e <= |x| < 2^(e + 1) for e from -64 to 63; the outermost cells also hold what lies beyond them.
 /// Before these cells stand one for zeros and one for numbers below the smallest normal one of the dtype, behind them one for infinities
@@ -26,9 +26,10 @@ struct Tensor {
   std::int32_t contiguous;
 };
 
-/// One pass over a tensor. Moments are over finite elements: `squares` is the sum of squared distances from the mean, `norm` that of squares.
+/// One pass over a tensor. Moments are over finite elements: `squares` is the sum of squared distances from the mean, `norm` that of squares, `absolutes` that of
+/// absolute values, integers by way of float32.
 struct Summary {
-  double mean, squares, norm, least, greatest;
+  double mean, squares, norm, absolutes, least, greatest;
   std::int64_t finite;
   std::int64_t magnitudes[magnitudeCells];
 };

@@ -18,6 +18,7 @@ __device__ Moments shuffledDown(const Moments& own, int offset) {
   other.mean = __shfl_down_sync(all, own.mean, offset);
   other.squares = __shfl_down_sync(all, own.squares, offset);
   other.norm = __shfl_down_sync(all, own.norm, offset);
+  other.absolutes = __shfl_down_sync(all, own.absolutes, offset);
   other.least = __shfl_down_sync(all, own.least, offset);
   other.greatest = __shfl_down_sync(all, own.greatest, offset);
   other.finite = __shfl_down_sync(all, own.finite, offset);
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(threads) summariseKernel(const Tensor tensor, 
   for (int i = threadIdx.x; i < magnitudeCells * warp; i += threads) (&counters.counts[0][0])[i] = 0;
   __syncthreads();
   using Number = typename Element::Number;
-  Accumulator<Number> accumulator;
+  Accumulator<Element> accumulator;
   const int lane = threadIdx.x % warp;
   forEachOf<Element>(tensor, layout, std::int64_t{blockIdx.x} * threads + threadIdx.x, std::int64_t{gridDim.x} * threads, [&](Number x) {
     accumulator.add(x);
@@ -162,6 +163,7 @@ int retrogradCudaSummarise(const Tensor* tensor, void* stream, Summary* summary)
   summary->mean = host.all.mean;
   summary->squares = host.all.squares;
   summary->norm = host.all.norm;
+  summary->absolutes = host.all.absolutes;
   summary->least = host.all.least;
   summary->greatest = host.all.greatest;
   summary->finite = host.all.finite;

@@ -20,6 +20,7 @@ inline TensorStatistics toStatistics(const Summary& summary) {
   s.mean = summary.mean;
   s.standardDeviation = summary.finite > 1 ? std::sqrt(summary.squares / static_cast<double>(summary.finite - 1)) : 0;
   s.norm = std::sqrt(summary.norm);
+  s.norm1 = summary.absolutes;
   return s;
 }
 

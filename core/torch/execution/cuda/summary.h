@@ -37,7 +37,7 @@ RETROGRAD_BOTH int linearCell(double x, double least, double scale, int cells) {
 
 /// Moments of some elements, mergeable.
 struct Moments {
-  double mean = 0, squares = 0, norm = 0, least = 0, greatest = 0;
+  double mean = 0, squares = 0, norm = 0, absolutes = 0, least = 0, greatest = 0;
   std::int64_t finite = 0;
 };
 
@@ -51,6 +51,7 @@ RETROGRAD_BOTH Moments merged(const Moments& a, const Moments& b) {
   both.mean = fma(delta, share, a.mean);
   both.squares = a.squares + fma(delta * delta, static_cast<double>(a.finite) * share, b.squares);
   both.norm = a.norm + b.norm;
+  both.absolutes = a.absolutes + b.absolutes;
   both.least = b.least < a.least ? b.least : a.least;
   both.greatest = b.greatest > a.greatest ? b.greatest : a.greatest;
   return both;
@@ -58,9 +59,10 @@ RETROGRAD_BOTH Moments merged(const Moments& a, const Moments& b) {
 
 /// One thread's elements, one after the other. Distances are taken from its first finite element, so that nothing cancels; least and greatest
 /// stay in the elements' precision, which saves the GPU's few double units.
-template <class Number>
+template <class Element>
 struct Accumulator {
-  double shift = 0, sum = 0, squares = 0, norm = 0;
+  using Number = typename Element::Number;
+  double shift = 0, sum = 0, squares = 0, norm = 0, absolutes = 0;
   Number least = 0, greatest = 0;
   std::uint32_t finite = 0;
 
@@ -75,6 +77,7 @@ struct Accumulator {
     sum += distance;
     squares = fma(distance, distance, squares);
     norm = fma(value, value, norm);
+    absolutes += isInteger<Element> ? static_cast<double>(magnitudeOf(static_cast<float>(x))) : static_cast<double>(magnitudeOf(x));
     least = x < least ? x : least;
     greatest = x > greatest ? x : greatest;
   }
@@ -87,6 +90,7 @@ struct Accumulator {
     result.mean = shift + mean;
     result.squares = squared > 0 ? squared : 0;
     result.norm = norm;
+    result.absolutes = absolutes;
     result.least = least;
     result.greatest = greatest;
     return result;

@@ -29,7 +29,7 @@ inline bool summarise(const Tensor& tensor, Summary& summary) {
     for (int block = 0; block < layout.blocks; ++block) {
       std::vector<Moments> lanes;
       for (int thread = 0; thread < threads; ++thread) {
-        Accumulator<typename Element::Number> accumulator;
+        Accumulator<Element> accumulator;
         const auto index = std::int64_t{block} * threads + thread, stride = std::int64_t{layout.blocks} * threads;
         forEachOf<Element>(tensor, layout, index, stride, [&](typename Element::Number x) {
           accumulator.add(x);
@@ -45,6 +45,7 @@ inline bool summarise(const Tensor& tensor, Summary& summary) {
     summary.mean = all.mean;
     summary.squares = all.squares;
     summary.norm = all.norm;
+    summary.absolutes = all.absolutes;
     summary.least = all.least;
     summary.greatest = all.greatest;
     summary.finite = all.finite;
