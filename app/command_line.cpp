@@ -12,6 +12,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/version.h"
 #include "core/base/out_of_memory.h"
+#include "core/formats/files/deferred_check.h"
 #include "core/formats/files/mapping_watch.h"
 
 namespace retrograd {
@@ -64,7 +65,10 @@ int finished(int code) {
     }
   };
   checked(cli::flushOutput);
-  if (code == cli::allWell || code == cli::checkFailed) checked(requireAllUnchanged);
+  if (code == cli::allWell || code == cli::checkFailed) {
+    checked(requireAllUnchanged);
+    checked(requireNoDamage);
+  }
   return code;
 }
 

@@ -225,6 +225,36 @@ class Changing(Case):
                     self.assertEqual(bool(errors), process.returncode != 0, errors)
 
 
+class Large(Case):
+    """Archives whose weights are more than opening waits for: zeros, in a sparse file."""
+
+    def archive(self, *options):
+        path = self.path / "large.pt2"
+        script = support.TOP / "scripts" / "sparse-archive"
+        subprocess.run([sys.executable, script, "0.68", path, "--width", "8192", *options], check=True, stdout=subprocess.DEVNULL)
+        return path
+
+    def test_S3_a_damaged_weight_is_reported_before_it_is_used(self):
+        path = self.archive("--damage")
+        listing = run("trace", path)
+        self.assertIn("linear_4", listing.stdout)  # nothing of it needs a weight
+        done = run("run", path)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("weight_4: is damaged: its checksum (CRC) does not agree", done.stderr)
+        self.assertEqual(run("run", path, "--until", "linear_3").returncode in (0, 2), True)
+
+    def test_S3_whole_weights_run(self):
+        done = run("run", self.archive(), "--until", "linear_4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_K4_a_run_that_takes_more_than_is_allowed_is_refused_with_the_figure(self):
+        path = self.archive()
+        done = run("run", path, "--running-memory", "300M")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"the run would take 0\.[67] GB more at its fullest \(after .*\), and 0\.3 GB are allowed; .*--running-memory \d+")
+        self.assertEqual(run("run", path, "--running-memory", "300M", "--until", "linear_4").returncode, 0)  # the forward has room
+
+
 class References(Case):
     # Holds L7: a name that ends in no number is an error that says so.
     def test_L7_names_of_outputs_end_in_numbers(self):

@@ -10,7 +10,7 @@ class MainWindow;
 enum class PartOrder : std::uint8_t {
   // Panels of the default layout.
   modules, inspector, why, values, watches, memory, breakpoints, findings, references, checks, compare, problems, panelSizes,
-  valueCommands, fileNotice, filter, jumps, notes, source, layouts, pins,                      // File, View, Go, Marks
+  valueCommands, fileNotice, checkNotice, filter, jumps, notes, source, layouts, pins,                      // File, View, Go, Marks
   runOnOpen, numberColumns, traceTable, gradientFlow, valueTips, compareValues,                // Run, View, hovering and V
   deviceMenu, graphMenu, graphWays, measureMemory, historyMemory, compareTraces, sessions, exports,  // Run, View, File
   stages, tour, stageCheck, saveStages, cutMenus, schedule,                     // Pipeline

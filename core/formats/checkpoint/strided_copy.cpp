@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/formats/files/deferred_check.h"
 
 namespace retrograd {
 namespace {
@@ -59,6 +60,7 @@ TensorData laidOutLike(const TensorData& tensor, const TensorMeta& wanted) {
   auto dense = wanted;
   dense.offset = 0;
   if (dense.storageBytes() < dense.bytes()) throw Error(ErrorCode::badInput, "its elements share memory in the model");
+  requireVerified(tensor.data);
   auto result = storageFor(dense, dense.storageBytes());
   copyElements(tensor, dense, const_cast<std::byte*>(result.data), Offsets(dense.sizes.size(), 0));
   return result;
@@ -67,6 +69,7 @@ TensorData laidOutLike(const TensorData& tensor, const TensorMeta& wanted) {
 TensorData aligned(const TensorData& tensor) {
   const auto alignment = static_cast<std::uintptr_t>(itemSize(tensor.meta.dtype));
   if (tensor.bytes == 0 || reinterpret_cast<std::uintptr_t>(tensor.data) % alignment == 0) return tensor;
+  requireVerified(tensor.data);
   auto result = storageFor(tensor.meta, static_cast<std::int64_t>(tensor.bytes));
   std::memcpy(const_cast<std::byte*>(result.data), tensor.data, tensor.bytes);
   return result;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/formats/files/deferred_check.h"
 #include "core/formats/json/json_tree.h"
 #include "core/formats/pickle/pickle.h"
 #include "core/formats/pickle/pickle_tensors.h"
@@ -69,9 +70,10 @@ class WeightReader {
   /// Tied weights ask for the same record: one region for all. PyTorch aligns records; where another tool has not, the bytes move.
   ByteRegion aligned(const std::string& record, std::size_t alignment) {
     auto [it, isNew] = regions_.try_emplace(record);
-    if (isNew) it->second = archive_->read(record);
+    if (isNew) it->second = archive_->readUnverified(record);
     auto& region = it->second;
     if (region.size == 0 || reinterpret_cast<std::uintptr_t>(region.data) % alignment == 0) return region;
+    requireVerified(region.data);
     auto copy = std::make_shared<std::vector<std::byte>>(region.data, region.data + region.size);
     const auto* data = copy->data();
     region = {data, copy->size(), std::move(copy)};

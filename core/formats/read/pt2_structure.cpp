@@ -79,7 +79,7 @@ std::vector<std::string> leafPaths(const std::string& treeSpec) {
 std::optional<Pt2Structure> readPt2Structure(const std::string& path) {
   std::shared_ptr<const Archive> archive;
   try {
-    archive = openModelArchive(path);
+    archive = openModelArchive(path, {}, Archive::Verify::onRead);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::badInput) return std::nullopt;  // printed traces, for one; a broken archive was refused before
     throw;

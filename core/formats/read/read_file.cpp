@@ -13,14 +13,14 @@
 namespace retrograd {
 namespace {
 
-std::shared_ptr<const Archive> verifiedArchive(const ByteRegion& bytes, const std::string& path, const Progress& progress) {
+std::shared_ptr<const Archive> archiveIn(const ByteRegion& bytes, const std::string& path, const Progress& progress, Archive::Verify verify) {
   if (!looksLikeZip(bytes.span())) throw Error(ErrorCode::badInput, describeForeignFile(bytes), path);
-  return Archive::open(bytes, path, progress);
+  return Archive::open(bytes, path, progress, verify);
 }
 
 ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const SymbolLookup& lookup, const ArchiveReader& otherwise, const Progress& progress) {
   if (looksLikeTraces(bytes)) return readTextModel(bytes.text(), path, lookup, progress);
-  const auto archive = verifiedArchive(bytes, path, progress);
+  const auto archive = archiveIn(bytes, path, progress, Archive::Verify::weightsLater);
   if (otherwise)
     if (auto file = otherwise(archive)) return std::move(*file);
   if (findModelRecord(*archive).empty()) throw Error(ErrorCode::badInput, describeForeignArchive(*archive), path);
@@ -44,11 +44,11 @@ auto withinMemory(const std::string& path, Read&& read) {
 
 }  // namespace
 
-std::shared_ptr<const Archive> openModelArchive(const std::string& path, const Progress& progress) {
+std::shared_ptr<const Archive> openModelArchive(const std::string& path, const Progress& progress, Archive::Verify verify) {
   return withinMemory(path, [&] {
     const auto bytes = mapFile(path);
     const ReadingScope scope(bytes.size);
-    return readUnchanged(bytes.data, [&] { return verifiedArchive(bytes, path, progress); });
+    return readUnchanged(bytes.data, [&] { return archiveIn(bytes, path, progress, verify); });
   });
 }
 

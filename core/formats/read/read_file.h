@@ -10,13 +10,13 @@
 
 namespace retrograd {
 
-/// Maps and verifies a file's archive. Throws Error(badInput) for what is none, saying what it is and how to make a right one.
-std::shared_ptr<const Archive> openModelArchive(const std::string& path, const Progress& progress = {});
+/// Maps a file's archive and verifies it when `verify` says. Throws Error(badInput) for what is none, saying what it is and how to make a right one.
+std::shared_ptr<const Archive> openModelArchive(const std::string& path, const Progress& progress = {}, Archive::Verify verify = Archive::Verify::first);
 
 /// Reads what is in an archive of another kind than torch.export's; nullopt where it is not for it.
 using ArchiveReader = std::function<std::optional<ModelFile>(const std::shared_ptr<const Archive>&)>;
 
-/// Reads a `torch.export` archive (.pt2) or printed traces (formats/text/text_trace.h). Of an archive, verifies the whole of it first: CRCs,
+/// Reads a `torch.export` archive (.pt2) or printed traces (formats/text/text_trace.h). Of an archive, verifies first (large weights beside the program, each before its use): CRCs,
 /// every record present and as long as its
 /// shape says, sizes, argument kinds, nesting; nothing is allocated from numbers that were not checked.
 /// Throws Error(badInput) naming the file and the trouble. An op that `lookup` does not know is a Problem of severity

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/formats/files/atomic_file.h"
+#include "core/formats/files/deferred_check.h"
 
 namespace retrograd {
 namespace {
@@ -57,6 +58,7 @@ void writeNpy(const std::string& path, const TensorData& tensor) {
   const char length[2] = {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
   file.write(std::string_view(length, 2));
   file.write(header);
+  requireVerified(tensor.data);
   if (meta.bytes() > 0) file.write(std::span(tensor.data + meta.offset * itemSize(meta.dtype), static_cast<std::size_t>(meta.bytes())));
   file.commit();
 }

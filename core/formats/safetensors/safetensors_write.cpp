@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/formats/files/atomic_file.h"
+#include "core/formats/files/deferred_check.h"
 #include "core/formats/files/mapping_watch.h"
 #include "core/formats/safetensors/safetensors.h"
 
@@ -72,6 +73,7 @@ void writeSafetensors(const std::string& path, const TensorMap& tensors, const s
   file.write(header);
   for (const Entry entry : order) {
     const auto& meta = entry->second.meta;
+    requireVerified(entry->second.data);
     if (meta.bytes() > 0) file.write(std::span(entry->second.data + meta.offset * itemSize(meta.dtype), static_cast<std::size_t>(meta.bytes())));
     requireUnchanged(entry->second.data);
   }

@@ -1,13 +1,13 @@
 #include "core/formats/zip/archive.h"
 
 #include <zip.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <memory_resource>
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
+#include "core/formats/files/deferred_check.h"
 
 namespace retrograd {
 namespace {
@@ -63,33 +63,55 @@ struct CountedContent {
   std::pmr::vector<std::byte> bytes{&memory};
 };
 
-std::uint32_t crcOf(std::uint32_t crc, std::span<const std::byte> bytes) {
-  return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+[[noreturn]] void failDamaged(const ZipEntry& entry) { throw Error(ErrorCode::badInput, "is damaged: its checksum (CRC) does not agree", entry.name); }
+
+void requireWhole(const ZipHandle& zip, std::uint64_t index, const ZipEntry& entry) {
+  std::uint32_t crc = 0;
+  inflate(zip, index, entry, [&](std::span<const std::byte> piece) { crc = crc32Of(crc, piece); });
+  if (crc != entry.crc) failDamaged(entry);
 }
 
 }  // namespace
 
-std::shared_ptr<const Archive> Archive::open(const std::string& path, const Progress& progress) {
-  return open(mapFile(path), path, progress);
+std::shared_ptr<const Archive> Archive::open(const std::string& path, const Progress& progress, Verify verify) {
+  return open(mapFile(path), path, progress, verify);
 }
 
-std::shared_ptr<const Archive> Archive::open(ByteRegion bytes, const std::string& place, const Progress& progress) {
+std::shared_ptr<const Archive> Archive::open(ByteRegion bytes, const std::string& place, const Progress& progress, Verify verify) {
   std::shared_ptr<Archive> archive(new Archive);
   archive->place_ = place;
   try {
-    archive->load(std::move(bytes), progress);
+    archive->load(std::move(bytes), progress, verify);
   } catch (const Error& e) {
     throw e.at(place);
   }
   return archive;
 }
 
-void Archive::load(ByteRegion bytes, const Progress& progress) {
+void Archive::load(ByteRegion bytes, const Progress& progress, Verify verifyWhen) {
   file_ = std::move(bytes);
   entries_ = readZipDirectory(file_.span());
-  verify(progress);
+  later_.assign(entries_.size(), verifyWhen == Verify::onRead);
+  requireProportion();
   stripRoot();
   for (std::size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].name, i);
+  if (verifyWhen == Verify::weightsLater) defer();
+  verify(progress);
+}
+
+/// Leaves large weights to a check beside the program, where they are many enough to wait for.
+void Archive::defer() {
+  std::vector<CheckedRegion> regions;
+  std::uint64_t bytes = 0;
+  for (const auto& entry : entries_) {
+    const bool isWeight = entry.name.starts_with("data/weights/") || entry.name.starts_with("data/constants/");
+    if (entry.method != 0 || entry.size < largeMember || !isWeight) continue;
+    regions.push_back({entry.name, entry.dataOffset, entry.size, entry.crc});
+    bytes += entry.size;
+  }
+  if (bytes <= deferAbove) return;
+  for (const auto& region : regions) later_[index_.at(region.name)] = true;
+  deferred_ = std::make_shared<DeferredCheck>(file_, place_, std::move(regions));
 }
 
 void Archive::stripRoot() {
@@ -105,13 +127,11 @@ void Archive::stripRoot() {
   for (auto& entry : entries_) entry.name.erase(0, root.size());
 }
 
-void Archive::verify(const Progress& progress) const {
-  std::uint64_t total = 1, inflated = 0, done = 0;
-  bool anyDeflated = false;
+/// Refuses what would inflate to more than a file of this size has a right to.
+void Archive::requireProportion() const {
+  std::uint64_t inflated = 0;
   for (const auto& entry : entries_) {
-    total += entry.compressedSize;
     if (entry.method == 0) continue;
-    anyDeflated = true;
     if (entry.size / maxDeflateRatio > entry.compressedSize) throw Error(ErrorCode::badInput, "claims an impossible size", entry.name);
     inflated += entry.size;
   }
@@ -122,18 +142,25 @@ void Archive::verify(const Progress& progress) const {
   if (inflated > maxInflated)
     throw Error(ErrorCode::badInput,
                 "holds more compressed content than fits in memory; write the archive with torch.export.save, which compresses nothing");
-  for (const auto& entry : entries_)
-    if (entry.method == 0) verifyStored(entry, progress, done, total);
+}
+
+void Archive::verify(const Progress& progress) const {
+  std::uint64_t total = 1, done = 0;
+  bool anyDeflated = false;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (!later_[i]) total += entries_[i].compressedSize;
+    anyDeflated |= entries_[i].method != 0;
+  }
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].method == 0 && !later_[i]) verifyStored(entries_[i], progress, done, total);
   if (!anyDeflated) return;
   const ZipHandle zip(file_);
   if (static_cast<std::uint64_t>(zip_get_num_entries(zip.get(), 0)) != entries_.size())
     throw Error(ErrorCode::badInput, "the zip archive is damaged: its directory can be read in two ways");
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].method == 0) continue;
+    if (entries_[i].method == 0 || later_[i]) continue;
     progress.at("Verify", static_cast<double>(done) / static_cast<double>(total));
-    std::uint32_t crc = 0;
-    inflate(zip, i, entries_[i], [&](std::span<const std::byte> piece) { crc = crcOf(crc, piece); });
-    if (crc != entries_[i].crc) throw Error(ErrorCode::badInput, "is damaged: its checksum (CRC) does not agree", entries_[i].name);
+    requireWhole(zip, i, entries_[i]);
     done += entries_[i].compressedSize;
   }
 }
@@ -143,11 +170,11 @@ void Archive::verifyStored(const ZipEntry& entry, const Progress& progress, std:
   for (std::uint64_t at = 0; at < entry.size; at += chunk) {
     progress.at("Verify", static_cast<double>(done) / static_cast<double>(total));
     const std::size_t n = std::min(chunk, entry.size - at);
-    crc = crcOf(crc, file_.span().subspan(entry.dataOffset + at, n));
+    crc = crc32Of(crc, file_.span().subspan(entry.dataOffset + at, n));
     if (entry.size > chunk) releasePages(file_, entry.dataOffset + at, n);  // or 26 GB of weights would count as ours
     done += n;
   }
-  if (crc != entry.crc) throw Error(ErrorCode::badInput, "is damaged: its checksum (CRC) does not agree", entry.name);
+  if (crc != entry.crc) failDamaged(entry);
 }
 
 const ZipEntry* Archive::find(std::string_view name) const {
@@ -156,6 +183,21 @@ const ZipEntry* Archive::find(std::string_view name) const {
 }
 
 ByteRegion Archive::read(std::string_view name) const {
+  const ZipEntry* entry = find(name);
+  if (entry && later_[static_cast<std::size_t>(entry - entries_.data())]) {
+    if (deferred_)
+      deferred_->require(file_.data + entry->dataOffset);
+    else if (entry->method != 0)
+      requireWhole(ZipHandle(file_), static_cast<std::uint64_t>(entry - entries_.data()), *entry);
+    else {
+      std::uint64_t done = 0;
+      verifyStored(*entry, {}, done, entry->size + 1);
+    }
+  }
+  return readUnverified(name);
+}
+
+ByteRegion Archive::readUnverified(std::string_view name) const {
   const ZipEntry* entry = find(name);
   if (!entry) throw Error(ErrorCode::badInput, "the archive lacks this record", place_ + ": " + std::string(name));
   if (entry->method == 0) return {file_.data + entry->dataOffset, static_cast<std::size_t>(entry->size), shared_from_this()};

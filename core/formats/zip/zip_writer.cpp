@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/formats/files/deferred_check.h"
 
 namespace retrograd {
 namespace {
@@ -63,6 +64,7 @@ void ZipWriter::addDeflated(std::string_view name, std::string_view content) {
 }
 
 void ZipWriter::addStored(std::string_view name, std::span<const std::byte> content, std::size_t alignTo) {
+  requireVerified(content.data());  // damage of a large archive must not be copied with a checksum that agrees
   add({name, 0, crcOf(content), content.size(), content.size(), at_}, alignTo, content);
 }
 

@@ -18,7 +18,7 @@ class ZipWriter {
   explicit ZipWriter(const std::string& path, AtomicFile::Over over = AtomicFile::Over::otherFiles) : file_(path, over) {}
 
   void addDeflated(std::string_view name, std::string_view content);
-  /// Neither compressed nor copied: a reader can map it.
+  /// Neither compressed nor copied: a reader can map it. Throws Error(badInput) where `content` lies in an archive that is damaged there.
   void addStored(std::string_view name, std::span<const std::byte> content, std::size_t alignTo = alignment);
   /// Writes the directory and takes the place of what had the name before.
   void commit();

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/higher_order.h"
@@ -33,9 +35,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-bool isReturnedWritten(const Computation& computation, const std::string& input) {
-  return std::any_of(computation.outputs.begin(), computation.outputs.end(),
-                     [&](const OutputSpec& output) { return output.kind == OutputKind::inputMutation && output.target == input; });
+/// Inputs that the graph returns anew after a write to them.
+std::unordered_set<std::string_view> returnedWritten(const Computation& computation) {
+  std::unordered_set<std::string_view> inputs;
+  for (const auto& output : computation.outputs)
+    if (output.kind == OutputKind::inputMutation) inputs.insert(output.target);
+  return inputs;
 }
 
 /// Which computation inputs get a gradient: parameters by the file's flag, floating and complex user inputs unless told otherwise.
@@ -44,6 +49,7 @@ std::vector<char> differentiated(const ModelFile& file, const DerivationRequest&
   const auto& computation = file.computation;
   const auto& document = *file.document;
   std::vector<char> wanted(computation.inputs.size(), 0);
+  const auto written = returnedWritten(computation);
   if (options.gradInputs)
     for (const auto& name : *options.gradInputs)
       if (std::none_of(computation.inputs.begin(), computation.inputs.end(), [&](const InputSpec& i) { return i.kind == InputKind::user && i.name == name; }))
@@ -55,7 +61,7 @@ std::vector<char> differentiated(const ModelFile& file, const DerivationRequest&
     if (input.kind == InputKind::parameter) wanted[i] = input.requiresGrad;
     if (input.kind == InputKind::user)
       wanted[i] = options.gradInputs ? std::find(options.gradInputs->begin(), options.gradInputs->end(), input.name) != options.gradInputs->end()
-                                     : input.requiresGrad && !isReturnedWritten(computation, input.name);
+                                     : input.requiresGrad && !written.contains(input.name);
   }
   return wanted;
 }

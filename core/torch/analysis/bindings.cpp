@@ -1,5 +1,6 @@
 #include "core/torch/analysis/bindings.h"
 
+#include "core/formats/files/deferred_check.h"
 #include "core/torch/execution/placement.h"
 #include "core/torch/tracing/convert.h"
 
@@ -30,7 +31,12 @@ at::Tensor inputTensor(const Analysis& analysis, std::size_t i) {
 std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analysis, std::optional<Device> on) {
   std::vector<std::pair<ValueId, c10::IValue>> bindings;
   Placement placement;
-  const auto bind = [&](ValueId id, const TensorData& data) { bindings.emplace_back(id, placement.place(data, on.value_or(placeOf(analysis, id)))); };
+  const auto bind = [&](ValueId id, const TensorData& data) {
+    const auto place = on.value_or(placeOf(analysis, id));
+    std::optional<VerifyLater> later;  // the evaluator asks before an op reads it; what is uploaded is read here
+    if (place.type == Device::Type::cpu) later.emplace();
+    bindings.emplace_back(id, placement.place(data, place));
+  };
   const auto& inputs = analysis.computation().trace.inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (const auto* data = inputs[i] ? requiredData(analysis, i) : nullptr) bind(inputs[i], *data);

@@ -12,6 +12,7 @@
 
 #include "core/base/id_vector.h"
 #include "core/derivation/size_points.h"
+#include "core/formats/files/deferred_check.h"
 #include "core/trace/size_fit.h"
 
 namespace retrograd {
@@ -48,6 +49,8 @@ class Notes {
 };
 
 bool sameData(const TensorData& a, const TensorData& b) {
+  requireVerified(a.data);
+  requireVerified(b.data);
   return a.meta.dtype == b.meta.dtype && a.bytes == b.bytes && (a.bytes == 0 || std::memcmp(a.data, b.data, a.bytes) == 0);
 }
 

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/formats/files/deferred_check.h"
+
 namespace retrograd {
 namespace {
 
@@ -41,6 +43,7 @@ TensorData moveByOneStep(const TensorData& tensor, std::uint64_t seed) {
   const auto dtype = tensor.meta.dtype;
   if (!isDifferentiable(dtype) || itemSize(dtype) == 1 || !tensor.data || tensor.memory.type != Device::Type::cpu) return tensor;
   std::shared_ptr<std::byte[]> copy(new std::byte[std::max<std::size_t>(tensor.bytes, 1)]);
+  requireVerified(tensor.data);
   std::memcpy(copy.get(), tensor.data, tensor.bytes);
   Bits bits(seed);
   switch (dtype) {

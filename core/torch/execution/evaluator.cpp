@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "core/base/out_of_memory.h"
+#include "core/formats/files/deferred_check.h"
 #include "core/torch/execution/cuda_library.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/reproducible.h"
@@ -57,7 +58,9 @@ at::Tensor Evaluator::tensor(ValueId id) const {
   if (const auto opaque = leftOut_ ? leftOut_->reason(id) : BoundSymbolId())
     throw Error(ErrorCode::execution, "it depends on the opaque op " + document_.opName(opaque) + ", which does not run; fill in its result (--fill)", document_.displayName(id));
   if (!has(id) || !values_[id].isTensor()) throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
-  return values_[id].toTensor();
+  const auto& tensor = values_[id].toTensor();
+  if (anyUnverified()) requireVerified(hostMemoryOf(tensor));
+  return tensor;
 }
 
 const PreparedCall& Evaluator::prepared(const BoundSymbol& bound) {
@@ -134,6 +137,7 @@ void Evaluator::run(BoundSymbolId op) {
     auto stack = prepared(bound).arguments([&](std::size_t hole) -> c10::IValue {
       const auto id = operands[hole];
       if (!has(id)) throw Error(ErrorCode::internal, "operand " + document_.displayName(id) + " is not there");
+      if (anyUnverified() && values_[id].isTensor()) requireVerified(hostMemoryOf(values_[id].toTensor()));
       return values_[id];
     }, standIn_);
     copyBorrowed(op, stack);

@@ -1,5 +1,6 @@
 #include "core/torch/session/op_moment.h"
 
+#include "core/formats/files/deferred_check.h"
 #include "core/formats/files/mapping_watch.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/statistics.h"
@@ -8,9 +9,10 @@
 namespace retrograd {
 namespace {
 
-/// What `ask` finds out about a tensor, unless it lies in a file that changed: that is thrown away.
+/// What `ask` finds out about a tensor, unless it lies in a file that is damaged or changed.
 template <class Ask>
 auto read(const at::Tensor& tensor, Ask&& ask) {
+  requireVerified(hostMemoryOf(tensor));
   auto answer = ask(tensor);
   requireUnchanged(hostMemoryOf(tensor));
   return answer;

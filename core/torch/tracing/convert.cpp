@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/base/enum_array.h"
+#include "core/formats/files/deferred_check.h"
 
 namespace retrograd {
 namespace {
@@ -153,11 +154,13 @@ at::Tensor borrowTensor(const TensorData& data) {
   const bool isOnHost = data.memory.type == Device::Type::cpu;
   const auto options = at::TensorOptions().dtype(toScalarType(meta.dtype)).device(isOnHost ? c10::Device(c10::kCPU) : toTorchDevice(data.memory));
   if (meta.elements() == 0) return at::empty_strided(meta.sizes, meta.strides, options);
+  requireVerifiedUnlessLater(data.data);
   auto* begin = const_cast<std::byte*>(data.data);  // at::from_blob takes no const; the session copies before it writes
   auto owner = data.owner;
   // Kernels rely on complex numbers lying at multiples of 16 bytes; a record of a file may lie anywhere.
   constexpr std::uintptr_t alignment = 16;
   if (isOnHost && reinterpret_cast<std::uintptr_t>(begin) % alignment != 0) {
+    requireVerified(begin);
     auto aligned = at::empty({static_cast<std::int64_t>(data.bytes) / itemSize(meta.dtype)}, options);
     std::memcpy(aligned.data_ptr(), begin, aligned.nbytes());
     return aligned.as_strided(meta.sizes, meta.strides, meta.offset);

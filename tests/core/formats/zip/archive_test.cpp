@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include "core/formats/files/deferred_check.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/formats/zip/zip_writer.h"
 
@@ -118,6 +119,66 @@ TEST(Archive, largeRecordsCostNoMemory) {
   EXPECT_EQ(archive->read("w").size, size);
   EXPECT_LT(peak() - before, 64 << 20);
   std::filesystem::remove(path);
+}
+
+/// Large weights, more than open() waits for; the last byte of the last one is flipped where `damaged`.
+std::string largeWeights(bool damaged) {
+  test::ZipContent content{{"model/models/model.json", "{}"}};
+  for (int i = 0; i < 5; ++i) content.emplace_back("model/data/weights/weight_" + std::to_string(i), std::string(60u << 20, static_cast<char>('a' + i)));
+  auto bytes = makeZip(content);
+  if (damaged) bytes[bytes.rfind("eeee") + 3] ^= 1;
+  return bytes;
+}
+
+TEST(Archive, S3largeWeightsAreVerifiedBesideTheProgram) {
+  const auto path = writeTemporary("large.zip", largeWeights(true));
+  const auto archive = Archive::open(path, {}, Archive::Verify::weightsLater);
+  EXPECT_EQ(archive->read("models/model.json").text(), "{}");
+  ASSERT_TRUE(archive->deferred());
+  EXPECT_EQ(archive->deferred()->bytes(), std::uint64_t{300} << 20);
+  const auto first = archive->readUnverified("data/weights/weight_0"), last = archive->readUnverified("data/weights/weight_4");
+  requireVerified(first.data + 1000);  // whole
+  try {
+    requireVerified(last.data);  // before its first use, wherever the check is
+    FAIL() << "the damaged weight was not noticed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::badInput);
+    EXPECT_NE(std::string(error.what()).find("data/weights/weight_4: is damaged"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(archive->read("data/weights/weight_4"), Error);
+  EXPECT_THROW(archive->deferred()->wait(), Error);  // the check gets there too, and says so
+  EXPECT_EQ(archive->deferred()->checkedBytes(), archive->deferred()->bytes());
+  ASSERT_FALSE(verificationStatus().damaged.empty());
+  EXPECT_NE(verificationStatus().damaged.back().find("weight_4"), std::string::npos);
+  EXPECT_THROW(requireNoDamage(), Error);
+}
+
+TEST(Archive, S3wholeLargeWeightsPass) {
+  const auto path = writeTemporary("whole.zip", largeWeights(false));
+  const auto archive = Archive::open(path, {}, Archive::Verify::weightsLater);
+  ASSERT_TRUE(archive->deferred());
+  archive->deferred()->wait();
+  EXPECT_FALSE(archive->deferred()->damage());
+  EXPECT_EQ(archive->read("data/weights/weight_4").size, 60u << 20);
+  EXPECT_FALSE(Archive::open(path)->deferred());  // who asks for all first gets it
+  std::string damaged = largeWeights(true);
+  const auto other = writeTemporary("first.zip", damaged);
+  EXPECT_THROW(Archive::open(other), Error);
+}
+
+TEST(Archive, S3aCheckThatIsUnderWayEndsWithItsArchive) {
+  const auto path = writeTemporary("left.zip", largeWeights(false));
+  for (int i = 0; i < 20; ++i) Archive::open(path, {}, Archive::Verify::weightsLater);
+  EXPECT_TRUE(verificationStatus().files.empty());
+}
+
+TEST(Archive, S3membersAreVerifiedWhenTheyAreRead) {
+  auto bytes = makeZip({{"model/a.txt", "first"}, {"model/b", std::string(5000, 'b')}});
+  bytes[bytes.find("bbbb") + 7] ^= 1;
+  const auto path = writeTemporary("read.zip", bytes);
+  const auto archive = Archive::open(path, {}, Archive::Verify::onRead);
+  EXPECT_EQ(archive->read("a.txt").text(), "first");
+  EXPECT_THROW(archive->read("b"), Error);
 }
 
 TEST(MapFile, refusesWhatIsNoFile) {
