@@ -5,9 +5,9 @@
 #include <map>
 #include <new>
 
-#include "app/cli/options.h"
 #include "app/cli/examples.h"
 #include "app/cli/mistakes.h"
+#include "app/cli/options.h"
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
 #include "app/cli/version.h"
@@ -22,12 +22,9 @@ int exitCode(ErrorCode code) {
   switch (code) {
     case ErrorCode::badInput:
     case ErrorCode::badUse:
-    case ErrorCode::io:
-      return cli::badInputOrUse;
-    case ErrorCode::cancelled:
-      return cli::cancelled;
-    default:
-      return cli::checkFailed;
+    case ErrorCode::io: return cli::badInputOrUse;
+    case ErrorCode::cancelled: return cli::cancelled;
+    default: return cli::checkFailed;
   }
 }
 
@@ -79,7 +76,8 @@ void requireFiles(const CLI::App& app, const std::vector<std::string>& files) {
 }
 
 int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)>& go) {
-  CLI::App app{"Retrograd: a debugger for autograd. Opens models (.pt2, TorchScript, printed traces) and sessions in its window. The subcommands need no display."};
+  CLI::App app{
+      "Retrograd: a debugger for autograd. Opens models (.pt2, TorchScript, printed traces) and sessions in its window. The subcommands need no display."};
   app.name("retrograd");
   app.footer("Exit codes: 0 success, 1 a check failed, 2 bad input or use, 130 after Ctrl+C.");
   app.set_version_flag("--version", cli::versionText, "print the version and that of LibTorch");

@@ -1,5 +1,5 @@
-// `retrograd` as it is called: reads the command line and, once there is something to do, becomes the program (main.cpp). LibTorch and Qt take a third of a second
-// to load, which nobody should wait for who asks for help or mistypes a name.
+// `retrograd` as it is called: reads the command line and, once there is something to do, becomes the program (main.cpp). LibTorch and Qt take a third of a
+// second to load, which nobody should wait for who asks for help or mistypes a name.
 //
 // It is linked from the same objects as the program, without LibTorch, Qt and what lies above them. So functions that only run what was asked for are left
 // unresolved here; nothing calls them, because all that runs is the two subcommands below. tests/app/app_test.py asks every subcommand for help through it.
@@ -19,8 +19,8 @@ namespace {
 int becomeProgram(char** argv) {
   const auto program = privateFile("retrograd-program");
   if (program.empty()) throw Error(ErrorCode::io, "it should lie where scripts/build or the installation put it", "retrograd-program");
-  // LibTorch's threads wait by sleeping: those that spin at the end of each parallel loop take the cores from whatever else runs, and from one another. OpenMP reads
-  // this when it is loaded, so it has to be there before the program starts.
+  // LibTorch's threads wait by sleeping: those that spin at the end of each parallel loop take the cores from whatever else runs, and from one another. OpenMP
+  // reads this when it is loaded, so it has to be there before the program starts.
   setenv("OMP_WAIT_POLICY", "passive", 0);
   execv(program.c_str(), argv);
   throw Error(ErrorCode::io, "cannot be started", program.string());

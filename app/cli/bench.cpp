@@ -6,8 +6,8 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "core/torch/checking/curve.h"
 #include "core/layout/layout_report.h"
+#include "core/torch/checking/curve.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {
@@ -25,8 +25,7 @@ void print(const BenchReport& report) {
   for (const auto& [step, seconds] : report.seconds()) fmt::print("{:<16} {:>12.3f}\n", step, seconds * 1e3);
   fmt::print("ops              computation {}, joint {}, forward {}, backward {}, recomputed {}\n", report.ops.computation, report.ops.joint,
              report.ops.forward, report.ops.backward, report.recomputedOps);
-  fmt::print("saved            {} bytes in {} bytes of storage\npeak             {} bytes\n", report.savedBytes, report.savedStorageBytes,
-             report.peakBytes);
+  fmt::print("saved            {} bytes in {} bytes of storage\npeak             {} bytes\n", report.savedBytes, report.savedStorageBytes, report.peakBytes);
 }
 
 void print(const std::vector<CurvePoint>& curve) {
@@ -45,10 +44,8 @@ int runCurve(const BenchArguments& arguments, const Progress& progress) {
     return open(arguments.file, input, progress);
   };
   const auto curve = budgetCurve(openPartitioned, arguments.curve, arguments.repeat, progress);
-  if (arguments.format == "json")
-    fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"file", arguments.file}, {"budget_curve", toJson(curve)}}, 1));
-  else
-    print(curve);
+  if (arguments.format == "json") fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"file", arguments.file}, {"budget_curve", toJson(curve)}}, 1));
+  else print(curve);
   return allWell;
 }
 
@@ -57,14 +54,15 @@ int runLayout(const BenchArguments& arguments, const Progress& progress) {
   const auto& trace = analysis->derived() ? analysis->joint : analysis->computation().trace;
   nlohmann::ordered_json json{{"file", arguments.file}, {"trace", name(trace.kind)}};
   if (arguments.format == "text")
-    fmt::print("{:<10} {:>8} {:>8} {:>10} {:>8} {:>8} {:>8} {:>10} {:>10} {:>10} {:>9}\n", name(trace.kind), "boxes", "lines", "crossings", "saved's", "edges", "rows", "length", "longest",
-               "saved's", "ms");
+    fmt::print("{:<10} {:>8} {:>8} {:>10} {:>8} {:>8} {:>8} {:>10} {:>10} {:>10} {:>9}\n", name(trace.kind), "boxes", "lines", "crossings", "saved's", "edges",
+               "rows", "length", "longest", "saved's", "ms");
   for (const bool allOpen : {false, true}) {
     const auto report = layout::reportLayout(*analysis->document, trace, &analysis->computation(), allOpen, progress);
     json[allOpen ? "all_open" : "at_first"] = layout::toJson(report);
     if (arguments.format == "text")
-      fmt::print("{:<10} {:>8} {:>8} {:>10} {:>8} {:>8} {:>8} {:>10.0f} {:>10.0f} {:>10.0f} {:>9.1f}\n", allOpen ? "all open" : "at first", report.boxes, report.lines, report.crossings,
-                 report.savedCrossings, report.edges, report.rows, report.flowLength, report.longestFlow, report.savedLength, (report.treeSeconds + report.layoutSeconds) * 1e3);
+      fmt::print("{:<10} {:>8} {:>8} {:>10} {:>8} {:>8} {:>8} {:>10.0f} {:>10.0f} {:>10.0f} {:>9.1f}\n", allOpen ? "all open" : "at first", report.boxes,
+                 report.lines, report.crossings, report.savedCrossings, report.edges, report.rows, report.flowLength, report.longestFlow, report.savedLength,
+                 (report.treeSeconds + report.layoutSeconds) * 1e3);
   }
   if (arguments.format == "json") fmt::print("{}\n", dumpJson(json, 1));
   return allWell;
@@ -84,10 +82,8 @@ Run setup(CLI::App& app) {
     requireToRun(arguments->input.device);
     if (arguments->curve) return runCurve(*arguments, progress);
     const auto report = bench([&] { return open(arguments->file, arguments->input, progress); }, arguments->repeat, progress);
-    if (arguments->format == "json")
-      fmt::print("{}\n", dumpJson(toJson(report), 1));
-    else
-      print(report);
+    if (arguments->format == "json") fmt::print("{}\n", dumpJson(toJson(report), 1));
+    else print(report);
     return allWell;
   };
 }

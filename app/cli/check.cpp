@@ -47,8 +47,7 @@ int checkEach(const Checks& checks, const Progress& progress) {
 
 int checkAll(const Checks& checks, const Progress& progress) {
   if (checks.check.device) requireDriver(*checks.check.device);  // the cases run in a process that is still to be forked
-  return checks.conclude(checkSuite(
-      checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
+  return checks.conclude(checkSuite(checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
 }
 
 Run setup(CLI::App& app) {
@@ -65,7 +64,8 @@ Run setup(CLI::App& app) {
       return checkLog(checks->files.front(), *log, checks->check.data, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
     }
     if (log->given())
-      throw Error(ErrorCode::badUse, "--compile and --rank choose a compile of one log of torch.compile", checks->files.empty() ? "check" : checks->files.front());
+      throw Error(ErrorCode::badUse, "--compile and --rank choose a compile of one log of torch.compile",
+                  checks->files.empty() ? "check" : checks->files.front());
     return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
   };
 }

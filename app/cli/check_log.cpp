@@ -26,9 +26,8 @@ std::string word(Verdict verdict) {
 }
 
 std::string textOf(const TensorVerdict& verdict) {
-  return verdict.failure.empty()
-             ? fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance, verdict.scale)
-             : verdict.failure;
+  return verdict.failure.empty() ? fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance, verdict.scale)
+                                 : verdict.failure;
 }
 
 const TensorVerdict* worstOf(const std::vector<TensorVerdict>& verdicts) {
@@ -47,25 +46,20 @@ void printText(const SecondOpinion& opinion) {
     if (!finding.op.empty()) fmt::print("    from {}, line {} of the backward graph\n", finding.op, finding.line);
     if (!finding.source.empty()) fmt::print("    {}\n", finding.source);
   }
-  if (opinion.compared + opinion.none > 0)
-    fmt::print("  {} gradients compared by value, {} are None in both\n", opinion.compared, opinion.none);
+  if (opinion.compared + opinion.none > 0) fmt::print("  {} gradients compared by value, {} are None in both\n", opinion.compared, opinion.none);
   if (const auto* worst = worstOf(opinion.gradients); worst != nullptr) fmt::print("  furthest: {}: {}\n", worst->name, textOf(*worst));
   if (const auto* worst = worstOf(opinion.referenced); worst != nullptr) {
     fmt::print("  reference: {} tensors compared; furthest: {}: {}\n", opinion.referenced.size(), worst->name, textOf(*worst));
   }
   for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
   if (opinion.verdict == Verdict::differs) {
-    fmt::print(
-        "  A model's own backward (autograd.Function) and regions under no_grad differ rightly: the forward graph does not show them.\n");
+    fmt::print("  A model's own backward (autograd.Function) and regions under no_grad differ rightly: the forward graph does not show them.\n");
   }
 }
 
 nlohmann::ordered_json toJson(const TensorVerdict& verdict) {
-  nlohmann::ordered_json json{{"name", verdict.name},
-                              {"deviation", verdict.deviation},
-                              {"tolerance", verdict.tolerance},
-                              {"scale", verdict.scale},
-                              {"good", verdict.good()}};
+  nlohmann::ordered_json json{
+      {"name", verdict.name}, {"deviation", verdict.deviation}, {"tolerance", verdict.tolerance}, {"scale", verdict.scale}, {"good", verdict.good()}};
   if (!verdict.failure.empty()) json["failure"] = verdict.failure;
   return json;
 }
@@ -99,8 +93,7 @@ TensorMap weightsOf(const Checkpoint& checkpoint, const std::string& under) {
   for (const auto& tensor : checkpoint.tensors) {
     if (tensor.name.starts_with(prefix)) weights.emplace(tensor.name.substr(prefix.size()), tensor.load());
   }
-  if (weights.empty())
-    throw Error(ErrorCode::badUse, "no tensors" + (prefix.empty() ? std::string() : " under " + prefix), checkpoint.path);
+  if (weights.empty()) throw Error(ErrorCode::badUse, "no tensors" + (prefix.empty() ? std::string() : " under " + prefix), checkpoint.path);
   return weights;
 }
 

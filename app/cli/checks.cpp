@@ -15,7 +15,8 @@ void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
   app.add_option("--reference", check.reference, referenceHelp);
   addFormat(app, format);
   addOutput(app, "--report", report, "write the JSON report to this file (-: standard output)");
-  app.add_option("--tolerance", check.tolerance, "tolerance of each tensor relative to its largest element, instead of one from rounding")->check(CLI::NonNegativeNumber);
+  app.add_option("--tolerance", check.tolerance, "tolerance of each tensor relative to its largest element, instead of one from rounding")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--grad-inputs", check.gradInputs, "user inputs to differentiate, comma separated")->delimiter(',');
   app.add_option("--seed", check.seed, "seed of what is drawn, instead of the reference's")->check(isSeed());
   addShapes(app, check.shapes, check.numbers);
@@ -31,7 +32,9 @@ void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
 
 void Checks::requireFileOrSuite(const std::string& command) const {
   if (files.empty() && suite.empty()) throw Error(ErrorCode::badUse, command + " needs a file or --suite FOLDER");
-  if (files.size() > 1 && !check.reference.empty()) throw Error(ErrorCode::badUse, "--reference belongs to one file; check the files one by one, or put each in a folder with its ref.safetensors and use --suite", "check");
+  if (files.size() > 1 && !check.reference.empty())
+    throw Error(ErrorCode::badUse,
+                "--reference belongs to one file; check the files one by one, or put each in a folder with its ref.safetensors and use --suite", "check");
 }
 
 std::vector<SuiteCase> Checks::cases() const {
@@ -52,7 +55,8 @@ void Checks::print(const CheckReport& report) const {
   if (format != "text" || (terminal().quiet && passed)) return;
   clearProgress();
   auto line = reportLine(report);
-  if (const auto end = line.find(' '); end != std::string::npos) line = styled(stdout, passed ? Style::good : report.status == CheckStatus::skip ? Style::warning : Style::bad, line.substr(0, end)) + line.substr(end);
+  if (const auto end = line.find(' '); end != std::string::npos)
+    line = styled(stdout, passed ? Style::good : report.status == CheckStatus::skip ? Style::warning : Style::bad, line.substr(0, end)) + line.substr(end);
   fmt::print("{}\n", line);
   flushOutput();
 }
@@ -66,10 +70,8 @@ int Checks::conclude(const std::vector<CheckReport>& reports) const {
     skipped |= one.status == CheckStatus::skip;
   }
   if (!report.empty()) writeText(report, dumpJson(json, 1) + "\n");
-  if (format == "json")
-    fmt::print("{}\n", dumpJson(json, 1));
-  else if (!terminal().quiet)
-    fmt::print("{}\n", summary(reports));
+  if (format == "json") fmt::print("{}\n", dumpJson(json, 1));
+  else if (!terminal().quiet) fmt::print("{}\n", summary(reports));
   if (failed) return checkFailed;
   return skipped && !allowSkips ? badInputOrUse : allWell;  // what could not be checked is no pass
 }

@@ -21,7 +21,7 @@ struct OptionText {
 struct CommandText {
   std::string name, description, footer;  ///< the name with those before it: "pipeline split"
   std::vector<OptionText> options, positionals;
-  std::vector<std::string> commands;      ///< names of its own subcommands: "split"
+  std::vector<std::string> commands;  ///< names of its own subcommands: "split"
 };
 
 /// The options of the program itself (its name in `name`), and those of its subcommands by name, each with its own behind it; hidden ones are left out.

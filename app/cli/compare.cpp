@@ -8,9 +8,9 @@
 #include "app/cli/precision_option.h"
 #include "app/cli/recorded.h"
 #include "app/cli/sizes.h"
+#include "core/derivation/precision.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"
-#include "core/derivation/precision.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {
@@ -27,8 +27,14 @@ struct CompareArguments {
 nlohmann::ordered_json number(double x) { return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json("inf"); }
 
 nlohmann::ordered_json rowJson(const Document& document, const RunDifference& row) {
-  return {{"op", document.opName(row.opA)}, {"id", row.opA.index}, {"value", document.displayName(row.valueA)}, {"relative", number(row.relative)},
-          {"largest", number(row.largest)}, {"norm_a", number(row.normA)}, {"norm_b", number(row.normB)}, {"note", row.note}};
+  return {{"op", document.opName(row.opA)},
+          {"id", row.opA.index},
+          {"value", document.displayName(row.valueA)},
+          {"relative", number(row.relative)},
+          {"largest", number(row.largest)},
+          {"norm_a", number(row.normA)},
+          {"norm_b", number(row.normB)},
+          {"note", row.note}};
 }
 
 void printRow(const Document& document, const RunDifference& row, const char* mark) {
@@ -48,11 +54,18 @@ int run(CompareArguments arguments, const Progress& progress) {
   const auto comparison = compareRuns(*a, *b, tolerance, {}, progress);
   const auto& document = *a->document;
   if (arguments.format == "json") {
-    nlohmann::ordered_json json{{"a", arguments.a}, {"b", arguments.b.path.empty() ? arguments.a : arguments.b.path}, {"tolerance", tolerance},
-                                {"dtype_a", torchName(ownPrecision(a->file))}, {"dtype_b", torchName(ownPrecision(b->file))},
-                                {"device_a", toString(a->device)}, {"device_b", toString(b->device)},
-                                {"largest", number(comparison.largest)}, {"first_divergence", nullptr}, {"rows", nlohmann::ordered_json::array()},
-                                {"only_in_a", comparison.onlyInA.size()}, {"only_in_b", comparison.onlyInB.size()}};
+    nlohmann::ordered_json json{{"a", arguments.a},
+                                {"b", arguments.b.path.empty() ? arguments.a : arguments.b.path},
+                                {"tolerance", tolerance},
+                                {"dtype_a", torchName(ownPrecision(a->file))},
+                                {"dtype_b", torchName(ownPrecision(b->file))},
+                                {"device_a", toString(a->device)},
+                                {"device_b", toString(b->device)},
+                                {"largest", number(comparison.largest)},
+                                {"first_divergence", nullptr},
+                                {"rows", nlohmann::ordered_json::array()},
+                                {"only_in_a", comparison.onlyInA.size()},
+                                {"only_in_b", comparison.onlyInB.size()}};
     if (comparison.firstDivergence) json["first_divergence"] = rowJson(document, comparison.rows[*comparison.firstDivergence]);
     for (const auto& row : comparison.rows) json["rows"].push_back(rowJson(document, row));
     fmt::print("{}\n", dumpJson(json, 1));

@@ -55,7 +55,8 @@ std::string bash(const CommandText& program, const std::vector<CommandText>& com
   std::string values = bashCase(program, ""), words, known, groups, helpGroups;
   for (const auto& command : commands) {
     values += bashCase(command, command.name);
-    words += fmt::format("    '{}') words='{}{}{}' ;;\n", command.name, fmt::join(command.commands, " "), command.commands.empty() ? "" : " ", fmt::join(flags(command), " "));
+    words += fmt::format("    '{}') words='{}{}{}' ;;\n", command.name, fmt::join(command.commands, " "), command.commands.empty() ? "" : " ",
+                         fmt::join(flags(command), " "));
     known += fmt::format("{}'{}'", known.empty() ? "" : "|", command.name);
     if (command.commands.empty()) continue;
     groups += fmt::format(" || $command == {}", command.name);
@@ -90,7 +91,8 @@ complete -o bashdefault -o default -F _retrograd retrograd
 /// An argument of zsh's _arguments: '(-o --out)'{-o,--out}'[what]:value:_files'.
 std::string zshOption(const OptionText& option) {
   std::string description;
-  for (const char c : option.description) description += std::string_view("[]:\\").find(c) == std::string_view::npos ? std::string(1, c) : std::string("\\") + c;
+  for (const char c : option.description)
+    description += std::string_view("[]:\\").find(c) == std::string_view::npos ? std::string(1, c) : std::string("\\") + c;
   std::string action;
   if (option.takesValue) action = option.choices.empty() ? ":value:_files" : fmt::format(":value:({})", fmt::join(option.choices, " "));
   const auto all = flags(option);
@@ -114,7 +116,10 @@ std::string zshGroup(const CommandText& group, const std::vector<CommandText>& c
     list += fmt::format(" {}", quoted(name + ":" + command.description, "'\\''"));
     cases += fmt::format("            {})\n              shift words; (( CURRENT-- ))\n{}", name, zshArguments(command, "              "));
   }
-  return fmt::format("          if (( CURRENT == 2 )); then\n            local -a nested=({} )\n            _describe -t commands command nested\n          else case $words[2] in\n{}          esac; fi ;;\n", list, cases);
+  return fmt::format(
+      "          if (( CURRENT == 2 )); then\n            local -a nested=({} )\n            _describe -t commands command nested\n          else case "
+      "$words[2] in\n{}          esac; fi ;;\n",
+      list, cases);
 }
 
 std::string zsh(const CommandText& program, const std::vector<CommandText>& commands) {
@@ -173,7 +178,8 @@ std::string fish(const CommandText& program, const std::vector<CommandText>& com
     } else if (command.commands.empty() && !groups.empty()) {
       condition += "; and not __fish_seen_subcommand_from" + groups;
     }
-    text += fmt::format("complete -c retrograd -n {} -a {} -d {}\n", quoted(offer, ""), command.name.substr(space == std::string::npos ? 0 : space + 1), quoted(command.description, "\\'"));
+    text += fmt::format("complete -c retrograd -n {} -a {} -d {}\n", quoted(offer, ""), command.name.substr(space == std::string::npos ? 0 : space + 1),
+                        quoted(command.description, "\\'"));
     for (const auto& option : command.options) text += fishOption(option, quoted(condition, ""));
   }
   return text;

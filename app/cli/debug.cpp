@@ -9,10 +9,10 @@
 #include <set>
 
 #include "app/cli/command.h"
-#include "app/cli/program.h"
-#include "app/cli/options.h"
 #include "app/cli/mistakes.h"
+#include "app/cli/options.h"
 #include "app/cli/output.h"
+#include "app/cli/program.h"
 #include "app/cli/prompt.h"
 #include "app/cli/sizes.h"
 #include "app/cli/terminal.h"
@@ -56,7 +56,8 @@ bool isEnd(const std::string& line) { return line == "quit" || line == "exit" ||
 std::vector<std::string> namesOf(const Analysis& analysis) {
   const auto& document = *analysis.document;
   auto names = valueNames(analysis);
-  for (const auto* word : {"kind", "module", "value", "any", "if", "nan", "inf", "norm", "max", "meta", "after", "border", "end", "grad", "both", "all", "recompute", "min-cut", "budget"})
+  for (const auto* word : {"kind", "module", "value", "any", "if", "nan", "inf", "norm", "max", "meta", "after", "border", "end", "grad", "both", "all",
+                           "recompute", "min-cut", "budget"})
     names.emplace_back(word);
   std::set<std::string> others;
   for (auto op : analysis.joint.ops) {
@@ -92,7 +93,9 @@ PromptWords wordsFor(const Analysis& analysis) {
 int talk(DebugScript& script, const Analysis& analysis, DebugArguments arguments, const Progress& progress) {
   arguments.keepGoing = true;
   Prompt prompt(wordsFor(analysis));
-  if (!terminal().quiet) fmt::print("{} ops forward, {} backward. `help` lists the commands, Tab completes and explains, `quit` ends.\n", analysis.forward.ops.size(), analysis.backward.ops.size());
+  if (!terminal().quiet)
+    fmt::print("{} ops forward, {} backward. `help` lists the commands, Tab completes and explains, `quit` ends.\n", analysis.forward.ops.size(),
+               analysis.backward.ops.size());
   runLine(script, arguments, "where", progress);
   flushOutput();
   for (auto line = prompt.line(); line && !isEnd(*line); line = prompt.line()) {
@@ -136,7 +139,9 @@ Run setup(CLI::App& app) {
   app.add_option("--script", arguments->script, "a file with one command a line (-: standard input)");
   app.add_option("-c,--command", arguments->commands, "run this command; repeatable")->allow_extra_args(false);
   app.add_flag("--keep-going", arguments->keepGoing, "continue after a command that failed");
-  addSize(app, "--history", [arguments](std::int64_t bytes) { arguments->session.historyBytes = bytes; }, "memory for stepping back, such as 500M; with less, some ops run again")
+  addSize(
+      app, "--history", [arguments](std::int64_t bytes) { arguments->session.historyBytes = bytes; },
+      "memory for stepping back, such as 500M; with less, some ops run again")
       ->default_str("1G");
   addFormat(app, arguments->format);
   arguments->input.addTo(app);

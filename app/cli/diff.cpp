@@ -51,9 +51,10 @@ TraceKind kindFor(const Analysis& analysis, const std::string& asked) {
 /// The trace of an analysis. Throws Error(badUse) where it was not derived.
 DiffSide sideOf(const Analysis& analysis, TraceKind kind) {
   if (kind != TraceKind::computation && !analysis.derived())
-    throw Error(ErrorCode::badUse, "no joint, forward or backward could be derived (see the problems above); --show computation compares the computation", analysis.file.path);
-  const auto* trace = kind == TraceKind::joint ? &analysis.joint
-                      : kind == TraceKind::forward ? &analysis.forward
+    throw Error(ErrorCode::badUse, "no joint, forward or backward could be derived (see the problems above); --show computation compares the computation",
+                analysis.file.path);
+  const auto* trace = kind == TraceKind::joint      ? &analysis.joint
+                      : kind == TraceKind::forward  ? &analysis.forward
                       : kind == TraceKind::backward ? &analysis.backward
                                                     : &analysis.computation().trace;
   return {analysis.document.get(), trace, &analysis.computation().trace, analysis.derived() ? &analysis.joint : nullptr};
@@ -120,8 +121,11 @@ int run(const DiffArguments& arguments, const Progress& progress) {
   const bool isOther = !arguments.b.empty() || arguments.partitionB || arguments.precisionB || !arguments.showB.empty();
   const bool isPass = !arguments.pass.empty() || !arguments.before.empty();
   if (!isOther && !isPass)
-    throw Error(ErrorCode::badUse, "name a second file, or what differs on the second side: --show-b, --partition-b, --budget-b, --recompute-b, --dtype-b, --pass or --before", "diff");
-  if (isPass && isOther) throw Error(ErrorCode::badUse, "--pass and --before compare traces of one file; leave out the second file and the options that end in -b", "diff");
+    throw Error(ErrorCode::badUse,
+                "name a second file, or what differs on the second side: --show-b, --partition-b, --budget-b, --recompute-b, --dtype-b, --pass or --before",
+                "diff");
+  if (isPass && isOther)
+    throw Error(ErrorCode::badUse, "--pass and --before compare traces of one file; leave out the second file and the options that end in -b", "diff");
   const auto sides = choose(arguments, progress);
   bool broken = false;
   for (const auto& analysis : {sides.a, sides.b})
@@ -159,7 +163,8 @@ Run setup(CLI::App& app) {
   app.add_option("--show-b", arguments->showB, "the trace of the second side (default: that of the first)")->check(isKind);
   addPartitionB(app, arguments->partitionB);
   addPrecisionB(app, arguments->precisionB);
-  auto* pass = app.add_option("--pass", arguments->pass, "what this pass changed: the trace before it against the trace after it (a name or its beginning: 'dead', 'recomputation')");
+  auto* pass = app.add_option("--pass", arguments->pass,
+                              "what this pass changed: the trace before it against the trace after it (a name or its beginning: 'dead', 'recomputation')");
   app.add_option("--before", arguments->before, "the trace before this pass against the final trace")->excludes(pass);
   app.add_option("-U,--context", arguments->context, "equal lines around each difference")->capture_default_str();
   app.add_flag("-y,--side-by-side", arguments->sideBySide, "print two columns");

@@ -20,11 +20,14 @@ const std::map<std::string, std::vector<std::string>>& table() {
       {"pipeline check", {"retrograd pipeline check model.pt2 --stages 2 --balance estimate"}},
       {"pipeline launch", {"retrograd pipeline launch --ranks 2 -- pipeline run model.pt2 --stages 2 --balance estimate --microbatches 2 --check"}},
       {"pipeline run", {"retrograd pipeline launch --ranks 2 -- pipeline run model.pt2 --stages 2 --balance estimate --schedule GPipe --microbatches 2"}},
-      {"pipeline schedule", {"retrograd pipeline schedule 1F1B --ranks 4 --microbatches 8", "retrograd pipeline schedule GPipe --ranks 2 --microbatches 4 --format svg -o gpipe.svg"}},
+      {"pipeline schedule",
+       {"retrograd pipeline schedule 1F1B --ranks 4 --microbatches 8",
+        "retrograd pipeline schedule GPipe --ranks 2 --microbatches 4 --format svg -o gpipe.svg"}},
       {"pipeline split", {"retrograd pipeline split model.pt2 --stages 2 --balance estimate", "retrograd pipeline split model.pt2 --at blocks.1 -o stages"}},
       {"run", {"retrograd run model.pt2", "retrograd run model.pt2 --until gelu", "retrograd run model.pt2 -o reference.safetensors"}},
       {"save", {"retrograd save model.pt2", "retrograd save model.pt2 --embed --budget 100K -o small.retrograd"}},
-      {"trace", {"retrograd trace model.pt2 --show backward", "retrograd trace model.pt2 --filter 'role:gradient bytes>1K'", "retrograd trace model.pt2 --format json"}},
+      {"trace",
+       {"retrograd trace model.pt2 --show backward", "retrograd trace model.pt2 --filter 'role:gradient bytes>1K'", "retrograd trace model.pt2 --format json"}},
   };
   return examples;
 }

@@ -7,9 +7,9 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "app/cli/output.h"
-#include "core/torch/session/session.h"
 #include "core/export/export.h"
 #include "core/formats/files/atomic_file.h"
+#include "core/torch/session/session.h"
 
 namespace retrograd::cli {
 namespace {
@@ -66,7 +66,8 @@ int run(const ExportArguments& arguments, const Progress& progress) {
     throw Error(ErrorCode::badUse, "--open, --open-all, --dark and --scale are for pictures of the graph (svg, png, pdf)", "export");
   const auto analysis = open(arguments.file, arguments.input, progress);
   const bool broken = reportProblems(analysis->problems);
-  ExportRequest request{*analysis, tracesOf(*analysis, kindsFor(arguments, format)), {}, isStandardOutput(arguments.out) ? "" : arguments.out, arguments.drawing};
+  ExportRequest request{
+      *analysis, tracesOf(*analysis, kindsFor(arguments, format)), {}, isStandardOutput(arguments.out) ? "" : arguments.out, arguments.drawing};
   const bool wantsRun = format.run == ExportFormat::Run::needed || (format.run == ExportFormat::Run::wanted && !arguments.noRun);
   if (wantsRun && analysis->derived()) request.measures = measure(analysis, arguments.input.threads, progress);
   if (request.path.empty()) {

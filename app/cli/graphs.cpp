@@ -19,9 +19,7 @@ struct GraphsOptions {
 };
 
 std::string rankText(const jobs::Process& process) {
-  return process.rank                                ? fmt::format("rank {}", *process.rank)
-         : process.pid.empty() || process.pid == "-" ? std::string("process")
-                                                     : "process " + process.pid;
+  return process.rank ? fmt::format("rank {}", *process.rank) : process.pid.empty() || process.pid == "-" ? std::string("process") : "process " + process.pid;
 }
 
 void printAttempt(const jobs::Attempt& attempt) {
@@ -31,14 +29,12 @@ void printAttempt(const jobs::Attempt& attempt) {
   fmt::print("\n");
   if (!attempt.failType.empty()) fmt::print("      failed: {}: {}\n", attempt.failType, attempt.failReason);
   if (!attempt.graphBreak.empty()) fmt::print("      graph break: {}\n", attempt.graphBreak);
-  for (const auto& graph : attempt.graphs)
-    fmt::print("      {:<17} {:>6} ops{}\n", name(graph.kind), graph.ops, graph.damaged ? "  not whole" : "");
+  for (const auto& graph : attempt.graphs) fmt::print("      {:<17} {:>6} ops{}\n", name(graph.kind), graph.ops, graph.damaged ? "  not whole" : "");
 }
 
 void printText(const jobs::JobLog& log) {
   for (const auto& process : log.processes) {
-    fmt::print("{}{}  {}\n", rankText(process), process.torchVersion.empty() ? "" : "  PyTorch " + process.torchVersion,
-               log.files[process.file].path);
+    fmt::print("{}{}  {}\n", rankText(process), process.torchVersion.empty() ? "" : "  PyTorch " + process.torchVersion, log.files[process.file].path);
     for (const auto& compile : process.compiles) {
       fmt::print("  {}", nameOf(compile));
       if (!compile.function.empty()) fmt::print("  {}", compile.function);
@@ -88,8 +84,7 @@ Json nodesOf(const fx::Graph& graph) {
     shapeOf(entry, value);
     if (node.source != fx::noIndex) {
       const auto& source = graph.sources[node.source];
-      if (!source.file.empty())
-        entry["source"] = {{"file", source.file}, {"line", source.line}, {"function", source.function}, {"code", source.code}};
+      if (!source.file.empty()) entry["source"] = {{"file", source.file}, {"line", source.line}, {"function", source.function}, {"code", source.code}};
       if (source.backward) entry["backward"] = true;
       if (source.checkpoint) entry["checkpoint"] = *source.checkpoint;
       if (!source.policy.empty()) entry["policy"] = source.policy;
@@ -152,11 +147,7 @@ void printJson(const jobs::JobLog& log, bool withNodes) {
            {"compiles", Json::array()},
            {"problems", jsonOf(process.problems)}};
     for (const auto& compile : process.compiles) {
-      Json c{{"id", nameOf(compile)},
-             {"function", compile.function},
-             {"file", compile.file},
-             {"line", compile.line},
-             {"attempts", Json::array()}};
+      Json c{{"id", nameOf(compile)}, {"function", compile.function}, {"file", compile.file}, {"line", compile.line}, {"attempts", Json::array()}};
       for (const auto& attempt : compile.attempts) c["attempts"].push_back(jsonOf(log, attempt, withNodes));
       p["compiles"].push_back(std::move(c));
     }
@@ -180,8 +171,7 @@ int run(const GraphsOptions& options, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto options = std::make_shared<GraphsOptions>();
-  app.add_option("log", options->path, "a structured trace log, a folder of logs, a folder that tlparse made, or text of TORCH_LOGS")
-      ->required();
+  app.add_option("log", options->path, "a structured trace log, a folder of logs, a folder that tlparse made, or text of TORCH_LOGS")->required();
   addFormat(app, options->format);
   app.add_flag("--nodes", options->nodes, "with --format json: every graph with its text and its nodes");
   return [options](const Progress& progress) { return run(*options, progress); };

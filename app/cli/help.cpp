@@ -79,7 +79,8 @@ int print(const CLI::App& program, const std::vector<std::string>& topics) {
     }
     std::fputs(command->help().c_str(), stdout);
   } else {
-    throw Error(ErrorCode::badUse, "there is no such topic; topics are saving, completion, man and the subcommands" + didYouMean(topic, topicNames(program)), topic);
+    throw Error(ErrorCode::badUse, "there is no such topic; topics are saving, completion, man and the subcommands" + didYouMean(topic, topicNames(program)),
+                topic);
   }
   return allWell;
 }

@@ -41,10 +41,12 @@ std::string synopsis(const CommandText& command) {
 
 std::string manualPage(const CLI::App& app) {
   const auto program = describeCommand(app);
-  std::string text = ".TH RETROGRAD 1 \"\" \"retrograd " RETROGRAD_VERSION "\" \"User Commands\"\n"
+  std::string text = ".TH RETROGRAD 1 \"\" \"retrograd " RETROGRAD_VERSION
+                     "\" \"User Commands\"\n"
                      ".SH NAME\nretrograd \\- a debugger for autograd\n"
                      ".SH SYNOPSIS\n.B retrograd\n[\\fIoptions\\fR] [\\fIfile\\fR...]\n.br\n.B retrograd\n\\fIcommand\\fR [\\fIoptions\\fR] [\\fIfile\\fR...]\n"
-                     ".SH DESCRIPTION\n" + roff(program.description) + "\n.SH OPTIONS\n";
+                     ".SH DESCRIPTION\n" +
+                     roff(program.description) + "\n.SH OPTIONS\n";
   for (const auto& option : program.options) text += optionEntry(option);
   text += ".SH COMMANDS\n";
   for (const auto& command : describeCommands(app)) {

@@ -77,9 +77,11 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error) {
     const auto option = left.front().substr(0, left.front().find('='));
     return fmt::format("{}there is no option {}{}", place, option, didYouMean(option, optionNames(app)));
   }
-  if (!left.empty() && !app.get_subcommands({}).empty()) return fmt::format("{}there is no subcommand '{}'{}", place, left.front(), meantSubcommand(app, left.front()));
+  if (!left.empty() && !app.get_subcommands({}).empty())
+    return fmt::format("{}there is no subcommand '{}'{}", place, left.front(), meantSubcommand(app, left.front()));
   if (!left.empty()) return fmt::format("{}'{}' is one argument too many; `retrograd help {}` lists what it takes", place, left.front(), name);
-  if (dynamic_cast<const CLI::RequiredError*>(&error) && !app.get_subcommands({}).empty()) return fmt::format("{}a subcommand is missing; `retrograd help {}` lists them", place, name);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && !app.get_subcommands({}).empty())
+    return fmt::format("{}a subcommand is missing; `retrograd help {}` lists them", place, name);
   return place + wrongChoice(withoutBrackets(error.what()));
 }
 

@@ -73,8 +73,7 @@ std::string rowText(const Side& a, const Side& b, const PairedCalls& row, const 
 
 void printDifference(const Side& a, const Side& b, const NumberComparison& comparison) {
   const auto& first = *comparison.first;
-  fmt::print("first difference: {:.3g}\n  a: {}\n  b: {}\n", comparison.rows[first.row].difference, placeText(a, first.a),
-             placeText(b, first.b));
+  fmt::print("first difference: {:.3g}\n  a: {}\n  b: {}\n", comparison.rows[first.row].difference, placeText(a, first.a), placeText(b, first.b));
   if (!first.input) {
     fmt::print("its inputs agree, as far as their norms are known\n");
     return;
@@ -98,8 +97,7 @@ nlohmann::ordered_json normsJson(const std::vector<RecordedTensor>& tensors) {
 nlohmann::ordered_json callJson(const Side& side, std::optional<std::size_t> index) {
   if (!index) return nullptr;
   const auto& call = side.run.calls[*index];
-  nlohmann::ordered_json json{
-      {"call", *index}, {"op", call.op}, {"module", call.module}, {"line", call.line}, {"norms", normsJson(call.outputs)}};
+  nlohmann::ordered_json json{{"call", *index}, {"op", call.op}, {"module", call.module}, {"line", call.line}, {"norms", normsJson(call.outputs)}};
   if (!side.analysis || call.position < 0) return json;
   const auto op = side.analysis->joint.ops[static_cast<std::size_t>(call.position)];
   json["id"] = op.index;
@@ -130,9 +128,8 @@ nlohmann::ordered_json toJson(const Side& a, const Side& b, const NumbersArgumen
     if (first.input) json["first_difference"]["input"] = *first.input;
   }
   for (const auto& row : comparison.rows)
-    json["rows"].push_back({{"a", callJson(a, row.a)},
-                            {"b", callJson(b, row.b)},
-                            {"difference", row.compared ? number(row.difference) : nlohmann::ordered_json(nullptr)}});
+    json["rows"].push_back(
+        {{"a", callJson(a, row.a)}, {"b", callJson(b, row.b)}, {"difference", row.compared ? number(row.difference) : nlohmann::ordered_json(nullptr)}});
   return json;
 }
 
@@ -142,8 +139,8 @@ void print(const Side& a, const Side& b, const NumbersArguments& arguments, cons
   fmt::print("   {:>10}  {:>24}  {:>24}  op\n", "relative", "a", "b");
   for (std::size_t i = begin; i < std::min(comparison.rows.size(), begin + arguments.rows); ++i)
     fmt::print("{}", rowText(a, b, comparison.rows[i], comparison.first && i == first ? "=>" : ""));
-  fmt::print("{} calls compared, largest relative difference {:.3g}; {} call(s) only in a, {} only in b\n", comparison.compared,
-             comparison.largest, comparison.onlyInA, comparison.onlyInB);
+  fmt::print("{} calls compared, largest relative difference {:.3g}; {} call(s) only in a, {} only in b\n", comparison.compared, comparison.largest,
+             comparison.onlyInA, comparison.onlyInB);
   if (comparison.first) printDifference(a, b, comparison);
 }
 
@@ -151,16 +148,12 @@ int run(const NumbersArguments& arguments, const Progress& progress) {
   const auto a = openSide(arguments.a, arguments.input, progress);
   const auto b = openSide(arguments.b, arguments.input, progress);
   if (a.run.hashes != b.run.hashes)
-    throw Error(ErrorCode::badUse,
-                "holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
+    throw Error(ErrorCode::badUse, "holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
                 a.run.hashes ? arguments.a : arguments.b);
   const auto comparison = compareNumbers(a.run, b.run, arguments.tolerance);
-  if (comparison.compared == 0)
-    throw Error(ErrorCode::badUse, "no op of the one occurs in the other, so that nothing could be compared", arguments.b);
-  if (arguments.format == "json")
-    fmt::print("{}\n", dumpJson(toJson(a, b, arguments, comparison), 1));
-  else
-    print(a, b, arguments, comparison);
+  if (comparison.compared == 0) throw Error(ErrorCode::badUse, "no op of the one occurs in the other, so that nothing could be compared", arguments.b);
+  if (arguments.format == "json") fmt::print("{}\n", dumpJson(toJson(a, b, arguments, comparison), 1));
+  else print(a, b, arguments, comparison);
   return comparison.first ? checkFailed : allWell;
 }
 
@@ -168,18 +161,14 @@ Run setup(CLI::App& app) {
   auto arguments = std::make_shared<NumbersArguments>();
   app.add_option("a", arguments->a, "a recording of PyTorch's DebugMode (save_logs), or a model, which is run")->required();
   app.add_option("b", arguments->b, "another recording or model")->required();
-  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two norms differ")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two norms differ")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--rows", arguments->rows, "rows of the table around the first difference")->capture_default_str();
   addFormat(app, arguments->format);
   arguments->input.addTo(app);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 
-const Registration registration("numbers",
-                                "lay the numbers that a run recorded over a model or another recording, and find the first that differs",
-                                setup);
+const Registration registration("numbers", "lay the numbers that a run recorded over a model or another recording, and find the first that differs", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -9,21 +9,21 @@
 
 #include "app/cli/input.h"
 #include "app/cli/program.h"
+#include "app/cli/recorded.h"
 #include "app/cli/sizes.h"
 #include "app/cli/terminal.h"
 #include "core/base/number_text.h"
 #include "core/base/running_memory.h"
-#include "core/torch/checking/reference.h"
-#include "core/torch/execution/threads.h"
+#include "core/formats/kinds/file_kind.h"
+#include "core/formats/repro/repro_inputs.h"
+#include "core/formats/safetensors/safetensors.h"
+#include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
+#include "core/torch/checking/reference.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/memory_budget.h"
-#include "app/cli/recorded.h"
-#include "core/formats/kinds/file_kind.h"
-#include "core/formats/safetensors/safetensors.h"
-#include "core/formats/repro/repro_inputs.h"
-#include "core/torch/analysis/analyse.h"
+#include "core/torch/execution/threads.h"
 #include "core/trace/relocate.h"
 
 namespace retrograd::cli {
@@ -35,7 +35,9 @@ void addPartition(CLI::App& app, std::optional<PartitionOptions>& partition) {
          "--partition", [asked](const std::string& kind) { asked().kind = kinds.at(kind); },
          "what to save for the backward: what the formulas ask for (default), or the fewest bytes (min-cut)")
       ->check(CLI::IsMember({"default", "min-cut"}));
-  addSize(app, "--budget", [asked](std::int64_t bytes) { asked().budget = bytes; }, "how much may be saved for the backward, such as 100K; recomputes as little as possible");
+  addSize(
+      app, "--budget", [asked](std::int64_t bytes) { asked().budget = bytes; },
+      "how much may be saved for the backward, such as 100K; recomputes as little as possible");
   app.add_option_function<std::vector<std::string>>(
          "--recompute", [asked](const std::vector<std::string>& marks) { asked().recompute = marks; },
          "what to recompute in the backward: all, a module, or #OP (name or id); repeatable")
@@ -143,16 +145,18 @@ Device parseDevice(const std::string& text) {
 
 void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& name, const std::string& help) {
   app.add_option_function<std::string>(
-      name,
-      [&device](const std::string& text) { device = parseDevice(text); },
-      help.empty() ? "cpu (default), cuda or cuda:N: where parameters and inputs are. Deriving needs no GPU, running does; not yet run on a GPU (docs/limits.md)" : help);
+      name, [&device](const std::string& text) { device = parseDevice(text); },
+      help.empty()
+          ? "cpu (default), cuda or cuda:N: where parameters and inputs are. Deriving needs no GPU, running does; not yet run on a GPU (docs/limits.md)"
+          : help);
 }
 
 void addOpeningMemory(CLI::App& app) {
   const auto set = [](std::int64_t bytes) {
     if (program()) program()->setOpeningMemory(bytes);
   };
-  addSize(app, "--opening-memory", set, "how much opening may allocate where it runs ops, such as 20G (default: a quarter of the free memory, and the file's size)");
+  addSize(app, "--opening-memory", set,
+          "how much opening may allocate where it runs ops, such as 20G (default: a quarter of the free memory, and the file's size)");
 }
 
 void addFill(CLI::App& app, std::string& path) {
@@ -162,12 +166,14 @@ void addFill(CLI::App& app, std::string& path) {
 TensorMap readFill(const std::string& path) { return path.empty() ? TensorMap() : readSafetensors(path).tensors; }
 
 void addGivenData(CLI::App& app, GivenData& data, bool batch) {
-  auto* weights = app.add_option("--weights", data.weights,
-                                 "weights of a training job instead of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
-                                 "distributed checkpoint");
+  auto* weights =
+      app.add_option("--weights", data.weights,
+                     "weights of a training job instead of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
+                     "distributed checkpoint");
   app.add_option("--weights-under", data.under, "the dictionary of the checkpoint that holds them (default: the one that fits best)")->needs(weights);
   app.add_flag("--partial-weights", data.partial, "go on with what fits where weights or batch lack something, hold more, or have other shapes");
-  if (batch) app.add_option("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; a missing input is an error");
+  if (batch)
+    app.add_option("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; a missing input is an error");
 }
 
 void addRunningMemory(CLI::App& app) {
@@ -189,8 +195,7 @@ void InputOptions::addTo(CLI::App& app, bool batch) {
   addLibraries(app, rules);
   addShapes(app, shapes, values);
   app.add_option("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
-  app.add_option("--grad-inputs", gradInputs,
-                 "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
+  app.add_option("--grad-inputs", gradInputs, "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
       ->delimiter(',');
   app.add_option("--seed", seed, "seed of inputs and cotangents that are drawn, and of random ops (default 0)")->check(isSeed());
   app.add_option("--threads", threads, "threads of LibTorch (default: its own choice)")->check(CLI::NonNegativeNumber);
@@ -246,7 +251,8 @@ void requireToRun(const std::optional<Device>& device) {
 void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "there is no such file", path);
-  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path)) throw Error(ErrorCode::badUse, "is a folder; name a file", path);
+  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path))
+    throw Error(ErrorCode::badUse, "is a folder; name a file", path);
 }
 
 std::optional<FolderChoice> graphToOpen(const std::string& path) {
@@ -282,7 +288,8 @@ bool reportProblems(const std::vector<Problem>& problems) {
   clearProgress();
   for (const auto& p : problems) {
     if (terminal().quiet && p.severity != Problem::Severity::error) continue;
-    fmt::print(stderr, "{}: {}{}{}\n", styled(stderr, styles[static_cast<std::size_t>(p.severity)], severities[static_cast<std::size_t>(p.severity)]), p.place, p.place.empty() ? "" : ": ", p.message);
+    fmt::print(stderr, "{}: {}{}{}\n", styled(stderr, styles[static_cast<std::size_t>(p.severity)], severities[static_cast<std::size_t>(p.severity)]), p.place,
+               p.place.empty() ? "" : ": ", p.message);
     isError |= p.severity == Problem::Severity::error;
   }
   return isError;

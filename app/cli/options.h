@@ -61,7 +61,9 @@ struct InputOptions {
   /// `batch`: also --batch, where that is not a subcommand's own option.
   void addTo(CLI::App& app, bool batch = true);
   /// Whether anything is asked for that a session file may hold otherwise.
-  bool given() const { return !inputs.empty() || !fill.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device || !data.empty(); }
+  bool given() const {
+    return !inputs.empty() || !fill.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device || !data.empty();
+  }
   /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
   DerivationRequest forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "core/base/number_text.h"
 
 namespace retrograd::cli {
@@ -46,7 +45,8 @@ void addNamed(CLI::App& app, const std::string& option, Map& map, Parse parse, c
 void BatchOptions::addTo(CLI::App& app) {
   auto* batch = app.add_option("--batch", file, "safetensors file with a batch of inputs (in.NAME or NAME) and of cotangents (cot.N): cut into microbatches");
   batch->excludes("--inputs")->excludes("--shape");
-  addNamed(app, "--batch-dim", dims, parseBatchDim, "NAME=DIM: the dimension along which an input of the batch is cut (default 0); NAME=replicate: every microbatch gets all of it; repeatable");
+  addNamed(app, "--batch-dim", dims, parseBatchDim,
+           "NAME=DIM: the dimension along which an input of the batch is cut (default 0); NAME=replicate: every microbatch gets all of it; repeatable");
   addNamed(app, "--merge", merges, parseMerge,
            "N=DIM|sum|mean|same: how output N of the microbatches becomes the batch's (default: put together along 0, losses as a list); repeatable");
   app.add_flag("--scale-gradients", scaleGradients, "divide gradients by the number of microbatches, as a loss that is a mean over the batch asks for");

@@ -3,17 +3,17 @@
 #include <string>
 
 #include "app/cli/options.h"
-#include "core/torch/checking/reference.h"
 #include "core/cut/batch.h"
+#include "core/torch/checking/reference.h"
 #include "core/torch/stages/merge.h"
 
 namespace retrograd::cli {
 
 /// The options of a subcommand that takes a batch and cuts it into microbatches.
 struct BatchOptions {
-  std::string file;                       ///< safetensors; empty: there is no batch
-  std::map<std::string, BatchDim> dims;   ///< by input
-  std::map<std::string, Merge> merges;    ///< by user output
+  std::string file;                      ///< safetensors; empty: there is no batch
+  std::map<std::string, BatchDim> dims;  ///< by input
+  std::map<std::string, Merge> merges;   ///< by user output
   bool scaleGradients = false;
 
   void addTo(CLI::App& app);
@@ -24,7 +24,7 @@ struct BatchOptions {
 struct OpenBatch {
   Reference whole;
   std::vector<TensorMap> inputs, cotangents;
-  std::string note;                       ///< where there are fewer microbatches than asked for
+  std::string note;  ///< where there are fewer microbatches than asked for
 
   /// What a microbatch, or the batch, is derived with.
   Reference with(const TensorMap& inputs, const TensorMap& cotangents) const;

@@ -8,12 +8,15 @@
 namespace retrograd::cli {
 
 void addCuts(CLI::App& app, CutRequest& request) {
-  app.add_option("--at", request.at, "MODULE[:before|after] or #OP[:before|after]: cut at each call of the module, or at the op; repeatable, added to the file's markers")
+  app.add_option("--at", request.at,
+                 "MODULE[:before|after] or #OP[:before|after]: cut at each call of the module, or at the op; repeatable, added to the file's markers")
       ->allow_extra_args(false);
   app.add_option("--stages", request.stages, "cut into N stages of equal load")->check(CLI::PositiveNumber);
   app.add_option_function<std::string>(
          "--balance",
-         [&request](const std::string& by) { request.balance = by == "time" ? Balance::time : by == "estimate" ? Balance::estimate : by == "parameters" ? Balance::parameters : Balance::bytes; },
+         [&request](const std::string& by) {
+           request.balance = by == "time" ? Balance::time : by == "estimate" ? Balance::estimate : by == "parameters" ? Balance::parameters : Balance::bytes;
+         },
          "what load means: time (measured by running; the default), estimate (time estimated from the ops), parameters or bytes")
       ->check(CLI::IsMember({"time", "estimate", "parameters", "bytes"}));
   app.add_flag_callback("--ignore-markers", [&request] { request.useMarkers = false; }, "ignore the markers of the file");

@@ -8,18 +8,18 @@
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_batch.h"
 #include "app/cli/pipeline_cuts.h"
+#include "core/cut/stage_facts.h"
+#include "core/formats/files/atomic_file.h"
+#include "core/ranks/agreement.h"
+#include "core/ranks/executor.h"
+#include "core/ranks/traffic.h"
+#include "core/schedule/schedule_kinds.h"
+#include "core/schedule/schedule_lowering.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/rank_check.h"
 #include "core/torch/checking/save.h"
 #include "core/torch/execution/device.h"
-#include "core/ranks/agreement.h"
-#include "core/ranks/executor.h"
-#include "core/ranks/traffic.h"
-#include "core/formats/files/atomic_file.h"
 #include "core/torch/stages/rank_stages.h"
-#include "core/schedule/schedule_kinds.h"
-#include "core/schedule/schedule_lowering.h"
-#include "core/cut/stage_facts.h"
 #include "core/trace/print/json.h"
 #include "core/trace/relocate.h"
 
@@ -61,7 +61,8 @@ Schedule scheduleFor(const RunArguments& arguments, std::optional<Schedule> give
   if (schedule.stages != stages)
     throw Error(ErrorCode::badUse, fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages), arguments.schedule);
   if (schedule.microbatches != microbatches)
-    throw Error(ErrorCode::badUse, fmt::format("the schedule has {} microbatches, the batch makes {}", schedule.microbatches, microbatches), arguments.schedule);
+    throw Error(ErrorCode::badUse, fmt::format("the schedule has {} microbatches, the batch makes {}", schedule.microbatches, microbatches),
+                arguments.schedule);
   schedule.edges = stageEdges(*step.pipeline().whole, step.pipeline().split);
   return lowerSchedule(schedule);
 }
@@ -94,11 +95,13 @@ Step prepare(const RunArguments& arguments, Transport& transport, const Progress
     } catch (const Error& error) {
       throw error.at(fmt::format("microbatch 0 of {}", step.batch->inputs.size()));
     }
-    step.microbatches = deriveMicrobatches(step.cut, arguments.cut.request.loss, step.batch->inputs, step.batch->cotangents, optionsForBatch(arguments, *step.batch), progress);
+    step.microbatches =
+        deriveMicrobatches(step.cut, arguments.cut.request.loss, step.batch->inputs, step.batch->cotangents, optionsForBatch(arguments, *step.batch), progress);
   } else {
     const auto& inputs = arguments.cut.input.inputs;
     step.cut = openTogether(arguments, inputs.empty() ? Reference() : readReference(inputs), transport, progress);
-    step.microbatches = rotatedMicrobatches(std::make_shared<const Pipeline>(derivePipeline(step.cut.model, step.cut.whole, step.cut.split, progress)), microbatches);
+    step.microbatches =
+        rotatedMicrobatches(std::make_shared<const Pipeline>(derivePipeline(step.cut.model, step.cut.whole, step.cut.split, progress)), microbatches);
   }
   if (const auto& why = step.pipeline().whole->dataDependent; !why.empty())
     throw Error(ErrorCode::badUse, "its traces hold for one set of inputs only, so microbatches cannot differ: " + why.front(), arguments.cut.file);
@@ -116,7 +119,8 @@ std::set<std::int32_t> stagesOf(const Schedule& schedule, std::int32_t rank) {
 RankVerdict check(const RunArguments& arguments, const Step& step, const RankResults& results, const Progress& progress) {
   WholeBatch whole;
   if (step.batch)
-    whole = deriveBatch(step.cut, step.microbatches, step.batch->whole.inputs, arguments.batch.merges, results.scale, optionsForBatch(arguments, *step.batch), progress);
+    whole = deriveBatch(step.cut, step.microbatches, step.batch->whole.inputs, arguments.batch.merges, results.scale, optionsForBatch(arguments, *step.batch),
+                        progress);
   return checkRank(results, step.microbatches, whole, arguments.batch.merges, progress);
 }
 
@@ -164,27 +168,31 @@ std::unique_ptr<DeviceLink> linkFor(const RunArguments& arguments, const Step& s
   return std::move(link);
 }
 
-void report(const RunArguments& arguments, int rank, const std::vector<ExecutedAction>& actions, const RankResults& results, const std::optional<RankVerdict>& verdict,
-            const std::string& carrier) {
+void report(const RunArguments& arguments, int rank, const std::vector<ExecutedAction>& actions, const RankResults& results,
+            const std::optional<RankVerdict>& verdict, const std::string& carrier) {
   const double seconds = actions.empty() ? 0 : actions.back().end;
   const auto numbers = numbersOf(results);
   if (arguments.format == "json") {
-    nlohmann::ordered_json json{{"rank", rank}, {"actions", nlohmann::json::array()}, {"seconds", seconds}, {"gradients", results.gradients.size()}, {"outputs", numbers}, {"transfers", carrier}};
+    nlohmann::ordered_json json{{"rank", rank},       {"actions", nlohmann::json::array()},
+                                {"seconds", seconds}, {"gradients", results.gradients.size()},
+                                {"outputs", numbers}, {"transfers", carrier}};
     for (const auto& one : actions) json["actions"].push_back({{"action", text(one.action)}, {"start", one.start}, {"end", one.end}});
     if (verdict)
-      json["check"] = {{"pass", verdict->good()}, {"with", verdict->with}, {"compared", verdict->compared}, {"error", verdict->error}, {"tolerance", verdict->tolerance},
-                       {"worst", verdict->worst}, {"failure", verdict->failure}};
+      json["check"] = {{"pass", verdict->good()},         {"with", verdict->with},   {"compared", verdict->compared}, {"error", verdict->error},
+                       {"tolerance", verdict->tolerance}, {"worst", verdict->worst}, {"failure", verdict->failure}};
     std::puts(dumpJson(json).c_str());
     return;
   }
   fmt::print("{} actions in {:.1f} ms, gradients of {} parameters", actions.size(), seconds * 1e3, results.gradients.size());
   if (carrier != "host") fmt::print(", tensors over {}", carrier);
   for (const auto& [output, values] : numbers) fmt::print(", output {} is {:.6g}", output, fmt::join(values, " "));
-  if (verdict && verdict->good()) fmt::print("; {} compared with {}: equal to {:.1e} (tolerance {:.1e})", verdict->compared, verdict->with, verdict->error, verdict->tolerance);
+  if (verdict && verdict->good())
+    fmt::print("; {} compared with {}: equal to {:.1e} (tolerance {:.1e})", verdict->compared, verdict->with, verdict->error, verdict->tolerance);
   fmt::print("\n");
   if (verdict && !verdict->good())
-    fmt::print(stderr, "error: rank {}: compared with {}: {}\n", rank, verdict->with,
-               verdict->failure.empty() ? fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict->worst, verdict->error, verdict->tolerance) : verdict->failure);
+    fmt::print(
+        stderr, "error: rank {}: compared with {}: {}\n", rank, verdict->with,
+        verdict->failure.empty() ? fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict->worst, verdict->error, verdict->tolerance) : verdict->failure);
 }
 
 int runOn(const RunArguments& arguments, Transport& transport, const Progress& progress) {
@@ -237,7 +245,8 @@ Run setup(CLI::App& app) {
   app.add_flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");
   app.add_option("-o,--output", arguments->save, "folder for rank_N.safetensors: the gradients of a rank, its merged outputs and the buffers that it wrote");
   app.add_option("--save", arguments->save)->group("");
-  app.add_option("--transfers", arguments->transfers, "how tensors go from rank to rank: direct (NCCL between GPUs; not yet run on one), host (through its memory), or auto (direct where possible)")
+  app.add_option("--transfers", arguments->transfers,
+                 "how tensors go from rank to rank: direct (NCCL between GPUs; not yet run on one), host (through its memory), or auto (direct where possible)")
       ->check(CLI::IsMember({"auto", "direct", "host"}))
       ->capture_default_str();
   addFormat(app, arguments->format);
@@ -245,7 +254,8 @@ Run setup(CLI::App& app) {
   return [arguments, device](const Progress& progress) { return run(*arguments, device->count() > 0 && device->results().back() == "cuda", progress); };
 }
 
-const PipelineRegistration registration("run", "one rank's part of a training step: start it once a rank, with torchrun's variables or by pipeline launch", setup);
+const PipelineRegistration registration("run", "one rank's part of a training step: start it once a rank, with torchrun's variables or by pipeline launch",
+                                        setup);
 
 }  // namespace
 }  // namespace retrograd::cli

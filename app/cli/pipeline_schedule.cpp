@@ -11,13 +11,13 @@
 #include "app/cli/output.h"
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_cuts.h"
-#include "core/torch/stages/rank_stages.h"
+#include "core/cut/stage_facts.h"
 #include "core/schedule/schedule_check.h"
 #include "core/schedule/schedule_kinds.h"
 #include "core/schedule/schedule_lowering.h"
 #include "core/schedule/schedule_report.h"
+#include "core/torch/stages/rank_stages.h"
 #include "core/torch/stages/stage_costs.h"
-#include "core/cut/stage_facts.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {
@@ -39,12 +39,16 @@ std::string known() {
 
 /// The ranks that share a model's stages evenly.
 std::int32_t ranksFor(const ScheduleKind& kind, const ScheduleArguments& arguments, std::int32_t stages) {
-  const auto each = arguments.stagesPerRank ? arguments.stagesPerRank : kind.fixedStagesPerRank ? kind.fixedStagesPerRank : arguments.ranks ? stages / arguments.ranks : 1;
+  const auto each = arguments.stagesPerRank   ? arguments.stagesPerRank
+                    : kind.fixedStagesPerRank ? kind.fixedStagesPerRank
+                    : arguments.ranks         ? stages / arguments.ranks
+                                              : 1;
   const auto ranks = std::max(arguments.ranks ? arguments.ranks : stages / std::max(each, 1), 1);
   if (ranks * std::max(each, 1) != stages)
     throw Error(ErrorCode::badUse,
-                fmt::format("{} over {} has {} stages, the model is cut into {}: cut it with --stages {}", kind.name, ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks),
-                            ranks * std::max(each, 1), stages, ranks * std::max(each, 1)), arguments.model.file);
+                fmt::format("{} over {} has {} stages, the model is cut into {}: cut it with --stages {}", kind.name,
+                            ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), ranks * std::max(each, 1), stages, ranks * std::max(each, 1)),
+                arguments.model.file);
   return ranks;
 }
 
@@ -84,7 +88,8 @@ ScheduleCosts readCosts(const std::string& path) {
   if (!file) throw Error(ErrorCode::badUse, "cannot be read", path);
   constexpr std::uintmax_t most = 8 << 20;
   std::error_code ignored;
-  if (const auto size = std::filesystem::file_size(path, ignored); !ignored && size > most) throw Error(ErrorCode::badInput, "too large for costs of stages (8 MiB at most)", path);
+  if (const auto size = std::filesystem::file_size(path, ignored); !ignored && size > most)
+    throw Error(ErrorCode::badInput, "too large for costs of stages (8 MiB at most)", path);
   return readScheduleCosts(std::string{std::istreambuf_iterator<char>(file), {}}, path);
 }
 

@@ -133,7 +133,8 @@ struct Prompt::Impl {
     constexpr std::size_t most = 200, column = 26, columns = 3;
     std::fputc('\n', stdout);
     for (std::size_t i = 0; i < std::min(found.size(), most); ++i)
-      std::fprintf(stdout, "%-*s%s", static_cast<int>(column), found[i].c_str(), i % columns + 1 == columns || i + 1 == std::min(found.size(), most) ? "\n" : " ");
+      std::fprintf(stdout, "%-*s%s", static_cast<int>(column), found[i].c_str(),
+                   i % columns + 1 == columns || i + 1 == std::min(found.size(), most) ? "\n" : " ");
     if (found.size() > most) std::fprintf(stdout, "... and %zu more\n", found.size() - most);
     return CC_REDISPLAY;
   }

@@ -14,8 +14,8 @@ struct PromptWords {
   std::function<std::string(const std::string&)> help;                 ///< of a command; shown by Tab where nothing can be completed. Empty: none
 };
 
-/// Reads commands from a terminal, with editing, history and completion (libedit). The history is kept in $XDG_STATE_HOME/retrograd/history; one that cannot be read
-/// or written is no error. Built without libedit, it reads plain lines.
+/// Reads commands from a terminal, with editing, history and completion (libedit). The history is kept in $XDG_STATE_HOME/retrograd/history; one that cannot be
+/// read or written is no error. Built without libedit, it reads plain lines.
 class Prompt {
  public:
   explicit Prompt(PromptWords words);

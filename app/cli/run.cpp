@@ -41,7 +41,8 @@ std::size_t positionAfter(const Session& session, const std::string& text) {
     if (!byOp && (name == text || document.symbol(document.boundSymbol(op).symbol).name == text)) byOp = p + 1;
   }
   if (byOrigin) return *byOrigin;
-  if (!byOp) throw Error(ErrorCode::badUse, "no op of forward or backward has this id, output or name" + didYouMean(text, valueNames(session.analysis())), text);
+  if (!byOp)
+    throw Error(ErrorCode::badUse, "no op of forward or backward has this id, output or name" + didYouMean(text, valueNames(session.analysis())), text);
   return *byOp;
 }
 
@@ -54,7 +55,8 @@ void printTable(const Session& session) {
     const auto& m = measures[p];
     const auto op = session.opAt(p);
     if (p == session.forwardSize()) fmt::print("------  backward\n");
-    fmt::print("{:>6}  {:>10.3f}  {:>12}  {:>12}  {:>7}  {}\n", p + 1, m.seconds * 1e3, m.outputBytes, m.liveBytes, fmt::format("#{}", op.index), printCall(document, op));
+    fmt::print("{:>6}  {:>10.3f}  {:>12}  {:>12}  {:>7}  {}\n", p + 1, m.seconds * 1e3, m.outputBytes, m.liveBytes, fmt::format("#{}", op.index),
+               printCall(document, op));
     (p < session.forwardSize() ? forward : backward) += m.seconds;
   }
   fmt::print("forward {:.3f} ms, backward {:.3f} ms, peak {} bytes\n", forward * 1e3, backward * 1e3, session.peakBytes());
@@ -74,10 +76,19 @@ nlohmann::ordered_json reportOf(const RunArguments& arguments, const Session& se
   for (std::size_t p = 0; p < session.position(); ++p) {
     const auto& m = session.measures()[p];
     const auto op = session.opAt(p);
-    steps.push_back({{"step", p + 1}, {"id", op.index}, {"op", document.opName(op)}, {"trace", p < session.forwardSize() ? "forward" : "backward"}, {"milliseconds", m.seconds * 1e3},
-                     {"bytes", m.outputBytes}, {"live_bytes", m.liveBytes}});
+    steps.push_back({{"step", p + 1},
+                     {"id", op.index},
+                     {"op", document.opName(op)},
+                     {"trace", p < session.forwardSize() ? "forward" : "backward"},
+                     {"milliseconds", m.seconds * 1e3},
+                     {"bytes", m.outputBytes},
+                     {"live_bytes", m.liveBytes}});
   }
-  return {{"file", arguments.file}, {"steps", std::move(steps)}, {"forward_steps", session.forwardSize()}, {"all_steps", session.size()}, {"peak_bytes", session.peakBytes()}};
+  return {{"file", arguments.file},
+          {"steps", std::move(steps)},
+          {"forward_steps", session.forwardSize()},
+          {"all_steps", session.size()},
+          {"peak_bytes", session.peakBytes()}};
 }
 
 int run(const RunArguments& arguments, const Progress& progress) {

@@ -6,9 +6,9 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "app/cli/output.h"
+#include "core/formats/kinds/file_kind.h"
 #include "core/notes/note_file.h"
 #include "core/torch/analysis/session_file.h"
-#include "core/formats/kinds/file_kind.h"
 #include "core/trace/print/json.h"
 
 namespace fs = std::filesystem;
@@ -77,7 +77,8 @@ int save(const SaveArguments& arguments, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<SaveArguments>();
   app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  addOutput(app, "-o,--output", arguments->out, "the session file to write (default: the model's name with .retrograd; for a session, the session itself)", /*ownSession=*/true);
+  addOutput(app, "-o,--output", arguments->out, "the session file to write (default: the model's name with .retrograd; for a session, the session itself)",
+            /*ownSession=*/true);
   addOldOutput(app, "--out", arguments->out);
   app.add_flag("--embed", arguments->save.embed, "store the weights too, so that the model file is not needed again");
   app.add_flag("--values", arguments->save.values, "run forward and backward, and store every value");

@@ -70,18 +70,15 @@ std::string quoted(const std::string& path) {
 /// Runs the command with each candidate's script. The fault shows where it ends as it does for the whole graph, which must not be 0.
 class CommandTest {
  public:
-  CommandTest(std::string command, double limit, Progress progress)
-      : command_(std::move(command)), limit_(limit), progress_(std::move(progress)) {}
+  CommandTest(std::string command, double limit, Progress progress) : command_(std::move(command)), limit_(limit), progress_(std::move(progress)) {}
 
   bool operator()(const std::shared_ptr<const Analysis>& candidate) {
     const auto script = (folder_.path / "candidate.py").string();
     writeScript(*candidate, script, progress_);
     auto command = command_;
     const auto place = command.find("{}");
-    if (place == std::string::npos)
-      command += " " + quoted(script);
-    else
-      command.replace(place, 2, quoted(script));
+    if (place == std::string::npos) command += " " + quoted(script);
+    else command.replace(place, 2, quoted(script));
     Child child({"/bin/sh", "-c", command}, {});
     const auto ending = child.await(std::chrono::duration<double>(limit_), progress_);
     if (!ending) throw Error(ErrorCode::badUse, fmt::format("took longer than {} seconds", limit_), command_);
@@ -100,14 +97,11 @@ class CommandTest {
 
 FaultTest faultTest(const ShrinkArguments& arguments, const Progress& progress) {
   const int chosen = arguments.nan + arguments.inDouble + !arguments.reference.empty() + !arguments.command.empty();
-  if (chosen != 1)
-    throw Error(ErrorCode::badUse, "say what the fault is: one of --nan, --double, --reference FILE, --command COMMAND", "shrink");
+  if (chosen != 1) throw Error(ErrorCode::badUse, "say what the fault is: one of --nan, --double, --reference FILE, --command COMMAND", "shrink");
   if (arguments.nan) return holdsNaN();
   if (arguments.inDouble) return differsFromDouble(arguments.tolerance);
   if (!arguments.reference.empty()) return differsFrom(readSafetensors(arguments.reference).tensors, arguments.tolerance);
-  return [test = std::make_shared<CommandTest>(arguments.command, arguments.timeout, progress)](const auto& candidate) {
-    return (*test)(candidate);
-  };
+  return [test = std::make_shared<CommandTest>(arguments.command, arguments.timeout, progress)](const auto& candidate) { return (*test)(candidate); };
 }
 
 std::string sourceOf(const Document& document, BoundSymbolId op) {
@@ -138,8 +132,7 @@ int run(const ShrinkArguments& arguments, const Progress& progress) {
                                 {"session", out + ".retrograd"},
                                 {"model", nullptr}};
     if (refusal.empty()) json["model"] = out + ".pt2";
-    for (const auto op : shrunk.ops)
-      json["ops"].push_back({{"id", op.index}, {"op", document.opName(op)}, {"source", sourceOf(document, op)}});
+    for (const auto op : shrunk.ops) json["ops"].push_back({{"id", op.index}, {"op", document.opName(op)}, {"source", sourceOf(document, op)}});
     fmt::print("{}\n", dumpJson(json, 1));
     return allWell;
   }
@@ -155,14 +148,11 @@ Run setup(CLI::App& app) {
   app.add_option("file", arguments->file, "a model, a repro script or its folder")->required();
   app.add_flag("--nan", arguments->nan, "the fault is a NaN in outputs or gradients");
   app.add_flag("--double", arguments->inDouble, "the fault is a difference to the same in double precision");
-  app.add_option("--reference", arguments->reference,
-                 "the fault is a difference to values of this safetensors file, by the names of the graph's values");
+  app.add_option("--reference", arguments->reference, "the fault is a difference to values of this safetensors file, by the names of the graph's values");
   app.add_option("--command", arguments->command,
                  "the fault is that this command fails: it gets a PyTorch script of the ops instead of {} (or at its end), and has to end "
                  "as it does for the whole graph");
-  app.add_option("--tolerance", arguments->tolerance, "relative difference at which values differ")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  app.add_option("--tolerance", arguments->tolerance, "relative difference at which values differ")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--timeout", arguments->timeout, "seconds the command may take")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--tests", arguments->tests, "ranges to try at most")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("-o,--output", arguments->out, "beginning of the names to write: OUT.py, OUT.pt2 and OUT.retrograd (default: the file's name with -shrunk)");

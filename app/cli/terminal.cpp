@@ -23,8 +23,11 @@ Terminal& state() {
 }
 
 CLI::Option* addWhen(CLI::App& app, const std::string& name, Terminal::When& when, const std::string& help) {
-  static const std::map<std::string, Terminal::When> names{{"auto", Terminal::When::automatic}, {"always", Terminal::When::always}, {"never", Terminal::When::never}};
-  return app.add_option_function<std::string>(name, [&when](const std::string& text) { when = names.at(text); }, help)->check(CLI::IsMember({"auto", "always", "never"}));
+  static const std::map<std::string, Terminal::When> names{
+      {"auto", Terminal::When::automatic}, {"always", Terminal::When::always}, {"never", Terminal::When::never}};
+  return app.add_option_function<std::string>(
+                name, [&when](const std::string& text) { when = names.at(text); }, help)
+      ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
 bool applies(Terminal::When when, std::FILE* stream) { return when == Terminal::When::always || (when == Terminal::When::automatic && isatty(fileno(stream))); }
@@ -94,7 +97,8 @@ class Bar {
       constexpr int cells = 24;
       const int filled = std::clamp(static_cast<int>(fraction_ * cells), 0, cells);
       const auto bar = std::string(static_cast<std::size_t>(filled), '#') + std::string(static_cast<std::size_t>(cells - filled), '.');
-      const auto line = fmt::format("\r[{}] {:>3.0f} %  {:.0f} s  {}\033[K", bar, std::clamp(fraction_, 0.0, 1.0) * 100, secondsSince(begin_), stage_.substr(0, 40));
+      const auto line =
+          fmt::format("\r[{}] {:>3.0f} %  {:.0f} s  {}\033[K", bar, std::clamp(fraction_, 0.0, 1.0) * 100, secondsSince(begin_), stage_.substr(0, 40));
       std::fputs(line.c_str(), stderr);
       std::fflush(stderr);
       isShown_ = true;

@@ -46,8 +46,7 @@ std::vector<Trace> filtered(const Analysis& analysis, const std::vector<const Tr
     parts.push_back(*trace);
     parts.back().ops = run.select(*trace);
     const auto border = trace->ops.begin() + static_cast<std::ptrdiff_t>(std::min(trace->forwardCount, trace->ops.size()));
-    parts.back().forwardCount =
-        static_cast<std::size_t>(std::count_if(trace->ops.begin(), border, [&](BoundSymbolId op) { return run.matches(op); }));
+    parts.back().forwardCount = static_cast<std::size_t>(std::count_if(trace->ops.begin(), border, [&](BoundSymbolId op) { return run.matches(op); }));
   }
   return parts;
 }
@@ -64,12 +63,8 @@ void print(const Analysis& analysis, const TraceOptions& options) {
     }
   }
   if (options.format == "json") {
-    TraceDocumentInfo info{options.file,
-                           analysis.file.torchVersion,
-                           &analysis.computation(),
-                           analysis.derived() ? &analysis.forward : nullptr,
-                           analysis.problems,
-                           told};
+    TraceDocumentInfo info{
+        options.file, analysis.file.torchVersion, &analysis.computation(), analysis.derived() ? &analysis.forward : nullptr, analysis.problems, told};
     std::puts(dumpJson(traceDocument(*analysis.document, traces, info)).c_str());
     return;
   }
@@ -106,8 +101,7 @@ int run(const TraceOptions& options, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto options = std::make_shared<TraceOptions>();
   app.add_option("file", options->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session, or a job's log")->required();
-  app.add_option("--compile", options->compile,
-                 "of a job's log: which compile, such as 0/0 (retrograd graphs lists them); the first when not given");
+  app.add_option("--compile", options->compile, "of a job's log: which compile, such as 0/0 (retrograd graphs lists them); the first when not given");
   app.add_option("--rank", options->rank, "of logs of several ranks: which one");
   app.add_option("--show", options->show, "computation, joint, forward, backward or all")
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}))

@@ -21,9 +21,8 @@ struct Shown {
   TraceKind kind;
   jobs::GraphKind graph;
 };
-constexpr Shown all[] = {{TraceKind::joint, jobs::GraphKind::joint},
-                         {TraceKind::forward, jobs::GraphKind::forward},
-                         {TraceKind::backward, jobs::GraphKind::backward}};
+constexpr Shown all[] = {
+    {TraceKind::joint, jobs::GraphKind::joint}, {TraceKind::forward, jobs::GraphKind::forward}, {TraceKind::backward, jobs::GraphKind::backward}};
 
 fx::Graph readRecord(const jobs::JobLog& log, const jobs::GraphRecord& record) {
   return fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload));
@@ -46,8 +45,7 @@ std::size_t resultsOf(const fx::Graph& graph, TraceKind kind, const fx::Graph* b
 }
 
 /// A graph that was read, with how its links were found.
-TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown, std::vector<std::string>& notes,
-                    const Progress& progress) {
+TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown, std::vector<std::string>& notes, const Progress& progress) {
   const auto& record = *attempt.find(shown.graph);
   const auto graph = readRecord(log, record);
   const auto* forwardRecord = attempt.find(jobs::GraphKind::forward);
@@ -108,9 +106,7 @@ int traceLog(const std::string& path, const std::string& compile, std::optional<
     reportProblems(traces.problems);
     any = true;
   }
-  if (!any)
-    throw Error(ErrorCode::badUse,
-                fmt::format("compile {} has no {} graph in the log", nameOf(*choice.compile), show == "all" ? "ATen" : show), path);
+  if (!any) throw Error(ErrorCode::badUse, fmt::format("compile {} has no {} graph in the log", nameOf(*choice.compile), show == "all" ? "ATen" : show), path);
   return allWell;
 }
 

@@ -24,28 +24,31 @@ namespace {
 
 constexpr rlim_t mostMemory = 1ull << 30;
 constexpr int mostNodes = 2'000, mostEdges = 20'000;
-constexpr unsigned mostSeconds = 20;   // for one graph, should nobody be there any more who kills this process
-constexpr int passage = 1;   // Graphviz's VIRTUAL, in a header that is not installed
+constexpr unsigned mostSeconds = 20;  // for one graph, should nobody be there any more who kills this process
+constexpr int passage = 1;            // Graphviz's VIRTUAL, in a header that is not installed
 
 struct Request {
   struct Node {
-    double width, height;   // inches
+    double width, height;  // inches
   };
   struct Edge {
     int from, to;
   };
   std::vector<Node> nodes;
   std::vector<Edge> edges;
-  bool reduced = false;   // less effort: for graphs of more than a few hundred nodes
+  bool reduced = false;  // less effort: for graphs of more than a few hundred nodes
 };
 
-/// "layout N M full" or "... reduced", N lines "n WIDTH HEIGHT" in points, M lines "e FROM TO", "end". False at the end of the input; a bad line ends the process.
+/// "layout N M full" or "... reduced", N lines "n WIDTH HEIGHT" in points, M lines "e FROM TO", "end". False at the end of the input; a bad line ends the
+/// process.
 bool read(Request& request) {
   std::string line, word;
   if (!std::getline(std::cin, line)) return false;
   std::string effort;
   int nodes = -1, edges = -1;
-  if (std::istringstream head(line); !(head >> word >> nodes >> edges >> effort) || word != "layout" || nodes < 0 || nodes > mostNodes || edges < 0 || edges > mostEdges) return false;
+  if (std::istringstream head(line);
+      !(head >> word >> nodes >> edges >> effort) || word != "layout" || nodes < 0 || nodes > mostNodes || edges < 0 || edges > mostEdges)
+    return false;
   if (effort != "full" && effort != "reduced") return false;
   request.reduced = effort == "reduced";
   for (int i = 0; i < nodes; ++i) {
@@ -66,7 +69,9 @@ bool read(Request& request) {
   return std::getline(std::cin, line) && line == "end";
 }
 
-void set(void* object, const char* name, const std::string& value) { agsafeset(object, const_cast<char*>(name), const_cast<char*>(value.c_str()), const_cast<char*>("")); }
+void set(void* object, const char* name, const std::string& value) {
+  agsafeset(object, const_cast<char*>(name), const_cast<char*>(value.c_str()), const_cast<char*>(""));
+}
 
 /// Ranks and order from dot, its first two phases. Coordinates and lines are the program's own: dot takes many times longer for them than for all else
 /// where edges are long, and ortho and curved lines do not always come back.
@@ -74,7 +79,7 @@ void layout(GVC_t* context, const Request& request) {
   auto* graph = agopen(const_cast<char*>("g"), Agdirected, nullptr);
   set(graph, "phase", "2");
   if (request.reduced) {
-    set(graph, "nslimit1", "1");   // of the ranks; nslimit is for coordinates
+    set(graph, "nslimit1", "1");  // of the ranks; nslimit is for coordinates
     set(graph, "mclimit", "0.5");
   }
   std::vector<Agnode_t*> nodes;

@@ -37,7 +37,7 @@ struct Problem {
   enum class Severity { note, warning, error };
   Severity severity = Severity::note;
   std::string message;
-  std::string place;   ///< op name, value name or file; for display
+  std::string place;     ///< op name, value name or file; for display
   std::int32_t op = -1;  ///< BoundSymbolId index it belongs to, -1 when none
 };
 

@@ -7,7 +7,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first that is there of `beside`, relative to the program's folder, and `installed`, relative to the installation, in which programs lie in bin/ and lib/retrograd/.
+/// The first that is there of `beside`, relative to the program's folder, and `installed`, relative to the installation, in which programs lie in bin/ and
+/// lib/retrograd/.
 fs::path find(const fs::path& beside, const fs::path& installed) {
   std::error_code error;
   const auto program = fs::read_symlink("/proc/self/exe", error);

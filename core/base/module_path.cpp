@@ -39,11 +39,13 @@ std::string moduleNamed(std::string_view text, const std::set<std::string, std::
   const auto all = withParents(paths);
   const auto found = matching(text, all);
   if (found.size() == 1) return found.front();
-  if (found.empty()) throw Error(ErrorCode::badUse, "the model has no module of this path" + didYouMean(text, {all.begin(), all.end()}), "module '" + std::string(text) + "'");
+  if (found.empty())
+    throw Error(ErrorCode::badUse, "the model has no module of this path" + didYouMean(text, {all.begin(), all.end()}), "module '" + std::string(text) + "'");
   constexpr std::size_t most = 5;
   std::string list;
   for (std::size_t i = 0; i < std::min(found.size(), most); ++i) list += (i == 0 ? "" : ", ") + found[i];
-  throw Error(ErrorCode::badUse, "several modules end in this path: " + list + (found.size() > most ? ", ..." : "") + "; give the whole path", "module '" + std::string(text) + "'");
+  throw Error(ErrorCode::badUse, "several modules end in this path: " + list + (found.size() > most ? ", ..." : "") + "; give the whole path",
+              "module '" + std::string(text) + "'");
 }
 
 }  // namespace retrograd

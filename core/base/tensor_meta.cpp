@@ -49,9 +49,7 @@ std::optional<DType> dtypeFromTorchName(std::string_view name) {
 }
 
 bool isComplex(DType d) { return d == DType::c32 || d == DType::c64 || d == DType::c128; }
-bool isFloating(DType d) {
-  return d == DType::f16 || d == DType::f32 || d == DType::f64 || d == DType::bf16 || d >= DType::f8e4m3fn;
-}
+bool isFloating(DType d) { return d == DType::f16 || d == DType::f32 || d == DType::f64 || d == DType::bf16 || d >= DType::f8e4m3fn; }
 
 std::string toString(Device device) {
   static constexpr EnumArray<Device::Type, const char*, 4> names{"cpu", "cuda", "meta", "other"};

@@ -7,16 +7,18 @@
 
 namespace retrograd {
 
+// clang-format off: many on a line
 /// Element types of ATen, in our own numbering; printed as `torch.float32` or, short, `f32`.
 enum class DType : std::uint8_t {
   u8, i8, i16, i32, i64, f16, f32, f64, c32, c64, c128, b8, bf16, u16, u32, u64,
   f8e4m3fn, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, f8e8m0fnu
 };
+// clang-format on
 inline constexpr int dtypeCount = 21;
 
-std::int64_t itemSize(DType);                 ///< bytes of one element
-std::string_view shortName(DType);            ///< "f32", "i64", "b8"
-std::string_view torchName(DType);            ///< "float32", without "torch."
+std::int64_t itemSize(DType);       ///< bytes of one element
+std::string_view shortName(DType);  ///< "f32", "i64", "b8"
+std::string_view torchName(DType);  ///< "float32", without "torch."
 std::optional<DType> dtypeFromTorchName(std::string_view);
 bool isFloating(DType);
 bool isComplex(DType);
@@ -30,8 +32,8 @@ struct Device {
   std::int8_t index = -1;
   auto operator<=>(const Device&) const = default;
 };
-std::string toString(Device);                 ///< "cpu", "cuda:0"
-Device deviceFromString(std::string_view);    ///< anything unknown is Type::other
+std::string toString(Device);               ///< "cpu", "cuda:0"
+Device deviceFromString(std::string_view);  ///< anything unknown is Type::other
 
 enum class Layout : std::uint8_t { strided, sparse, sparseCsr, sparseCsc, sparseBsr, sparseBsc, mkldnn };
 
@@ -41,8 +43,8 @@ struct TensorMeta {
   DType dtype = DType::f32;
   Device device;
   Layout layout = Layout::strided;
-  bool conjugate = false;  ///< lazy conjugation bit
-  bool negative = false;   ///< lazy negation bit
+  bool conjugate = false;      ///< lazy conjugation bit
+  bool negative = false;       ///< lazy negation bit
   bool wrappedNumber = false;  ///< a Python number as 0-dim tensor: takes part in type promotion as a number does
   std::int64_t offset = 0;
   std::vector<std::int64_t> sizes;

@@ -159,7 +159,9 @@ class PatternCompiler {
       case '^': return single(add({Kind::begin, -1, -1, 0}));
       case '$': return single(add({Kind::end, -1, -1, 0}));
       case '.': return single(characters(any(), -1));
-      case '*': case '+': case '?': fail(begin, "nothing to repeat"); return {};
+      case '*':
+      case '+':
+      case '?': fail(begin, "nothing to repeat"); return {};
       case '{': fail(begin, "counted repetition is not supported; write \\{ for the character"); return {};
       case '\\': return single(characters(escaped(begin), -1));
       default: return single(characters(one(c), -1));
@@ -174,9 +176,19 @@ class PatternCompiler {
     const char c = text_[at_++];
     Characters set;
     switch (c) {
-      case 'd': case 'D': range(set, '0', '9'); break;
-      case 'w': case 'W': range(set, '0', '9'); range(set, 'a', 'z'); range(set, 'A', 'Z'); set |= one('_'); break;
-      case 's': case 'S': for (char space : {' ', '\t', '\n', '\r', '\f', '\v'}) set |= one(space); break;
+      case 'd':
+      case 'D': range(set, '0', '9'); break;
+      case 'w':
+      case 'W':
+        range(set, '0', '9');
+        range(set, 'a', 'z');
+        range(set, 'A', 'Z');
+        set |= one('_');
+        break;
+      case 's':
+      case 'S':
+        for (char space : {' ', '\t', '\n', '\r', '\f', '\v'}) set |= one(space);
+        break;
       default:
         if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) fail(begin, "unknown escape");
         return one(c);
@@ -251,8 +263,12 @@ void TextPattern::follow(std::vector<std::int32_t>& states, std::vector<char>& s
     switch (state.kind) {
       case State::Kind::fork: open.push_back(state.other); [[fallthrough]];
       case State::Kind::jump: open.push_back(state.next); break;
-      case State::Kind::begin: if (isBegin) open.push_back(state.next); break;
-      case State::Kind::end: if (isEnd) open.push_back(state.next); break;
+      case State::Kind::begin:
+        if (isBegin) open.push_back(state.next);
+        break;
+      case State::Kind::end:
+        if (isEnd) open.push_back(state.next);
+        break;
       case State::Kind::characters:
       case State::Kind::match: states.push_back(index); break;
     }

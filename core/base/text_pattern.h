@@ -33,8 +33,8 @@ class TextPattern {
   using Characters = std::bitset<256>;
   struct State {
     enum class Kind : std::uint8_t { characters, fork, jump, begin, end, match } kind = Kind::match;
-    std::int32_t next = -1, other = -1;   ///< fork: both; else `next`
-    std::uint32_t set = 0;                ///< characters: into sets_
+    std::int32_t next = -1, other = -1;  ///< fork: both; else `next`
+    std::uint32_t set = 0;               ///< characters: into sets_
   };
   void follow(std::vector<std::int32_t>& states, std::vector<char>& seen, std::int32_t state, bool isBegin, bool isEnd) const;
 

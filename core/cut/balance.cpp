@@ -188,7 +188,8 @@ Cuts balancedCuts(const Document& document, const Computation& computation, std:
     const auto& ops = computation.trace.ops;
     const std::size_t count = std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return !isStageMarker(document, op); });
     const char* why = count > blocks.size() ? ", because a cut may not part a write in place from what shares its memory" : "";
-    throw Error(ErrorCode::badUse, fmt::format("the model has {} ops and cannot be cut into {} stages; {} is the most{}", count, stages, blocks.size(), why), "--stages");
+    throw Error(ErrorCode::badUse, fmt::format("the model has {} ops and cannot be cut into {} stages; {} is the most{}", count, stages, blocks.size(), why),
+                "--stages");
   }
   return cheapestCuts(blocks, bytesAcross(document, computation), stages, slack * leastLimit(blocks, stages));
 }

@@ -23,7 +23,8 @@ std::optional<std::size_t> cutDim(const std::string& name, const TensorData& ten
   if (asked == dims.end()) return rank == 0 ? std::nullopt : std::optional<std::size_t>(0);
   if (!asked->second) return std::nullopt;
   const auto dim = *asked->second < 0 ? *asked->second + rank : *asked->second;
-  if (dim < 0 || dim >= rank) throw Error(ErrorCode::badUse, fmt::format("it has no dimension {}, its shape is [{}]", *asked->second, fmt::join(tensor.meta.sizes, ", ")), name);
+  if (dim < 0 || dim >= rank)
+    throw Error(ErrorCode::badUse, fmt::format("it has no dimension {}, its shape is [{}]", *asked->second, fmt::join(tensor.meta.sizes, ", ")), name);
   return dim;
 }
 
@@ -54,12 +55,12 @@ BatchCut cutBatch(const TensorMap& batch, std::int64_t microbatches, const std::
     count = size;
     cut.fewerBecause = fmt::format("{} has {} along dimension {}", name, size, *dim);
   }
-  if (cutAlong.empty()) throw Error(ErrorCode::badUse, fmt::format("none of the batch's tensors ({}) is cut: every microbatch would be the whole batch", namesOf(batch)));
+  if (cutAlong.empty())
+    throw Error(ErrorCode::badUse, fmt::format("none of the batch's tensors ({}) is cut: every microbatch would be the whole batch", namesOf(batch)));
   cut.microbatches.resize(count);
   for (const auto& [name, tensor] : batch) {
     const auto dim = cutAlong.find(name);
-    for (std::int64_t i = 0; i < count; ++i)
-      cut.microbatches[i].emplace(name, dim == cutAlong.end() ? tensor : partOf(tensor, dim->second, i, count));
+    for (std::int64_t i = 0; i < count; ++i) cut.microbatches[i].emplace(name, dim == cutAlong.end() ? tensor : partOf(tensor, dim->second, i, count));
   }
   return cut;
 }

@@ -17,8 +17,9 @@ Cuts pointCuts(const ModelFile& model, const CutRequest& request, const ModuleCa
   requireOneWay(request);
   const auto marked = request.useMarkers ? markedCuts(*model.document, model.computation) : Cuts();
   if (request.stages > 0 && !marked.empty())
-    throw Error(ErrorCode::badUse, fmt::format("Cannot specify both: the file has {} stage marker{} of its own, and a policy is asked for. Please use only one of them.", marked.size(),
-                                               marked.size() == 1 ? "" : "s"));
+    throw Error(ErrorCode::badUse,
+                fmt::format("Cannot specify both: the file has {} stage marker{} of its own, and a policy is asked for. Please use only one of them.",
+                            marked.size(), marked.size() == 1 ? "" : "s"));
   auto cuts = cutsAt(*model.document, model.computation, request.at, calls);
   cuts.insert(cuts.end(), marked.begin(), marked.end());
   std::sort(cuts.begin(), cuts.end());
@@ -42,7 +43,8 @@ std::vector<std::string> cutNotes(const ModelFile& model, const CutRequest& requ
   for (const auto& input : unusedInputs(*model.document, model.computation))
     notes.push_back(fmt::format("input {} is used by no op: at export it may have been one tensor with another input", input));
   for (const auto& [parameter, use] : request.options.multiUseOf)
-    if (use == MultiUse::transmit && !isShared(split, parameter)) notes.push_back(fmt::format("parameter {} is used by no two stages: it is not transmitted", parameter));
+    if (use == MultiUse::transmit && !isShared(split, parameter))
+      notes.push_back(fmt::format("parameter {} is used by no two stages: it is not transmitted", parameter));
   for (const auto& parameter : split.unused) notes.push_back(fmt::format("parameter {} is used by no stage", parameter));
   return notes;
 }

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/model/model_file.h"
 #include "core/cut/cuts.h"
 #include "core/cut/split.h"
+#include "core/formats/model/model_file.h"
 
 namespace retrograd {
 
@@ -13,12 +13,12 @@ enum class Balance : std::uint8_t { time, estimate, parameters, bytes };
 
 /// How a model is to be cut. Nothing asked for: at the file's markers.
 struct CutRequest {
-  std::vector<std::string> at;        ///< points (cuts.h); beside the file's markers
-  std::size_t stages = 0;             ///< cut by policy into this many; 0: no policy
+  std::vector<std::string> at;  ///< points (cuts.h); beside the file's markers
+  std::size_t stages = 0;       ///< cut by policy into this many; 0: no policy
   Balance balance = Balance::time;
-  bool useMarkers = true;             ///< false: as if the file had none
+  bool useMarkers = true;  ///< false: as if the file had none
   PipelineOptions options;
-  std::string loss;                   ///< specification or name (loss.h); empty: every output has a cotangent
+  std::string loss;  ///< specification or name (loss.h); empty: every output has a cotangent
 
   bool operator==(const CutRequest&) const = default;
 };

@@ -47,13 +47,15 @@ Point parsePoint(const std::string& text) {
   Point point{text, text};
   if (const auto colon = text.rfind(':'); colon != std::string::npos) {
     const auto side = text.substr(colon + 1);
-    if (side != "before" && side != "after") throw Error(ErrorCode::badUse, "Unknown split point type '" + side + "'; there are before and after", "cut at " + text);
+    if (side != "before" && side != "after")
+      throw Error(ErrorCode::badUse, "Unknown split point type '" + side + "'; there are before and after", "cut at " + text);
     point.isAfter = side == "after";
     point.target = text.substr(0, colon);
   }
   point.isOp = point.target.starts_with('#');
   if (point.isOp) point.target.erase(0, 1);
-  if (point.target.empty()) throw Error(ErrorCode::badUse, "names neither a module nor an op; write MODULE or #OP, with :before or :after behind it", "cut at '" + text + "'");
+  if (point.target.empty())
+    throw Error(ErrorCode::badUse, "names neither a module nor an op; write MODULE or #OP, with :before or :after behind it", "cut at '" + text + "'");
   return point;
 }
 
@@ -123,8 +125,8 @@ class PointFinder {
 
   Error regionError(const Point& point, BoundSymbolId region) const {
     return Error(ErrorCode::badUse,
-                 "it lies inside the region " + nameOf(document_, region) + " (" + document_.opName(region) + "), which runs whole in one stage; cut before or behind #" +
-                     nameOf(document_, region),
+                 "it lies inside the region " + nameOf(document_, region) + " (" + document_.opName(region) +
+                     "), which runs whole in one stage; cut before or behind #" + nameOf(document_, region),
                  "cut at " + point.text);
   }
 
@@ -163,9 +165,7 @@ class PointFinder {
 
 }  // namespace
 
-bool isStageMarker(const Document& document, BoundSymbolId op) {
-  return document.symbol(document.boundSymbol(op).symbol).name == "pippy._pipe_split.default";
-}
+bool isStageMarker(const Document& document, BoundSymbolId op) { return document.symbol(document.boundSymbol(op).symbol).name == "pippy._pipe_split.default"; }
 
 Cuts markedCuts(const Document& document, const Computation& computation) {
   Cuts cuts;
@@ -212,7 +212,8 @@ std::string PointNames::at(std::size_t position) const {
   const auto nameAt = [&](std::size_t op) { return op < names_.size() ? names_[op] : std::string(); };
   if (const auto name = nameAt(position); !name.empty()) return std::string(1, '#').append(name);
   if (const auto name = position > 0 ? nameAt(position - 1) : std::string(); !name.empty()) return std::string(1, '#').append(name).append(":after");
-  throw Error(ErrorCode::badUse, "the ops around this place have no names of their own, by which the cut could be asked for", "cut at op " + std::to_string(position));
+  throw Error(ErrorCode::badUse, "the ops around this place have no names of their own, by which the cut could be asked for",
+              "cut at op " + std::to_string(position));
 }
 
 BoundSymbolId refusedOp(const Document& document, const Computation& computation, const Error& error) {

@@ -19,7 +19,8 @@ std::vector<StageWeight> weightsOf(const ModelFile& model, const PipelineSplit& 
   for (auto i : stage.held) {
     const auto& input = model.computation.inputs[i];
     if (input.kind != kind) continue;
-    weights.push_back({kind == InputKind::parameter ? names.at(i) : input.target, document.isTensor(input.value) ? document.meta(document.value(input.value).meta).bytes() : 0});
+    weights.push_back({kind == InputKind::parameter ? names.at(i) : input.target,
+                       document.isTensor(input.value) ? document.meta(document.value(input.value).meta).bytes() : 0});
   }
   return weights;
 }

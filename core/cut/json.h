@@ -3,15 +3,15 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/model/model_file.h"
 #include "core/cut/split.h"
+#include "core/formats/model/model_file.h"
 
 namespace retrograd {
 
 /// A value on its way, for people and files. What is no tensor counts as an int64.
 struct EdgeDescription {
-  std::string name;                 ///< as in the file's graph; a model input: its argument name; a parameter: its full name
-  std::string dtype;                ///< "torch.float32"
+  std::string name;   ///< as in the file's graph; a model input: its argument name; a parameter: its full name
+  std::string dtype;  ///< "torch.float32"
   std::vector<std::int64_t> shape;
   std::int64_t bytes = 0;
 };

@@ -179,7 +179,9 @@ class LossFinder {
     if (output.leaf) {
       const auto& leaf = computation_.outputs[*output.leaf];
       if (leaf.value) return document_.displayName(leaf.value);
-      return leaf.literal.kind == Argument::Kind::integer ? std::to_string(leaf.literal.integer) : leaf.literal.kind == Argument::Kind::real ? fmt::format("{}", leaf.literal.real) : "None";
+      return leaf.literal.kind == Argument::Kind::integer ? std::to_string(leaf.literal.integer)
+             : leaf.literal.kind == Argument::Kind::real  ? fmt::format("{}", leaf.literal.real)
+                                                          : "None";
     }
     std::string inner;
     for (std::size_t i = 0; i < output.children.size(); ++i) {
@@ -238,7 +240,8 @@ std::string LossSpec::text() const {
   if (kind == Kind::flag) return flag ? "True" : "False";
   if (kind == Kind::other) return pythonType;
   std::string inner;
-  for (std::size_t i = 0; i < items.size(); ++i) inner += (i == 0 ? "" : ", ") + (kind == Kind::dictionary ? "'" + keys[i] + "': " : std::string()) + items[i].text();
+  for (std::size_t i = 0; i < items.size(); ++i)
+    inner += (i == 0 ? "" : ", ") + (kind == Kind::dictionary ? "'" + keys[i] + "': " : std::string()) + items[i].text();
   if (kind == Kind::dictionary) return "{" + inner + "}";
   if (!isTuple) return "[" + inner + "]";
   return "(" + inner + (items.size() == 1 ? ",)" : ")");

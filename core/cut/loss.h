@@ -14,11 +14,11 @@ struct LossSpec {
   enum class Kind { flag, sequence, dictionary, other };
   Kind kind = Kind::flag;
   bool flag = false;
-  bool isTuple = false;                ///< sequence: as Python writes it
+  bool isTuple = false;  ///< sequence: as Python writes it
   std::vector<LossSpec> items;
-  std::vector<std::string> keys;       ///< dictionary: parallel to `items`
-  std::string pythonType;              ///< other: "<class 'int'>"
-  std::string text() const;            ///< as Python prints it
+  std::vector<std::string> keys;  ///< dictionary: parallel to `items`
+  std::string pythonType;         ///< other: "<class 'int'>"
+  std::string text() const;       ///< as Python prints it
 };
 
 /// Reads a specification written in Python: `(False, {'loss': True})`. Throws Error(badUse) at the place that is wrong.

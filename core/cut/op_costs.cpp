@@ -56,15 +56,12 @@ OpCosts estimatedCosts(const Analysis& whole) {
 
 std::vector<double> balanceCosts(const ModelFile& model, const Analysis* whole, Balance balance) {
   switch (balance) {
-    case Balance::parameters:
-      return parameterCosts(*model.document, model.computation);
-    case Balance::bytes:
-      return byteCosts(*model.document, model.computation);
+    case Balance::parameters: return parameterCosts(*model.document, model.computation);
+    case Balance::bytes: return byteCosts(*model.document, model.computation);
     case Balance::estimate:
       if (whole) return estimatedCosts(*whole).total();
       break;
-    case Balance::time:
-      break;
+    case Balance::time: break;
   }
   throw Error(ErrorCode::internal, "times come from a run or from derived traces");
 }

@@ -2,8 +2,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/derivation/analysis.h"
 #include "core/cut/cut_request.h"
+#include "core/derivation/analysis.h"
 
 namespace retrograd {
 

@@ -114,7 +114,8 @@ class Splitter {
         return hasEffect(op, shared) || std::any_of(outputs.begin(), outputs.end(), [&](ValueId id) { return id && needed.contains(id); });
       };
       if (stageCount() > 1 && std::none_of(ops.begin(), ops.end(), isNeeded)) {
-        split_.notes.push_back(fmt::format("{} op{} from {} on make no stage: nobody needs what they compute", ops.size(), ops.size() == 1 ? "" : "s", nameOf(document_, ops.front())));
+        split_.notes.push_back(fmt::format("{} op{} from {} on make no stage: nobody needs what they compute", ops.size(), ops.size() == 1 ? "" : "s",
+                                           nameOf(document_, ops.front())));
         continue;
       }
       for (auto op : ops)
@@ -164,7 +165,8 @@ class Splitter {
     for (const auto& output : computation_.outputs) {
       if (isUser(output) || output.kind == OutputKind::token || !output.value || definedIn(output.value) == root) continue;
       for (std::size_t i = 0; i < computation_.inputs.size(); ++i)
-        if (const auto& input = computation_.inputs[i]; output.kind == OutputKind::inputMutation ? input.name == output.target : isState(input) && input.target == output.target)
+        if (const auto& input = computation_.inputs[i];
+            output.kind == OutputKind::inputMutation ? input.name == output.target : isState(input) && input.target == output.target)
           own(i, definedIn(output.value), document_.value(output.value).producer);
     }
   }
@@ -172,7 +174,8 @@ class Splitter {
   void own(std::size_t input, int s, BoundSymbolId op) {
     const auto [it, isNew] = split_.mutationOwner.try_emplace(input, s);
     if (!isNew && it->second != s)
-      refuse(op, s, fmt::format("it writes to {}, which stage {} writes to as well; only one stage can own it", describe(computation_.inputs[input]), it->second));
+      refuse(op, s,
+             fmt::format("it writes to {}, which stage {} writes to as well; only one stage can own it", describe(computation_.inputs[input]), it->second));
   }
 
   static std::string describe(const InputSpec& input) {
@@ -181,7 +184,8 @@ class Splitter {
   }
 
   [[noreturn]] void refuse(BoundSymbolId op, int s, const std::string& why) const {
-    throw Error(ErrorCode::badUse, why + "; move the cut so that both fall into one stage", fmt::format("#{} ({}) in stage {}", nameOf(document_, op), document_.opName(op), s));
+    throw Error(ErrorCode::badUse, why + "; move the cut so that both fall into one stage",
+                fmt::format("#{} ({}) in stage {}", nameOf(document_, op), document_.opName(op), s));
   }
 
   void write(int s, BoundSymbolId op) {
@@ -190,13 +194,16 @@ class Splitter {
       if (!storage) continue;
       const auto& received = received_[{s, storage}];
       if (received.size() > 1)
-        refuse(op, s, fmt::format("it writes in place to memory that {} and {} share, which come from other stages as values of their own", document_.displayName(received[0]),
-                                  document_.displayName(received[1])));
+        refuse(op, s,
+               fmt::format("it writes in place to memory that {} and {} share, which come from other stages as values of their own",
+                           document_.displayName(received[0]), document_.displayName(received[1])));
       if (!received.empty()) {
         const auto* input = inputSpec(received[0]);
         const bool external = document_.storage(storage).external;
         if (external && !input)
-          refuse(op, s, fmt::format("it writes through {}, which stage {} makes, to an input or buffer of the model", document_.displayName(received[0]), definedIn(received[0])));
+          refuse(op, s,
+                 fmt::format("it writes through {}, which stage {} makes, to an input or buffer of the model", document_.displayName(received[0]),
+                             definedIn(received[0])));
         auto& cloned = stage(s).cloned;
         if (!external && std::find(cloned.begin(), cloned.end(), received[0]) == cloned.end()) cloned.push_back(received[0]);
       }
@@ -278,8 +285,10 @@ class Splitter {
     const bool hasIt = has != received_.end() && std::find(has->second.begin(), has->second.end(), value) != has->second.end();
     if (hasIt) return writer == s ? from : writer;
     throw Error(ErrorCode::badUse,
-                fmt::format("it writes in place to memory of {}, which stage {} makes and {} reads afterwards; the write would not reach it. Move the cut so that they fall into one stage",
-                            document_.displayName(value), from, s == root ? std::string("the model's caller") : fmt::format("#{} in stage {}", nameOf(document_, op), s)),
+                fmt::format("it writes in place to memory of {}, which stage {} makes and {} reads afterwards; the write would not reach it. Move the cut so "
+                            "that they fall into one stage",
+                            document_.displayName(value), from,
+                            s == root ? std::string("the model's caller") : fmt::format("#{} in stage {}", nameOf(document_, op), s)),
                 fmt::format("#{} ({}) in stage {}", nameOf(document_, write), document_.opName(write), writer));
   }
 
@@ -369,16 +378,17 @@ class Splitter {
   std::map<std::pair<int, StorageId>, std::vector<ValueId>> received_;
   std::unordered_map<StorageId, std::pair<int, BoundSymbolId>> lastWriter_;
   std::unordered_map<ValueId, int> reshapedIn_;
-  std::unordered_map<StorageId, std::pair<int, ValueId>> firstUse_;       // of parameters
-  std::map<std::pair<int, ValueId>, ValueId> sentAs_;                      // transmitted under another of its names
-  std::unordered_map<StorageId, std::map<int, std::size_t>> users_;       // of parameters: input by stage
+  std::unordered_map<StorageId, std::pair<int, ValueId>> firstUse_;  // of parameters
+  std::map<std::pair<int, ValueId>, ValueId> sentAs_;                // transmitted under another of its names
+  std::unordered_map<StorageId, std::map<int, std::size_t>> users_;  // of parameters: input by stage
   std::map<int, std::vector<std::pair<ValueId, std::size_t>>> resultsOf_;
 };
 
 void placeStages(PipelineSplit& split, const std::vector<Device>& devices) {
   if (devices.empty()) return;
   if (devices.size() > 1 && devices.size() != split.stages.size())
-    throw Error(ErrorCode::badUse, fmt::format("{} devices are given for {} stage{}; give one for each, or one for all", devices.size(), split.stages.size(), split.stages.size() == 1 ? "" : "s"));
+    throw Error(ErrorCode::badUse, fmt::format("{} devices are given for {} stage{}; give one for each, or one for all", devices.size(), split.stages.size(),
+                                               split.stages.size() == 1 ? "" : "s"));
   for (std::size_t s = 0; s < split.stages.size(); ++s) split.stages[s].device = devices[devices.size() == 1 ? 0 : s];
 }
 

@@ -58,8 +58,8 @@ struct PipelineEdge {
 
 /// A parameter that several stages use.
 struct SharedParameter {
-  std::vector<std::string> names;         ///< all of a tied one, in the file's order
-  std::map<int, std::string> nameIn;      ///< by stage, the name under which it is used there
+  std::vector<std::string> names;     ///< all of a tied one, in the file's order
+  std::map<int, std::string> nameIn;  ///< by stage, the name under which it is used there
   MultiUse use = MultiUse::replicate;
   std::int64_t bytes = 0;
 };
@@ -67,11 +67,11 @@ struct SharedParameter {
 /// A computation cut into stages. Ids are those of the computation's document.
 struct PipelineSplit {
   std::vector<PipelineStage> stages;
-  std::vector<PipelineEdge> edges;          ///< by destination, then in the order of first use
-  std::vector<SharedParameter> shared;      ///< those to synchronise, where `use` is replicate
-  std::map<std::size_t, int> mutationOwner; ///< buffer or input (index into the computation's inputs) -> stage that writes it
-  std::vector<std::string> unused;          ///< parameters that no stage uses
-  std::vector<std::string> notes;           ///< "the 4 ops from #relu on were left out: ..."
+  std::vector<PipelineEdge> edges;           ///< by destination, then in the order of first use
+  std::vector<SharedParameter> shared;       ///< those to synchronise, where `use` is replicate
+  std::map<std::size_t, int> mutationOwner;  ///< buffer or input (index into the computation's inputs) -> stage that writes it
+  std::vector<std::string> unused;           ///< parameters that no stage uses
+  std::vector<std::string> notes;            ///< "the 4 ops from #relu on were left out: ..."
 };
 
 /// Cuts the computation. Stage numbers are dense; a stage gets exactly the values it uses, each from the stage that defines it; parameters go to

@@ -17,7 +17,9 @@ namespace {
 std::vector<ValueId> savedValues(const Analysis& whole) {
   std::vector<ValueId> saved;
   for (std::size_t i = 0; i < whole.backward.savedCount; ++i)
-    if (const auto id = whole.backward.inputs[i]; id && whole.document->value(id).storage && !whole.document->storage(whole.document->value(id).storage).external) saved.push_back(id);
+    if (const auto id = whole.backward.inputs[i];
+        id && whole.document->value(id).storage && !whole.document->storage(whole.document->value(id).storage).external)
+      saved.push_back(id);
   return saved;
 }
 
@@ -53,7 +55,8 @@ IdVector<ValueId, char> leadingToGradient(const Analysis& whole) {
   };
   for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
     const auto kind = computation.outputs[i].kind;
-    if ((kind == OutputKind::user || kind == OutputKind::loss) && whole.request.cotangents.contains(userOutputPosition(computation, i))) mark(computation.outputs[i].value);
+    if ((kind == OutputKind::user || kind == OutputKind::loss) && whole.request.cotangents.contains(userOutputPosition(computation, i)))
+      mark(computation.outputs[i].value);
   }
   const auto& ops = computation.trace.ops;
   for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
@@ -137,8 +140,7 @@ std::vector<char> gradientEdges(const Analysis& whole, const PipelineSplit& spli
   const auto leads = whole.request.cotangents.empty() ? IdVector<ValueId, char>() : leadingToGradient(whole);
   std::vector<char> returned;
   for (const auto& edge : split.edges)
-    returned.push_back(edge.source >= 0 && document.isTensor(edge.value) && document.value(edge.value).requiresGrad &&
-                       (leads.empty() || leads[edge.value]));
+    returned.push_back(edge.source >= 0 && document.isTensor(edge.value) && document.value(edge.value).requiresGrad && (leads.empty() || leads[edge.value]));
   return returned;
 }
 

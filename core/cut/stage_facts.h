@@ -10,11 +10,11 @@ namespace retrograd {
 /// What a stage weighs.
 struct StageFacts {
   std::size_t ops = 0;
-  std::size_t parameters = 0;           ///< tensors that it holds
+  std::size_t parameters = 0;  ///< tensors that it holds
   std::int64_t parameterElements = 0, parameterBytes = 0, bufferBytes = 0;
-  std::int64_t activationBytes = 0;     ///< of what its ops make, each storage once
-  std::int64_t savedBytes = 0;          ///< of that, what the whole model's forward keeps for the backward
-  double forward = 0, backward = 0;     ///< of the costs given
+  std::int64_t activationBytes = 0;  ///< of what its ops make, each storage once
+  std::int64_t savedBytes = 0;       ///< of that, what the whole model's forward keeps for the backward
+  double forward = 0, backward = 0;  ///< of the costs given
   double time() const { return forward + backward; }
 };
 
@@ -29,7 +29,7 @@ std::vector<char> gradientEdges(const Analysis& whole, const PipelineSplit& spli
 /// from outside and cross none.
 struct StageBorder {
   std::size_t values = 0, gradients = 0;
-  std::int64_t valueBytes = 0, gradientBytes = 0;   ///< forwards and backwards
+  std::int64_t valueBytes = 0, gradientBytes = 0;  ///< forwards and backwards
 };
 
 /// By border: the first is between stages 0 and 1.

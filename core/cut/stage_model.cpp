@@ -199,7 +199,12 @@ class Extraction {
 class StageBuilder {
  public:
   StageBuilder(const ModelFile& model, const PipelineSplit& split, std::size_t index, const SymbolLookup& lookup)
-      : model_(model), split_(split), stage_(split.stages.at(index)), names_(parameterNames(*model.document, model.computation, stage_)), index_(index), lookup_(lookup) {
+      : model_(model),
+        split_(split),
+        stage_(split.stages.at(index)),
+        names_(parameterNames(*model.document, model.computation, stage_)),
+        index_(index),
+        lookup_(lookup) {
     stageModel_.file.document = std::make_shared<Document>();
     stageModel_.file.document->setSizeSymbols(model.document->sizeSymbols());
   }

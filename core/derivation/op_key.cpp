@@ -22,8 +22,7 @@ std::vector<BoundSymbolId> candidates(const Analysis& analysis, BoundSymbolId op
   std::vector<BoundSymbolId> found;
   const auto consider = [&](BoundSymbolId op) {
     const auto& origin = document.boundSymbol(op).origin;
-    if (origin.op == operation && origin.role == key.role && origin.operand == key.operand && origin.output == key.output)
-      found.push_back(op);
+    if (origin.op == operation && origin.role == key.role && origin.operand == key.operand && origin.output == key.output) found.push_back(op);
   };
   if (operation) {
     for (auto op : analysis.links.derived(operation)) consider(op);

@@ -19,9 +19,7 @@ std::set<ValueId> writtenSilently(const Analysis& analysis) {
 
 }  // namespace
 
-std::string resultKey(const InputSpec& input, const std::string& prefix) {
-  return input.kind == InputKind::user ? "in." + input.name : prefix + input.target;
-}
+std::string resultKey(const InputSpec& input, const std::string& prefix) { return input.kind == InputKind::user ? "in." + input.name : prefix + input.target; }
 
 std::string userOutputPosition(const Computation& computation, std::size_t i) {
   const auto user = [&](std::size_t k) { return computation.outputs[k].kind == OutputKind::user || computation.outputs[k].kind == OutputKind::loss; };

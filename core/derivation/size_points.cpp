@@ -27,7 +27,8 @@ SizePoints::SizePoints(const ModelFile& file)
     if (input.kind != InputKind::user || !input.value) continue;
     const auto meta = document.value(input.value).meta;
     if (!meta) add(document.sizeExpression(input.value));
-    else for (const auto& symbol : document.meta(meta).symbols) add(symbol);
+    else
+      for (const auto& symbol : document.meta(meta).symbols) add(symbol);
   }
 }
 

@@ -31,7 +31,7 @@ class SizePoints {
   std::vector<std::string> names_;
   std::vector<SizeExpression> inputSizes_;
   SizeBindings hints_;
-  std::vector<SizeBindings> seen_;   // the hints, then the points given out
+  std::vector<SizeBindings> seen_;  // the hints, then the points given out
   std::uint64_t state_ = 0x9e3779b97f4a7c15;
   bool multiples_ = false;
 };

@@ -14,7 +14,7 @@ namespace {
 /// One size that inputs decide: a dimension of a tensor, or a number.
 struct Place {
   std::string input;
-  int dimension = -1;      ///< -1: the input is a number
+  int dimension = -1;  ///< -1: the input is a number
   std::string text;
   SizeExpression expression;
 
@@ -26,7 +26,8 @@ std::vector<Place> placesOf(const ModelFile& file) {
   std::vector<Place> places;
   const auto& document = *file.document;
   const auto add = [&](const std::string& input, int dimension, std::string_view text) {
-    if (auto expression = SizeExpression::parse(text); !text.empty() && expression) places.push_back({input, dimension, std::string(text), *std::move(expression)});
+    if (auto expression = SizeExpression::parse(text); !text.empty() && expression)
+      places.push_back({input, dimension, std::string(text), *std::move(expression)});
   };
   for (const auto& input : file.computation.inputs) {
     if (input.kind != InputKind::user || !input.value) continue;
@@ -60,7 +61,8 @@ class SizeBinder {
   SizeBinder(const ModelFile& file, const GivenSizes& given) : document_(*file.document), places_(placesOf(file)), given_(given) {}
 
   SizeBindings run(const std::vector<SizeCondition>& conditions) {
-    while (bindOne()) {}
+    while (bindOne()) {
+    }
     for (const auto& symbol : document_.sizeSymbols()) sizes_.emplace(symbol.name, symbol.hint);
     for (const auto& place : places_) verify(place);
     for (const auto& condition : conditions) verify(condition);

@@ -16,7 +16,7 @@ struct GivenSizes {
 
 /// A condition under which torch.export made the graph: a guard or a runtime assertion on sizes.
 struct SizeCondition {
-  std::string text;       ///< over the size symbols: "s77 % 4 == 0"
+  std::string text;  ///< over the size symbols: "s77 % 4 == 0"
   SizeExpression holds;
 };
 /// Those that can be understood and that hold for the file's own hints.

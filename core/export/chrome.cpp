@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/questions/memory_timeline.h"
 #include "core/export/export.h"
 #include "core/export/op_facts.h"
+#include "core/questions/memory_timeline.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 
@@ -18,8 +18,13 @@ using Json = nlohmann::ordered_json;
 class EventWriter {
  public:
   EventWriter(const ExportRequest& request, ExportSink& sink, const Progress& progress)
-      : request_(request), analysis_(request.analysis), document_(*analysis_.document), facts_(analysis_),
-        timeline_(memoryTimeline(analysis_)), sink_(sink), progress_(progress) {
+      : request_(request),
+        analysis_(request.analysis),
+        document_(*analysis_.document),
+        facts_(analysis_),
+        timeline_(memoryTimeline(analysis_)),
+        sink_(sink),
+        progress_(progress) {
     double at = 0;
     for (const auto& measure : request_.measures) {
       starts_.push_back(at);
@@ -83,8 +88,7 @@ class EventWriter {
   void counter(std::size_t position) {
     if (position >= timeline_.liveBytes.size()) return;
     Json bytes = Json::object();
-    for (std::size_t use = 0; use < memoryUseCount; ++use)
-      bytes[std::string(name(static_cast<MemoryUse>(use)))] = timeline_.liveBytes[position][use];
+    for (std::size_t use = 0; use < memoryUseCount; ++use) bytes[std::string(name(static_cast<MemoryUse>(use)))] = timeline_.liveBytes[position][use];
     event({{"ph", "C"}, {"name", "live bytes"}, {"pid", process}, {"ts", ends_[position]}, {"args", std::move(bytes)}});
   }
 

@@ -39,9 +39,10 @@ class DotWriter {
       : request_(request), document_(*request.analysis.document), facts_(request.analysis), sink_(sink), progress_(progress) {}
 
   void write() {
-    sink_.write("digraph retrograd {\n  graph [rankdir=TB, fontname=\"Helvetica\", compound=true];\n"
-                "  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\", fontsize=10];\n"
-                "  edge [fontname=\"Helvetica\", fontsize=8];\n");
+    sink_.write(
+        "digraph retrograd {\n  graph [rankdir=TB, fontname=\"Helvetica\", compound=true];\n"
+        "  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\", fontsize=10];\n"
+        "  edge [fontname=\"Helvetica\", fontsize=8];\n");
     for (const auto* trace : request_.traces)
       for (auto op : trace->ops)
         if (shown_.insert(op).second) ops_.push_back(op);

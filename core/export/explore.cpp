@@ -45,7 +45,10 @@ class Texts {
 class GraphData {
  public:
   GraphData(const ExportRequest& request, ExportSink& sink, const Progress& progress)
-      : document_(*request.analysis.document), facts_(request.analysis), sink_(sink), progress_(progress),
+      : document_(*request.analysis.document),
+        facts_(request.analysis),
+        sink_(sink),
+        progress_(progress),
         tree_(layout::buildTree(document_, *request.traces.front(), &request.analysis.computation(), progress)) {}
 
   void write(const std::string& title) {
@@ -53,8 +56,8 @@ class GraphData {
     // Kind, parent, lane, ops of the forward, ops of the backward, title.
     list("nodes", tree_.size(), [&](std::int32_t i) {
       const auto& node = tree_.node(i);
-      return fmt::format("[{},{},{},{},{},{}]", static_cast<int>(node.kind), node.parent, static_cast<int>(node.lane), node.ops[Lane::forward], node.ops[Lane::backward],
-                         scriptText(title_(i)));
+      return fmt::format("[{},{},{},{},{},{}]", static_cast<int>(node.kind), node.parent, static_cast<int>(node.lane), node.ops[Lane::forward],
+                         node.ops[Lane::backward], scriptText(title_(i)));
     });
     // Node, id, call, shape, role, module, node of the origin or -1, place in the source; the last three by number of their text.
     std::vector<std::int32_t> ops;

@@ -6,8 +6,8 @@
 
 #include "core/base/progress.h"
 #include "core/derivation/analysis.h"
-#include "core/stepping/run_state.h"
 #include "core/export/drawing.h"
+#include "core/stepping/run_state.h"
 
 namespace retrograd {
 
@@ -21,10 +21,10 @@ class ExportSink {
 /// What is exported. The analysis has traces of all kinds that `traces` lists.
 struct ExportRequest {
   const Analysis& analysis;
-  std::vector<const Trace*> traces;        ///< those to be shown, in order
-  std::vector<OpMeasure> measures;         ///< of a run, by position of the joint; empty: none was made
-  std::string path;                        ///< of the file to be written; empty: a stream, which has no file beside it
-  GraphDrawing drawing;                    ///< for the formats that are pictures
+  std::vector<const Trace*> traces;  ///< those to be shown, in order
+  std::vector<OpMeasure> measures;   ///< of a run, by position of the joint; empty: none was made
+  std::string path;                  ///< of the file to be written; empty: a stream, which has no file beside it
+  GraphDrawing drawing;              ///< for the formats that are pictures
 };
 
 /// A format of `retrograd export`. A file of core/export/ adds one by a file-scope ExportRegistration.
@@ -34,14 +34,14 @@ struct ExportFormat {
     wanted,  ///< has times where there was a run
     needed
   };
-  std::string name;         ///< "html", as in --to
+  std::string name;  ///< "html", as in --to
   std::string description;
-  std::string suffix;       ///< ".html", from which a file name tells the format; empty: it does not
+  std::string suffix;             ///< ".html", from which a file name tells the format; empty: it does not
   std::vector<TraceKind> traces;  ///< those shown where none are asked for
   Run run = Run::none;
-  bool writesBeside = false;      ///< needs a file's name: it writes another file beside it
+  bool writesBeside = false;  ///< needs a file's name: it writes another file beside it
   void (*write)(const ExportRequest&, ExportSink&, const Progress&) = nullptr;
-  bool isDrawing = false;         ///< a picture of the graph: shows one trace, heeds ExportRequest::drawing
+  bool isDrawing = false;  ///< a picture of the graph: shows one trace, heeds ExportRequest::drawing
 };
 
 /// All formats, by name.

@@ -101,10 +101,8 @@ class HtmlCall final : public CallText {
 /// One trace as a section.
 class SectionWriter {
  public:
-  SectionWriter(const ExportRequest& request, const OpFacts& facts, const Places& places, const Trace& trace, ExportSink& sink,
-                const Progress& progress)
-      : document_(*request.analysis.document), facts_(facts), places_(places), trace_(trace), sink_(sink), progress_(progress),
-        call_(document_, trace.kind) {}
+  SectionWriter(const ExportRequest& request, const OpFacts& facts, const Places& places, const Trace& trace, ExportSink& sink, const Progress& progress)
+      : document_(*request.analysis.document), facts_(facts), places_(places), trace_(trace), sink_(sink), progress_(progress), call_(document_, trace.kind) {}
 
   void write() {
     const auto kind = name(trace_.kind);
@@ -121,7 +119,8 @@ class SectionWriter {
 
   void enter(std::string_view part, std::size_t, std::size_t first, std::size_t last) {
     border(first);
-    sink_.write(fmt::format("<details open><summary>{} <span class=\"notes\">{} op{}</span></summary>\n", htmlText(part), last - first, last - first == 1 ? "" : "s"));
+    sink_.write(
+        fmt::format("<details open><summary>{} <span class=\"notes\">{} op{}</span></summary>\n", htmlText(part), last - first, last - first == 1 ? "" : "s"));
   }
   void leave() { sink_.write("</details>\n"); }
   void op(std::size_t i) {
@@ -182,7 +181,8 @@ class SectionWriter {
     std::int64_t bytes = 0;
     std::set<StorageId> counted;
     for (auto output : document_.outputs(op))
-      if (trace_.kind != TraceKind::backward && facts_.isSaved(output) && counted.insert(document_.value(output).storage).second && document_.value(output).storage)
+      if (trace_.kind != TraceKind::backward && facts_.isSaved(output) && counted.insert(document_.value(output).storage).second &&
+          document_.value(output).storage)
         bytes += document_.storage(document_.value(output).storage).bytes;
     if (!counted.empty()) line += fmt::format(" <span class=\"saved\">saved {}</span>", bytesText(bytes));
     if (bound.recomputed) line += " <span class=\"again\">recomputed</span>";
@@ -192,7 +192,8 @@ class SectionWriter {
   void origin(std::string& line, BoundSymbolId op) const {
     const auto& from = document_.boundSymbol(op).origin;
     if (from.role != Role::none) line += fmt::format(" <span class=\"role {}\">{}</span>", name(from.role), name(from.role));
-    if ((from.role == Role::gradient || from.role == Role::accumulation) && from.value) line += " <span class=\"origin\">of " + call_.link(from.value) + "</span>";
+    if ((from.role == Role::gradient || from.role == Role::accumulation) && from.value)
+      line += " <span class=\"origin\">of " + call_.link(from.value) + "</span>";
     if (const auto terms = document_.terms(from); !terms.empty()) {
       line += " <span class=\"origin\">= ";
       for (std::size_t i = 0; i < terms.size(); ++i) line += (i ? " + " : "") + call_.link(terms[i]);
@@ -226,7 +227,8 @@ class SectionWriter {
       const auto& body = document_.subgraph(SubgraphId(argument.integer));
       sink_.write(fmt::format("<details open class=\"body\"><summary>{}</summary>\n", htmlText(body.name)));
       for (auto id : body.inputs)
-        if (id) sink_.write(fmt::format("<div class=\"value\">{}: <span class=\"type\">{}</span></div>\n", call_.define(id), htmlText(shortType(document_, id))));
+        if (id)
+          sink_.write(fmt::format("<div class=\"value\">{}: <span class=\"type\">{}</span></div>\n", call_.define(id), htmlText(shortType(document_, id))));
       for (auto op : body.ops) writeOp(op);
       std::string outputs;
       for (const auto& output : body.outputs) outputs += (outputs.empty() ? "" : ", ") + call_.argument(output, body.outputValues);
@@ -265,8 +267,7 @@ void write(const ExportRequest& request, ExportSink& sink, const Progress& progr
   for (const auto* trace : request.traces) sink.write(fmt::format("<a href=\"#{0}\">{0}</a>", name(trace->kind)));
   sink.write("</nav>\n");
   for (const auto& line : analysis.inputSource) sink.write("<div class=\"notes\">" + htmlText(line) + "</div>\n");
-  for (const auto& reason : analysis.dataDependent)
-    sink.write("<div class=\"notes\">the traces hold for these inputs only: " + htmlText(reason) + "</div>\n");
+  for (const auto& reason : analysis.dataDependent) sink.write("<div class=\"notes\">the traces hold for these inputs only: " + htmlText(reason) + "</div>\n");
   for (const auto& problem : analysis.problems)
     sink.write(fmt::format("<div class=\"notes\">{}{}{}</div>\n", htmlText(problem.place), problem.place.empty() ? "" : ": ", htmlText(problem.message)));
   const OpFacts facts(analysis);

@@ -13,9 +13,9 @@
 #include "core/export/python_runtime.h"
 #include "core/export/script_tensors.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/trace/print/call_text.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
+#include "core/trace/print/call_text.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/python_text.h"
 
@@ -81,8 +81,7 @@ class FunctionWriter {
 
   std::string parameters(const std::vector<ValueId>& values) const {
     std::string text;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      text += (i ? ", " : "") + (values[i] ? document_.displayName(values[i]) : fmt::format("_{}", i));
+    for (std::size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + (values[i] ? document_.displayName(values[i]) : fmt::format("_{}", i));
     return text;
   }
 
@@ -142,7 +141,8 @@ class FunctionWriter {
 
   void keepMutated(ValueId value, std::size_t depth) {
     const auto [first, last] = mutated_.equal_range(value);
-    for (auto it = first; value && it != last; ++it) line(depth, fmt::format("{}.mutated[{}] = {}", helpers_, pythonString("mut." + it->second), document_.displayName(value)));
+    for (auto it = first; value && it != last; ++it)
+      line(depth, fmt::format("{}.mutated[{}] = {}", helpers_, pythonString("mut." + it->second), document_.displayName(value)));
   }
 
   void bodies(const Argument& argument, std::size_t depth) {
@@ -184,7 +184,7 @@ class FunctionWriter {
   ScriptCall call_;
   std::unordered_set<BoundSymbolId> replayed_;  ///< draws from whose generator state another op draws once more
   std::multimap<ValueId, std::string> mutated_;
-  std::set<ValueId> silent_;                    ///< operands of the present op that it writes without returning them
+  std::set<ValueId> silent_;  ///< operands of the present op that it writes without returning them
   std::size_t depth_ = 1;
   bool isOn_ = true, defaultOn_ = true;
 };
@@ -226,9 +226,10 @@ class ScriptWriter {
       std::replace(text.begin(), text.end(), '"', '\'');
       return oneLine(text);
     };
-    sink_.write(fmt::format("#!/usr/bin/env python3\n\"\"\"Traces of {}, written by Retrograd.\n\nRuns them with PyTorch and prints the results. Weights and inputs "
-                            "lie in {}.\n",
-                            safe(analysis_.file.path), safe(beside)));
+    sink_.write(
+        fmt::format("#!/usr/bin/env python3\n\"\"\"Traces of {}, written by Retrograd.\n\nRuns them with PyTorch and prints the results. Weights and inputs "
+                    "lie in {}.\n",
+                    safe(analysis_.file.path), safe(beside)));
     for (const auto& note : analysis_.inputSource) sink_.write(safe(note) + "\n");
     for (const auto& reason : analysis_.dataDependent) sink_.write("The traces hold for these inputs only: " + safe(reason) + "\n");
     sink_.write("\"\"\"\n");
@@ -246,7 +247,9 @@ class ScriptWriter {
   /// A pair: name, tensor. Weights have no name among the results.
   void addInput(std::size_t i) {
     const auto& spec = analysis_.computation().inputs[i];
-    const auto add = [&](const std::string& name, const std::string& expression) { inputs_.push_back(fmt::format("({}, {})", pythonString(name), expression)); };
+    const auto add = [&](const std::string& name, const std::string& expression) {
+      inputs_.push_back(fmt::format("({}, {})", pythonString(name), expression));
+    };
     const bool isUser = spec.kind == InputKind::user;
     const auto id = analysis_.computation().trace.inputs[i];
     if (const auto* data = inputData(analysis_, i); data && id) return add(isUser ? "in." + spec.name : "", placed(id, resultKey(spec, ""), *data));
@@ -292,11 +295,11 @@ class ScriptWriter {
     if (kinds_.contains(TraceKind::computation))
       sink_.write(seed + "    results |= named(outputs, computation(*(value.clone() if torch.is_tensor(value) else value for value in values(inputs))))\n");
     if (kinds_.contains(TraceKind::joint))
-      sink_.write(seed + "    made, derivatives = joint(*values(inputs), *values(cotangents))\n"
-                         "    results |= named(outputs, made) | named(gradients, derivatives)\n");
+      sink_.write(seed +
+                  "    made, derivatives = joint(*values(inputs), *values(cotangents))\n"
+                  "    results |= named(outputs, made) | named(gradients, derivatives)\n");
     if (kinds_.contains(TraceKind::forward)) sink_.write(seed + "    made, saved = forward(*values(inputs))\n    results |= named(outputs, made)\n");
-    if (kinds_.contains(TraceKind::backward))
-      sink_.write(fmt::format("    results |= named(gradients, backward(*saved{}))\n", backwardCotangents()));
+    if (kinds_.contains(TraceKind::backward)) sink_.write(fmt::format("    results |= named(gradients, backward(*saved{}))\n", backwardCotangents()));
     sink_.write(fmt::format("    given = dict(inputs{})\n", hasBackward() ? " + cotangents" : ""));
     sink_.write("    return named(given.keys(), given.values()), results | mutated\n");
   }

@@ -5,9 +5,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "core/questions/memory_timeline.h"
 #include "core/export/export.h"
 #include "core/export/op_facts.h"
+#include "core/questions/memory_timeline.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd {
@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<const char*, 17> columns{"trace", "number", "id", "op", "module", "outputs", "dtypes", "shapes", "bytes",
-                                              "role", "origin", "origin_id", "gradient_of", "saved", "recomputed", "milliseconds", "live_bytes"};
+constexpr std::array<const char*, 17> columns{"trace", "number", "id",        "op",          "module", "outputs",    "dtypes",       "shapes",    "bytes",
+                                              "role",  "origin", "origin_id", "gradient_of", "saved",  "recomputed", "milliseconds", "live_bytes"};
 
 /// Rows of all traces shown, an op a row; ops of bodies stand after the op that has them.
 class Table {

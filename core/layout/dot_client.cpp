@@ -15,7 +15,7 @@ namespace retrograd::layout {
 namespace {
 
 constexpr std::size_t longestAnswer = 64u << 20;
-constexpr int pollMilliseconds = 20;   // how long a wish to stop waits at most
+constexpr int pollMilliseconds = 20;  // how long a wish to stop waits at most
 
 /// The request with edges that keep the ports' rows to themselves: nothing else begins as high as the top port or ends as low as the bottom one.
 std::string requestOf(const LayerGraph& graph) {

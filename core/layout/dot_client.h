@@ -46,7 +46,7 @@ class DotClient {
   std::unique_ptr<Child> helper_;  // none where it does not run
   std::chrono::milliseconds limit_{5'000};
   std::chrono::steady_clock::time_point deadline_;
-  std::string told_;   ///< what progress is told while waiting; empty: nothing
+  std::string told_;  ///< what progress is told while waiting; empty: nothing
 };
 
 /// The better of the own layout and dot's: dot is asked where the own has crossings.

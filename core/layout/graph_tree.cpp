@@ -9,15 +9,15 @@
 namespace retrograd::layout {
 namespace {
 
-constexpr std::size_t mostParts = 48;      ///< of a path; what is deeper stands in the last part
-constexpr std::size_t shortestRun = 3;     ///< equal layers that fold into one
+constexpr std::size_t mostParts = 48;   ///< of a path; what is deeper stands in the last part
+constexpr std::size_t shortestRun = 3;  ///< equal layers that fold into one
 
 struct Draft {
   TreeNode::Kind kind = TreeNode::Kind::module;
   std::string label;
   StringId module;
-  std::size_t rung = 0;             ///< of an operation
-  std::size_t begin = 0, end = 0;   ///< ops below, by position
+  std::size_t rung = 0;            ///< of an operation
+  std::size_t begin = 0, end = 0;  ///< ops below, by position
   std::vector<Draft> children;
 };
 
@@ -106,7 +106,7 @@ class TreeBuilder {
     if (draft.kind == TreeNode::Kind::operation) {
       for (const auto& lane : rungs_[draft.rung].ops)
         for (auto op : lane) {
-          for (auto output : document_.outputs(op))   // an output that is not made is no value
+          for (auto output : document_.outputs(op))  // an output that is not made is no value
             if (output) madeAt_[output] = static_cast<std::int64_t>(order_.size());
           order_.push_back(op);
         }
@@ -128,7 +128,9 @@ class TreeBuilder {
         const bool inside = at >= static_cast<std::int64_t>(draft.begin) && at < static_cast<std::int64_t>(draft.end);
         // From outside: that it is a weight counts, not whether it is the model's input or another layer's output.
         const bool flows = at >= 0 || value.kind == ValueKind::input || value.kind == ValueKind::cotangent;
-        hash = mix(hash, inside ? static_cast<std::uint64_t>(static_cast<std::int64_t>(i) - at) : flows ? ~0ull : ~1ull - static_cast<std::uint64_t>(value.kind));
+        hash = mix(hash, inside  ? static_cast<std::uint64_t>(static_cast<std::int64_t>(i) - at)
+                         : flows ? ~0ull
+                                 : ~1ull - static_cast<std::uint64_t>(value.kind));
       }
       for (auto output : document_.outputs(op)) hash = mix(hash, output ? static_cast<std::uint64_t>(document_.value(output).meta.index) : 1);
     }

@@ -21,18 +21,18 @@ struct TreeNode {
     op
   };
   Kind kind = Kind::op;
-  Lane lane = Lane::forward;   ///< of an op
+  Lane lane = Lane::forward;  ///< of an op
   std::uint8_t depth = 0;
   std::int32_t parent = -1;
-  std::int32_t end = 0;        ///< one past the last node below, in preorder
-  std::int32_t ordinal = 0;    ///< place among its siblings
+  std::int32_t end = 0;      ///< one past the last node below, in preorder
+  std::int32_t ordinal = 0;  ///< place among its siblings
   std::int32_t childCount = 0;
-  std::int32_t label = -1;     ///< of modules and runs, and of an operation that is all of its module
-  BoundSymbolId op;            ///< op: itself; operation: the computation op, where there is one
-  StringId module;             ///< path of its first op
-  LaneArray<std::int32_t> ops{};              ///< ops below, by lane
-  std::int64_t savedBytes = 0;                ///< that its forward ops keep for the backward, each storage once
-  LaneArray<float> width{};                   ///< of its box while closed, by lane; 0: nothing stands in that lane
+  std::int32_t label = -1;        ///< of modules and runs, and of an operation that is all of its module
+  BoundSymbolId op;               ///< op: itself; operation: the computation op, where there is one
+  StringId module;                ///< path of its first op
+  LaneArray<std::int32_t> ops{};  ///< ops below, by lane
+  std::int64_t savedBytes = 0;    ///< that its forward ops keep for the backward, each storage once
+  LaneArray<float> width{};       ///< of its box while closed, by lane; 0: nothing stands in that lane
   float height = 0;
   std::uint64_t structure = 0;  ///< equal for nodes whose insides are laid out alike
 };

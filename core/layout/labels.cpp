@@ -38,19 +38,13 @@ std::size_t lengthOf(std::string_view text) {
 
 Badge::Kind kindOf(ValueKind kind) {
   switch (kind) {
-    case ValueKind::input:
-      return Badge::Kind::input;
-    case ValueKind::parameter:
-      return Badge::Kind::parameter;
-    case ValueKind::buffer:
-      return Badge::Kind::buffer;
-    case ValueKind::constant:
-      return Badge::Kind::constant;
-    case ValueKind::cotangent:
-      return Badge::Kind::cotangent;
+    case ValueKind::input: return Badge::Kind::input;
+    case ValueKind::parameter: return Badge::Kind::parameter;
+    case ValueKind::buffer: return Badge::Kind::buffer;
+    case ValueKind::constant: return Badge::Kind::constant;
+    case ValueKind::cotangent: return Badge::Kind::cotangent;
     case ValueKind::activation:
-    case ValueKind::gradient:
-      break;
+    case ValueKind::gradient: break;
   }
   return Badge::Kind::saved;
 }
@@ -92,10 +86,8 @@ std::string operationTitle(const GraphTree& tree, std::int32_t node, Lane lane) 
   const auto& n = tree.node(node);
   const auto& document = tree.document();
   std::string title;
-  if (n.op)
-    title = shortName(document.symbol(document.boundSymbol(n.op).symbol).name);
-  else if (n.ops[lane] > 0)
-    title = "ops";
+  if (n.op) title = shortName(document.symbol(document.boundSymbol(n.op).symbol).name);
+  else if (n.ops[lane] > 0) title = "ops";
   return lane == Lane::backward ? title + " backward" : title;
 }
 

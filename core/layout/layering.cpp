@@ -6,8 +6,8 @@
 namespace retrograd::layout {
 namespace {
 
-constexpr std::size_t mostPassages = 200'000;     ///< beyond them, edges run straight under what stands between
-constexpr std::int32_t exchangeSlots = 3'000;     ///< up to here neighbours are exchanged too
+constexpr std::size_t mostPassages = 200'000;  ///< beyond them, edges run straight under what stands between
+constexpr std::int32_t exchangeSlots = 3'000;  ///< up to here neighbours are exchanged too
 constexpr int sweeps = 8, sweepsOfLarge = 4;
 constexpr std::int32_t largeSlots = 20'000;
 
@@ -206,8 +206,7 @@ Layering layer(const LayerGraph& graph, const Progress& progress) {
   return layering;
 }
 
-Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, const std::vector<float>& x,
-                      const std::vector<std::vector<float>>& passages) {
+Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, const std::vector<float>& x, const std::vector<std::vector<float>>& passages) {
   auto layering = withPassages(graph, std::move(rows));
   std::vector<float> place(x);
   place.resize(layering.slots());

@@ -23,23 +23,21 @@ struct LayerGraph {
 /// Slots [0, nodes) are the nodes; those from there on are passages.
 struct Layering {
   std::int32_t nodes = 0;
-  std::vector<std::int32_t> row;                ///< by slot
-  std::vector<std::vector<std::int32_t>> rows;  ///< slots from left to right
-  std::vector<std::uint32_t> chainBegin;        ///< by edge, into `chain`
-  std::vector<std::int32_t> chain;              ///< slots from the edge's start to its end
+  std::vector<std::int32_t> row;                        ///< by slot
+  std::vector<std::vector<std::int32_t>> rows;          ///< slots from left to right
+  std::vector<std::uint32_t> chainBegin;                ///< by edge, into `chain`
+  std::vector<std::int32_t> chain;                      ///< slots from the edge's start to its end
   std::vector<std::vector<std::int32_t>> above, below;  ///< neighbours by slot
 
   std::int32_t slots() const { return static_cast<std::int32_t>(row.size()); }
   bool isPassage(std::int32_t slot) const { return slot >= nodes; }
-  std::span<const std::int32_t> path(std::size_t edge) const {
-    return {chain.data() + chainBegin[edge], chainBegin[edge + 1] - chainBegin[edge]};
-  }
+  std::span<const std::int32_t> path(std::size_t edge) const { return {chain.data() + chainBegin[edge], chainBegin[edge + 1] - chainBegin[edge]}; }
 };
 
 /// What a reader has to follow: crossings of edges, and rows that edges span beyond one.
 struct LayerQuality {
   std::int64_t crossings = 0;
-  std::int64_t span = 0;   ///< sum over edges of rows
+  std::int64_t span = 0;  ///< sum over edges of rows
   std::int64_t edges = 0;
   LayerQuality& operator+=(const LayerQuality& other) {
     crossings += other.crossings;
@@ -55,8 +53,7 @@ LayerQuality quality(const Layering& layering);
 Layering layer(const LayerGraph& graph, const Progress& progress = {});
 
 /// Rows are given, by node, and so are places within them: of nodes, and of each edge's passages from above to below. As read from dot.
-Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, const std::vector<float>& x,
-                      const std::vector<std::vector<float>>& passages);
+Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, const std::vector<float>& x, const std::vector<std::vector<float>>& passages);
 
 /// Middles of all slots from left to right, by Brandes and Koepf's four alignments ("Fast and Simple Horizontal Coordinate Assignment", 2001): long edges
 /// run straight. `width` is by slot; what stands side by side keeps `gap`, passages a third of it.

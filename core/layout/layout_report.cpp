@@ -21,15 +21,14 @@ double lengthOf(std::span<const Point> path) {
 std::int64_t crossingsAcross(const Scene& scene) {
   std::vector<std::pair<float, float>> lines;
   for (auto i : scene.crossEdges)
-    if (const auto& edge = scene.edges[i]; edge.kind == EdgeKind::saved)
-      lines.emplace_back(scene.path(edge).front().y, scene.path(edge).back().y);
+    if (const auto& edge = scene.edges[i]; edge.kind == EdgeKind::saved) lines.emplace_back(scene.path(edge).front().y, scene.path(edge).back().y);
   std::sort(lines.begin(), lines.end());
   // Inversions of the ends, while these are sorted into place.
   std::int64_t crossings = 0;
   std::vector<float> ends;
   for (std::size_t i = 0; i < lines.size();) {
     auto next = i;
-    for (; next < lines.size() && lines[next].first == lines[i].first; ++next)   // those from one place do not cross
+    for (; next < lines.size() && lines[next].first == lines[i].first; ++next)  // those from one place do not cross
       crossings += ends.end() - std::upper_bound(ends.begin(), ends.end(), lines[next].second);
     for (; i < next; ++i) ends.insert(std::upper_bound(ends.begin(), ends.end(), lines[i].second), lines[i].second);
   }

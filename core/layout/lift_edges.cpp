@@ -25,9 +25,8 @@ void sortByGroup(std::vector<Lifted>& lifted, std::int32_t groups) {
   auto at = begin;
   for (const auto& l : lifted) sorted[at[l.group]++] = l;
   for (std::size_t g = 0; g + 1 < begin.size(); ++g)
-    std::sort(sorted.begin() + begin[g], sorted.begin() + begin[g + 1], [](const Lifted& a, const Lifted& b) {
-      return std::tie(a.from, a.to, a.part, a.value) < std::tie(b.from, b.to, b.part, b.value);
-    });
+    std::sort(sorted.begin() + begin[g], sorted.begin() + begin[g + 1],
+              [](const Lifted& a, const Lifted& b) { return std::tie(a.from, a.to, a.part, a.value) < std::tie(b.from, b.to, b.part, b.value); });
   lifted = std::move(sorted);
 }
 
@@ -74,14 +73,10 @@ class Lifter {
 
 std::uint32_t& countOf(Flow& flow, Part part) {
   switch (part) {
-    case Part::gradient:
-      return flow.gradient;
-    case Part::accumulation:
-      return flow.accumulation;
-    case Part::downward:
-      return flow.downward;
-    default:
-      return flow.data;
+    case Part::gradient: return flow.gradient;
+    case Part::accumulation: return flow.accumulation;
+    case Part::downward: return flow.downward;
+    default: return flow.data;
   }
 }
 
@@ -148,7 +143,7 @@ void liftEdges(GraphTree& tree, const Progress& progress) {
   progress.check();
   tree.flowBegin_.assign(size + 1, 0);
   tree.savedBegin_.assign(size + 1, 0);
-  std::vector<StorageId> kept;   // of one flow; sorted, since emptying a set costs as much as it ever held
+  std::vector<StorageId> kept;  // of one flow; sorted, since emptying a set costs as much as it ever held
   for (std::size_t i = 0; i < lifted.size();) {
     const auto& first = lifted[i];
     Flow flow{first.from, first.to};

@@ -5,9 +5,7 @@
 namespace retrograd::layout {
 namespace {
 
-bool isIn(std::string_view path, std::string_view module) {
-  return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
-}
+bool isIn(std::string_view path, std::string_view module) { return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.'); }
 
 }  // namespace
 
@@ -17,7 +15,7 @@ bool openModule(const GraphTree& tree, Folds& open, std::string_view path) {
     const auto& node = tree.node(i);
     const std::size_t at = i, above = node.parent;
     if (node.kind == TreeNode::Kind::op && tree.node(node.parent).kind == TreeNode::Kind::operation) {
-      whole[at] = false;   // its operation tells
+      whole[at] = false;  // its operation tells
       continue;
     }
     if (node.kind == TreeNode::Kind::op || node.kind == TreeNode::Kind::operation) whole[at] = isIn(tree.document().text(node.module), path);

@@ -1,5 +1,5 @@
-#include <array>
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <unordered_set>
@@ -160,8 +160,7 @@ std::vector<float> placeSlots(const Layering& layering, const std::vector<float>
     if (extents[k].width() < extents[narrowest].width()) narrowest = k;
   }
   std::array<float, 4> shift{};
-  for (std::size_t k = 0; k < all.size(); ++k)
-    shift[k] = k % 2 == 0 ? extents[narrowest].low - extents[k].low : extents[narrowest].high - extents[k].high;
+  for (std::size_t k = 0; k < all.size(); ++k) shift[k] = k % 2 == 0 ? extents[narrowest].low - extents[k].low : extents[narrowest].high - extents[k].high;
   std::vector<float> x(n);
   for (std::size_t i = 0; i < n; ++i) {
     std::array<float, 4> candidates{};

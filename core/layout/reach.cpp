@@ -49,7 +49,9 @@ class Tracer {
       if (depthB >= depthA) b = tree_.node(b).parent;
     }
     // An open operation has no frame around a single op: then the line ends at the op.
-    const auto end = [&](std::int32_t node, std::int32_t op, Lane lane) { return scene_.box(node, lane) >= 0 ? scene_.box(node, lane) : scene_.shownBox(op, lane); };
+    const auto end = [&](std::int32_t node, std::int32_t op, Lane lane) {
+      return scene_.box(node, lane) >= 0 ? scene_.box(node, lane) : scene_.shownBox(op, lane);
+    };
     const auto from = end(a, edge.from, Lane::forward), to = end(b, edge.to, Lane::backward);
     const auto edgeAt = [&](std::int32_t i) -> const SceneEdge& { return scene_.edges[i]; };
     const auto& cross = scene_.crossEdges;

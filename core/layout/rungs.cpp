@@ -136,7 +136,7 @@ class RungBuilder {
   const Document& document_;
   const Trace& trace_;
   std::vector<Rung> rungs_;
-  std::vector<std::int32_t> after_;   ///< by rung: itself, or the rung it is put behind
+  std::vector<std::int32_t> after_;  ///< by rung: itself, or the rung it is put behind
   std::unordered_map<BoundSymbolId, std::vector<std::size_t>> byOperation_;
   IdVector<ValueId, std::int32_t> rungOf_;  ///< of what a backward op makes; -1: of no other
 };

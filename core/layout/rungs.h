@@ -20,8 +20,8 @@ using LaneArray = EnumArray<Lane, T, laneCount>;
 /// That a backward op stands in the row of its origin is so by construction: it is put into the rung of its origin here, and
 /// nothing afterwards takes a rung apart.
 struct Rung {
-  BoundSymbolId operation;  ///< computation op; none for ops that come from none
-  StringId module;          ///< path
+  BoundSymbolId operation;                    ///< computation op; none for ops that come from none
+  StringId module;                            ///< path
   LaneArray<std::vector<BoundSymbolId>> ops;  ///< by lane, in order of execution
 };
 

@@ -5,7 +5,7 @@
 namespace retrograd::layout {
 namespace {
 
-constexpr float laneGap = 120;   ///< between the lanes: the room of saved edges and their figures
+constexpr float laneGap = 120;  ///< between the lanes: the room of saved edges and their figures
 
 class SceneBuilder {
  public:
@@ -20,8 +20,7 @@ class SceneBuilder {
   Scene run() {
     inside(0, *root_, {0, 0});
     savedEdges(0);
-    std::sort(scene_.crossEdges.begin(), scene_.crossEdges.end(),
-              [&](auto a, auto b) { return scene_.edges[a].from < scene_.edges[b].from; });
+    std::sort(scene_.crossEdges.begin(), scene_.crossEdges.end(), [&](auto a, auto b) { return scene_.edges[a].from < scene_.edges[b].from; });
     bounds();
     return std::move(scene_);
   }
@@ -212,8 +211,8 @@ std::int32_t Scene::shownBox(std::int32_t node, Lane lane) const {
 }
 
 std::size_t Scene::bytes() const {
-  return boxes.capacity() * sizeof(SceneBox) + edges.capacity() * sizeof(SceneEdge) + points.capacity() * sizeof(Point) +
-         boxOf.capacity() * sizeof(boxOf[0]) + open.size() / 8;
+  return boxes.capacity() * sizeof(SceneBox) + edges.capacity() * sizeof(SceneEdge) + points.capacity() * sizeof(Point) + boxOf.capacity() * sizeof(boxOf[0]) +
+         open.size() / 8;
 }
 
 Scene makeScene(Shaper& shaper, const Folds& open, const Progress& progress) { return SceneBuilder(shaper, open, progress).run(); }

@@ -14,13 +14,13 @@ struct SceneBox {
 /// A line between two boxes, or from a box to the border of the frame around it.
 struct SceneEdge {
   EdgeKind kind = EdgeKind::data;
-  Lane lane = Lane::forward;             ///< of saved edges and origin links: forward, where they begin
+  Lane lane = Lane::forward;  ///< of saved edges and origin links: forward, where they begin
   bool arrowAtBegin = false, arrowAtEnd = false;
-  std::int32_t from = -1, to = -1;       ///< boxes, in the direction of the points; -1: the frame's border
-  std::int32_t group = 0, flow = 0;      ///< tree node and its flow (or saved flow)
-  std::uint32_t begin = 0, points = 0;   ///< into Scene::points
-  std::uint32_t count = 0;               ///< values
-  std::int64_t bytes = 0;                ///< saved edges
+  std::int32_t from = -1, to = -1;      ///< boxes, in the direction of the points; -1: the frame's border
+  std::int32_t group = 0, flow = 0;     ///< tree node and its flow (or saved flow)
+  std::uint32_t begin = 0, points = 0;  ///< into Scene::points
+  std::uint32_t count = 0;              ///< values
+  std::int64_t bytes = 0;               ///< saved edges
 };
 
 /// All that is on the canvas, in pixels at scale 1. Boxes come before what is inside them.
@@ -32,9 +32,9 @@ struct Scene {
   std::vector<Point> points;
   Rect bounds;
   std::unordered_map<std::int32_t, std::pair<std::int32_t, std::int32_t>> flowEdges;  ///< by open group: its edges [first, second)
-  std::vector<std::int32_t> crossEdges;  ///< saved edges and origin links, by the box they begin at
-  float axis = 0;                        ///< the backward lane mirrors the forward lane at this x
-  std::vector<LaneArray<std::int32_t>> boxOf;  ///< by tree node and lane; -1: not on the canvas
+  std::vector<std::int32_t> crossEdges;                                               ///< saved edges and origin links, by the box they begin at
+  float axis = 0;                                                                     ///< the backward lane mirrors the forward lane at this x
+  std::vector<LaneArray<std::int32_t>> boxOf;                                         ///< by tree node and lane; -1: not on the canvas
 
   std::int32_t box(std::int32_t node, Lane lane) const { return node >= 0 ? boxOf[node][lane] : -1; }
   /// The box that shows the node: its own, or the closed one that it hides in; -1 where there is none in the lane.

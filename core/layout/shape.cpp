@@ -21,8 +21,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 /// A lane of a group with coordinates, from its own top left corner.
 struct Laid {
   float width = 0, height = 0;
-  std::vector<Rect> rects;                  ///< by node of the layer graph
-  std::vector<std::vector<Point>> routes;   ///< by edge, from above to below
+  std::vector<Rect> rects;                 ///< by node of the layer graph
+  std::vector<std::vector<Point>> routes;  ///< by edge, from above to below
 };
 
 /// How far two neighbouring rows stand apart: more where edges go far to the side between them.
@@ -256,20 +256,16 @@ std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Pro
     for (auto e : side.flows) {
       const auto& flow = flows[e];
       const auto slot = [&](std::int32_t ordinal) { return ordinal - side.begin + side.first; };
-      if (inside(flow.from) && inside(flow.to))
-        graph.edges.push_back({slot(flow.from), slot(flow.to)});
+      if (inside(flow.from) && inside(flow.to)) graph.edges.push_back({slot(flow.from), slot(flow.to)});
       else if (const auto inner = slot(inside(flow.from) ? flow.from : flow.to); (inside(flow.from) ? flow.to : flow.from) == entry)
         graph.edges.push_back({0, inner});
-      else
-        graph.edges.push_back({inner, graph.nodes - 1});
+      else graph.edges.push_back({inner, graph.nodes - 1});
     }
     if (graph.nodes > 0) side.laid = lay(*layeringOf(group, lane, graph, progress), graph.width, graph.height);
     shape->width = std::max(shape->width, side.laid.width);
     shape->height = std::max(shape->height, side.laid.height);
   }
-  const auto title =
-      box::titleChar *
-      static_cast<float>(boxText(tree, group, node.ops[Lane::backward] > 0 ? Lane::backward : Lane::forward).title.size() + 6);
+  const auto title = box::titleChar * static_cast<float>(boxText(tree, group, node.ops[Lane::backward] > 0 ? Lane::backward : Lane::forward).title.size() + 6);
   shape->width = std::max(shape->width, title) + 2 * frame::pad;
   const auto header = frame::header + frame::pad / 2;
   const auto content = shape->height;

@@ -27,11 +27,11 @@ struct Shape {
   std::vector<std::shared_ptr<const Shape>> children;  ///< by child; null where it is closed
   LaneArray<float> topX{}, bottomX{};                  ///< where flows enter and leave, by lane
   struct Route {
-    std::int32_t flow = 0;   ///< among the group's flows
+    std::int32_t flow = 0;  ///< among the group's flows
     Lane lane = Lane::forward;
     std::uint32_t begin = 0, count = 0;
   };
-  std::vector<Route> routes;   ///< of a module those of the forward lane only
+  std::vector<Route> routes;  ///< of a module those of the forward lane only
   std::vector<Point> points;
 };
 

@@ -16,8 +16,7 @@ void hashStructure(GraphTree& tree) {
   for (auto i = tree.size() - 1; i >= 0; --i) {
     auto& n = tree.nodes_[i];
     auto hash = mix(static_cast<std::uint64_t>(n.kind), static_cast<std::uint64_t>(n.lane));
-    for (auto measure : {n.width[Lane::forward], n.width[Lane::backward], n.height})
-      hash = mix(hash, std::bit_cast<std::uint32_t>(measure));
+    for (auto measure : {n.width[Lane::forward], n.width[Lane::backward], n.height}) hash = mix(hash, std::bit_cast<std::uint32_t>(measure));
     if (n.kind == TreeNode::Kind::op) hash = mix(hash, static_cast<std::uint64_t>(tree.document_->boundSymbol(n.op).symbol.index));
     if (n.kind != TreeNode::Kind::op)
       for (auto child = i + 1; child < n.end; child = tree.next(child)) hash = mix(hash, tree.node(child).structure);

@@ -72,7 +72,9 @@ std::vector<std::int32_t> LineIndex::linesOf(const OpEdge& edge) const {
     return found;
   }
   // An open operation has no frame around a single op: then the line ends at the op.
-  const auto end = [&](std::int32_t node, std::int32_t op, Lane side) { return scene_.box(node, side) >= 0 ? scene_.box(node, side) : scene_.shownBox(op, side); };
+  const auto end = [&](std::int32_t node, std::int32_t op, Lane side) {
+    return scene_.box(node, side) >= 0 ? scene_.box(node, side) : scene_.shownBox(op, side);
+  };
   find({-1, end(a, edge.from, Lane::forward), end(b, edge.to, Lane::backward), 0, kind}, found);
   return found;
 }

@@ -77,7 +77,9 @@ NotePlace parseNotePlace(const Analysis& analysis, const std::string& words) {
     return {BoundSymbolId(static_cast<std::int64_t>(*number)), {}};
   }
   const auto value = findValue(analysis, words);
-  if (!value) throw Error(ErrorCode::badUse, fmt::format("there is no value '{}'{} (an op is written #12: `retrograd trace --numbers` shows the ids)", words, didYouMean(words, valueNames(analysis))));
+  if (!value)
+    throw Error(ErrorCode::badUse, fmt::format("there is no value '{}'{} (an op is written #12: `retrograd trace --numbers` shows the ids)", words,
+                                               didYouMean(words, valueNames(analysis))));
   return {makerOf(analysis, *value), *value};
 }
 
@@ -120,7 +122,8 @@ std::string describe(const Analysis& analysis, const Notes& notes) {
 nlohmann::ordered_json notesJson(const Analysis& analysis, const Notes& notes) {
   auto list = Json::array();
   for (const auto& line : lines(analysis, notes)) {
-    Json json{{"place", placeText(analysis, line)}, {"op", line.op ? Json(line.op.index) : Json(nullptr)}, {"value", nullptr}, {"lost", !line.op && !line.value}};
+    Json json{
+        {"place", placeText(analysis, line)}, {"op", line.op ? Json(line.op.index) : Json(nullptr)}, {"value", nullptr}, {"lost", !line.op && !line.value}};
     if (line.value) json["value"] = analysis.document->displayName(line.value);
     json["bookmark"] = line.note.bookmark;
     json["name"] = line.note.name;

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/formats/files/atomic_file.h"
-#include "core/formats/json/json_tree.h"
 #include "core/formats/files/mapped_file.h"
+#include "core/formats/json/json_tree.h"
 #include "core/trace/print/json.h"
 
 namespace fs = std::filesystem;
@@ -118,7 +118,8 @@ PlacedNotes placeNotes(const Analysis& analysis, const Notes& notes) {
   PlacedNotes placed;
   std::size_t op = 0, value = 0;
   for (std::size_t i = 0; i < notes.all().size(); ++i) {
-    const bool isThere = notes.all()[i].value ? placed.values.try_emplace(values[value], i).second && values[value] : placed.ops.try_emplace(ops[op], i).second && ops[op];
+    const bool isThere =
+        notes.all()[i].value ? placed.values.try_emplace(values[value], i).second && values[value] : placed.ops.try_emplace(ops[op], i).second && ops[op];
     ++(notes.all()[i].value ? value : op);
     if (!isThere) placed.lost.push_back(i);
   }
@@ -182,9 +183,7 @@ void writeNotes(const std::string& path, const Notes& notes) {
   writeNotesFile(path, notes);
 }
 
-void writeNotesFile(const std::string& path, const Notes& notes) {
-  writeWholeFile(path, notesText(notes));
-}
+void writeNotesFile(const std::string& path, const Notes& notes) { writeWholeFile(path, notesText(notes)); }
 
 Notes notesOf(const Analysis& analysis) {
   if (const auto own = analysis.marks.find(notesMark); own != analysis.marks.end()) return parseNotes(own->second, analysis.sessionPath + ": notes");

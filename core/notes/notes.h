@@ -11,11 +11,11 @@ namespace retrograd {
 
 /// What a person wrote at an op or a value: a bookmark, a comment, a name of one's own. Kept by key, so that it survives a new derivation.
 struct Note {
-  OpKey op;                       ///< where it stands, unless `value` says
+  OpKey op;  ///< where it stands, unless `value` says
   std::optional<ValueKey> value;
   bool bookmark = false;
-  std::string name;               ///< shown in place of the op's or value's; empty: none
-  std::string comment;            ///< may have several lines
+  std::string name;     ///< shown in place of the op's or value's; empty: none
+  std::string comment;  ///< may have several lines
 
   bool isEmpty() const { return !bookmark && name.empty() && comment.empty(); }
   bool operator==(const Note&) const = default;

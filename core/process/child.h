@@ -33,11 +33,11 @@ struct ChildOptions {
     socket   ///< input and output are one socket; no errors
   };
   Streams streams = Streams::silent;
-  std::vector<std::string> environment;     ///< "NAME=value"; empty: that of this process
-  bool ownGroup = false;                    ///< signals go to it and all processes that it starts
-  bool endsWithThread = false;              ///< killed when the thread that started it ends, so when this process is killed, too
-  std::uint64_t memory = 0;                 ///< bytes of its own that it may allocate; 0: no limit
-  std::uint64_t cpuSeconds = 0;             ///< that it may compute; 0: no limit
+  std::vector<std::string> environment;  ///< "NAME=value"; empty: that of this process
+  bool ownGroup = false;                 ///< signals go to it and all processes that it starts
+  bool endsWithThread = false;           ///< killed when the thread that started it ends, so when this process is killed, too
+  std::uint64_t memory = 0;              ///< bytes of its own that it may allocate; 0: no limit
+  std::uint64_t cpuSeconds = 0;          ///< that it may compute; 0: no limit
 };
 
 /// A child process. All that are started go through here. It is killed and waited for where nobody waited for its end; its descriptors on this side
@@ -52,7 +52,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  pid_t id() const { return process_; }        ///< -1 once its end was seen
+  pid_t id() const { return process_; }  ///< -1 once its end was seen
   bool running() const { return process_ > 0; }
   /// Non-blocking descriptors on this side; -1 where there is none. A socket is `output`.
   int output() const { return output_; }

@@ -7,10 +7,10 @@ namespace retrograd {
 
 /// One gradient that was summed into a value's.
 struct GradientTerm {
-  ValueId gradient;       ///< the term
-  BoundSymbolId op;       ///< backward op that makes it; none for a cotangent
-  BoundSymbolId origin;   ///< computation op whose derivative it is: where the value was used
-  double norm = 0;        ///< 2-norm in the run; 0 where it was not recorded
+  ValueId gradient;      ///< the term
+  BoundSymbolId op;      ///< backward op that makes it; none for a cotangent
+  BoundSymbolId origin;  ///< computation op whose derivative it is: where the value was used
+  double norm = 0;       ///< 2-norm in the run; 0 where it was not recorded
 };
 
 /// How the gradient of a parameter, input or value of the computation came together.

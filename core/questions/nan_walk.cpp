@@ -107,7 +107,8 @@ ValueId badValueToExplain(const Analysis& analysis, const RunRecord& record) {
   const auto isBad = [&](ValueId value) { return value && record.of(value).bad(); };
   const auto results = outputs.begin() + static_cast<std::ptrdiff_t>(std::min(analysis.joint.resultCount, outputs.size()));
   if (const auto found = std::find_if(outputs.begin(), results, isBad); found != results) return *found;
-  if (const auto found = std::find_if(outputs.rbegin(), std::make_reverse_iterator(results), isBad); found != std::make_reverse_iterator(results)) return *found;
+  if (const auto found = std::find_if(outputs.rbegin(), std::make_reverse_iterator(results), isBad); found != std::make_reverse_iterator(results))
+    return *found;
   return firstBadValue(analysis, record);
 }
 

@@ -8,8 +8,8 @@ namespace retrograd {
 
 /// One op on the way from a bad value to its root.
 struct NanStep {
-  BoundSymbolId op;       ///< that made `value`; none for an input
-  ValueId value;          ///< with NaN or infinities
+  BoundSymbolId op;  ///< that made `value`; none for an input
+  ValueId value;     ///< with NaN or infinities
   TensorStatistics statistics;
 };
 

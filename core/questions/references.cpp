@@ -84,7 +84,7 @@ class References {
 
 std::string_view name(ValueReference::Kind kind) {
   static constexpr EnumArray<ValueReference::Kind, std::string_view, 7> names{"made by",      "read by",     "saved for", "backward, read by",
-                                                                         "its gradient", "gradient of", "result"};
+                                                                              "its gradient", "gradient of", "result"};
   return names[kind];
 }
 

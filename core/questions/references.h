@@ -11,13 +11,13 @@ namespace retrograd {
 /// One place that has to do with a value.
 struct ValueReference {
   enum class Kind : std::uint8_t {
-    producer,    ///< the op that makes it
-    user,        ///< an op of the computation or the forward that reads it
-    savedFor,    ///< a backward op that reads it though the forward made it: why it is saved
-    backwardUser,///< a backward op that reads what the backward made
-    gradient,    ///< the op that makes its gradient; the last of several sums them up
-    gradientOf,  ///< the value whose gradient it is, at the op that makes that value
-    result       ///< it is a result of the trace
+    producer,      ///< the op that makes it
+    user,          ///< an op of the computation or the forward that reads it
+    savedFor,      ///< a backward op that reads it though the forward made it: why it is saved
+    backwardUser,  ///< a backward op that reads what the backward made
+    gradient,      ///< the op that makes its gradient; the last of several sums them up
+    gradientOf,    ///< the value whose gradient it is, at the op that makes that value
+    result         ///< it is a result of the trace
   };
   Kind kind = Kind::user;
   TraceKind trace = TraceKind::computation;  ///< computation or joint

@@ -10,31 +10,31 @@ namespace retrograd {
 
 /// Who reads a saved value in the backward.
 struct SavedReader {
-  BoundSymbolId op;        ///< of the backward
-  std::size_t operand = 0; ///< which of its operands
-  std::string argument;    ///< the schema's name for it: "mat2"
-  BoundSymbolId origin;    ///< computation op whose derivative it is part of
+  BoundSymbolId op;         ///< of the backward
+  std::size_t operand = 0;  ///< which of its operands
+  std::string argument;     ///< the schema's name for it: "mat2"
+  BoundSymbolId origin;     ///< computation op whose derivative it is part of
 };
 
 /// One way to have a value again without saving it.
 struct RecomputePlan {
-  std::vector<BoundSymbolId> ops;    ///< forward ops that would run again, in order
-  std::vector<ValueId> from;         ///< what they start from: inputs, parameters, other saved values
-  std::int64_t cost = 0;             ///< opCost() of them: bytes moved, roughly
-  std::int64_t extraSaved = 0;       ///< bytes that would have to be saved for them, and are not now
-  bool draws = false;                ///< a draw is replayed
-  std::string impossible;            ///< why not; empty where it is possible
+  std::vector<BoundSymbolId> ops;  ///< forward ops that would run again, in order
+  std::vector<ValueId> from;       ///< what they start from: inputs, parameters, other saved values
+  std::int64_t cost = 0;           ///< opCost() of them: bytes moved, roughly
+  std::int64_t extraSaved = 0;     ///< bytes that would have to be saved for them, and are not now
+  bool draws = false;              ///< a draw is replayed
+  std::string impossible;          ///< why not; empty where it is possible
 };
 
 /// Why a value is saved for backward (journey 3).
 struct WhySaved {
   ValueId value;
   bool saved = false;
-  BoundSymbolId maker;               ///< forward op that makes it; none for an input
-  std::vector<SavedReader> readers;  ///< first use first
-  std::int64_t bytes = 0;            ///< elements times item size
-  std::int64_t storageBytes = 0;     ///< that saving it keeps alive; 0 for what is there anyway (inputs, parameters)
-  std::vector<ValueId> sharing;      ///< other saved values in the same storage
+  BoundSymbolId maker;                 ///< forward op that makes it; none for an input
+  std::vector<SavedReader> readers;    ///< first use first
+  std::int64_t bytes = 0;              ///< elements times item size
+  std::int64_t storageBytes = 0;       ///< that saving it keeps alive; 0 for what is there anyway (inputs, parameters)
+  std::vector<ValueId> sharing;        ///< other saved values in the same storage
   std::size_t from = 0, lastRead = 0;  ///< positions: made, read last
   RecomputePlan recompute;
 };
@@ -45,14 +45,14 @@ WhySaved whySaved(const Analysis& analysis, ValueId value);
 /// What stops a gradient on its way to a value.
 struct GradientStop {
   enum class Kind : std::uint8_t {
-    notRequested,      ///< the value itself: frozen parameter, buffer, input that is not differentiated
-    notDifferentiable, ///< the value's dtype carries no gradient
-    unused,            ///< nothing reads it
-    noGradRegion,      ///< an op that ran without grad mode
-    detached,          ///< detach()
-    integerOp,         ///< none of the op's outputs is differentiable: comparison, argmax, conversion to integers
+    notRequested,            ///< the value itself: frozen parameter, buffer, input that is not differentiated
+    notDifferentiable,       ///< the value's dtype carries no gradient
+    unused,                  ///< nothing reads it
+    noGradRegion,            ///< an op that ran without grad mode
+    detached,                ///< detach()
+    integerOp,               ///< none of the op's outputs is differentiable: comparison, argmax, conversion to integers
     outputWithoutCotangent,  ///< an output that no gradient comes in at
-    noDerivative       ///< the op passes no gradient to this operand
+    noDerivative             ///< the op passes no gradient to this operand
   };
   Kind kind = Kind::unused;
   BoundSymbolId op;                 ///< computation op at which it stops; none where the value itself is the reason

@@ -10,8 +10,7 @@ namespace retrograd {
 
 std::string_view name(GradientStop::Kind kind) {
   static constexpr EnumArray<GradientStop::Kind, std::string_view, 8> names{
-      "not requested", "not differentiable",       "unused",       "no_grad region", "detached",
-      "integer op",    "output without cotangent", "no derivative"};
+      "not requested", "not differentiable", "unused", "no_grad region", "detached", "integer op", "output without cotangent", "no derivative"};
   return names[kind];
 }
 
@@ -77,7 +76,8 @@ class GradientQuestion {
     for (std::size_t i = 0; i < computation_.trace.outputs.size(); ++i) {
       if (computation_.trace.outputs[i] != way.value) continue;
       ends = false;
-      const auto cotangent = analysis_.joint.inputs.size() > computation_.trace.inputs.size() + i ? analysis_.joint.inputs[computation_.trace.inputs.size() + i] : ValueId();
+      const auto cotangent =
+          analysis_.joint.inputs.size() > computation_.trace.inputs.size() + i ? analysis_.joint.inputs[computation_.trace.inputs.size() + i] : ValueId();
       if (!cotangent) stop(Kind::outputWithoutCotangent, {}, way);
       else if (!way.path.empty()) stop(Kind::noDerivative, way.path.back(), way);  // a gradient comes in here and did not get through
     }

@@ -13,9 +13,7 @@ namespace {
 
 class SavedQuestion {
  public:
-  SavedQuestion(const Analysis& analysis, ValueId value) : analysis_(analysis), document_(*analysis.document), joint_(analysis.joint) {
-    answer_.value = value;
-  }
+  SavedQuestion(const Analysis& analysis, ValueId value) : analysis_(analysis), document_(*analysis.document), joint_(analysis.joint) { answer_.value = value; }
 
   WhySaved run() {
     const auto saved = std::span(analysis_.backward.inputs).first(analysis_.backward.savedCount);
@@ -76,8 +74,7 @@ class SavedQuestion {
         continue;
       }
       const auto op = joint_.ops[producer];
-      const bool tooDear =
-          value != answer_.value && (isHeavy(familyOf(document_.symbol(document_.boundSymbol(op).symbol).name)) || !marks[op]);
+      const bool tooDear = value != answer_.value && (isHeavy(familyOf(document_.symbol(document_.boundSymbol(op).symbol).name)) || !marks[op]);
       if (tooDear) {
         if (from.insert(value).second && document_.value(value).storage) plan.extraSaved += document_.storage(document_.value(value).storage).bytes;
         continue;

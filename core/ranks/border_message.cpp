@@ -33,7 +33,12 @@ void Outgoing::wait() {
 }
 
 Incoming::Incoming(Transport& transport, DeviceLink* link, int from, int tag)
-    : transport_(transport), link_(link), from_(from), tag_(tag), length_(std::make_shared<Bytes>(sizeof(std::uint64_t))), first_(transport.receive(length_, from, tag)) {}
+    : transport_(transport),
+      link_(link),
+      from_(from),
+      tag_(tag),
+      length_(std::make_shared<Bytes>(sizeof(std::uint64_t))),
+      first_(transport.receive(length_, from, tag)) {}
 
 void Incoming::open() {
   if (isOpen_) return;
@@ -46,7 +51,8 @@ void Incoming::open() {
   transport_.receive(bytes, from_, tag_ + 1)->wait();
   auto message = decodeMessage(std::move(bytes));
   tensors_ = std::move(message.tensors);
-  if (!message.announced.empty() && !link_) throw Error(ErrorCode::badInput, fmt::format("rank {} sends tensors past its messages, and there is no link", from_));
+  if (!message.announced.empty() && !link_)
+    throw Error(ErrorCode::badInput, fmt::format("rank {} sends tensors past its messages, and there is no link", from_));
   for (const auto& [name, meta] : message.announced) {
     const auto& tensor = tensors_[name] = link_->allocate(meta);
     transfers_.push_back(link_->receive(tensor, from_));

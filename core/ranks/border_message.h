@@ -23,8 +23,8 @@ class Outgoing {
 class Incoming {
  public:
   Incoming(Transport& transport, DeviceLink* link, int from, int tag);
-  /// Waits for the message, and asks for the tensors that it announces. Over a link all messages of a rank have to be opened in the order in which they were sent.
-  /// Does nothing the second time. Throws as Transport and decodeMessage().
+  /// Waits for the message, and asks for the tensors that it announces. Over a link all messages of a rank have to be opened in the order in which they were
+  /// sent. Does nothing the second time. Throws as Transport and decodeMessage().
   void open();
   bool isOpen() const { return isOpen_; }
   /// Opens it, and waits for all tensors.

@@ -20,7 +20,13 @@ using Clock = std::chrono::steady_clock;
 class RankRun {
  public:
   RankRun(const Schedule& schedule, Transport& transport, DeviceLink* link, StageRunner& runner, const Progress& progress)
-      : schedule_(schedule), transport_(transport), link_(link), runner_(runner), progress_(progress), dependencies_(schedule), traffic_(link ? trafficOf(schedule) : Traffic()) {}
+      : schedule_(schedule),
+        transport_(transport),
+        link_(link),
+        runner_(runner),
+        progress_(progress),
+        dependencies_(schedule),
+        traffic_(link ? trafficOf(schedule) : Traffic()) {}
 
   std::vector<ExecutedAction> run() {
     start_ = Clock::now();
@@ -57,8 +63,7 @@ class RankRun {
     switch (action.kind) {
       case ActionKind::forward: return deliver(true, stage, microbatch, runner_.forward(stage, microbatch, collect(true, stage, microbatch)));
       case ActionKind::backward: return deliver(false, stage, microbatch, runner_.backward(stage, microbatch, collect(false, stage, microbatch)));
-      case ActionKind::backwardInput:
-        return deliver(false, stage, microbatch, runner_.backwardInput(stage, microbatch, collect(false, stage, microbatch)));
+      case ActionKind::backwardInput: return deliver(false, stage, microbatch, runner_.backwardInput(stage, microbatch, collect(false, stage, microbatch)));
       case ActionKind::backwardWeight: return runner_.backwardWeight(stage, microbatch);
       case ActionKind::sendForward: return send(true, stage, microbatch);
       case ActionKind::sendBackward: return send(false, stage, microbatch);
@@ -171,10 +176,10 @@ class RankRun {
   const Progress& progress_;
   ScheduleDependencies dependencies_;
   Clock::time_point start_;
-  std::map<Border, TensorMap> made_;                        // not yet read or sent
+  std::map<Border, TensorMap> made_;  // not yet read or sent
   std::map<Border, std::unique_ptr<Incoming>> incoming_;
-  Traffic traffic_;                                         // with a link
-  std::map<int, std::size_t> opened_;                       // with a link, how many of a rank's messages
+  Traffic traffic_;                    // with a link
+  std::map<int, std::size_t> opened_;  // with a link, how many of a rank's messages
   std::deque<std::pair<Border, std::unique_ptr<Outgoing>>> outgoing_;
   std::vector<ExecutedAction> executed_;
 };

@@ -21,7 +21,8 @@ struct ExecutedAction {
 /// A failure here is told to the other ranks, and one there ends what waits here. Throws Error(badUse) for a schedule of another number
 /// of ranks, or one with actions on sharded parameters; as requireValid; what the runner throws, at the action; and as Transport.
 /// `link`: tensors that lie on its device are sent over it; all ranks have one or none, made with rankPairs(schedule).
-std::vector<ExecutedAction> runRank(const Schedule& schedule, Transport& transport, StageRunner& runner, const Progress& progress = {}, DeviceLink* link = nullptr);
+std::vector<ExecutedAction> runRank(const Schedule& schedule, Transport& transport, StageRunner& runner, const Progress& progress = {},
+                                    DeviceLink* link = nullptr);
 
 /// Adds up tensors over all ranks, in place; a rank that lacks one takes part with zeros and gets the sum. `shared`: what is to be added up, the
 /// same on all ranks: gradients of parameters that several stages use. Order is by name. Over a link they are summed, and stay, on its device.

@@ -38,15 +38,19 @@ int freePort() {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof address;
-  const bool bound = bind(handle, reinterpret_cast<sockaddr*>(&address), length) == 0 && getsockname(handle, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  const bool bound =
+      bind(handle, reinterpret_cast<sockaddr*>(&address), length) == 0 && getsockname(handle, reinterpret_cast<sockaddr*>(&address), &length) == 0;
   close(handle);
   if (!bound) fail("no free port");
   return ntohs(address.sin_port);
 }
 
 std::vector<std::string> environmentOf(int rank, int ranks, int port) {
-  const std::vector<std::pair<std::string, std::string>> ours{{"RANK", std::to_string(rank)}, {"LOCAL_RANK", std::to_string(rank)}, {"WORLD_SIZE", std::to_string(ranks)},
-                                                              {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)}};
+  const std::vector<std::pair<std::string, std::string>> ours{{"RANK", std::to_string(rank)},
+                                                              {"LOCAL_RANK", std::to_string(rank)},
+                                                              {"WORLD_SIZE", std::to_string(ranks)},
+                                                              {"MASTER_ADDR", "127.0.0.1"},
+                                                              {"MASTER_PORT", std::to_string(port)}};
   std::vector<std::string> result;
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text = *entry;
@@ -73,7 +77,8 @@ class RankProcess {
  public:
   RankProcess(int rank, const LaunchOptions& options, int port)
       : child_(options.command, childOptions(rank, options.ranks, port)),
-        output_(child_.output(), [&options, rank](std::string_view line) { options.onLine(rank, false, line); }, longestLine),
+        output_(
+            child_.output(), [&options, rank](std::string_view line) { options.onLine(rank, false, line); }, longestLine),
         errors_(child_.errors(), [&options, rank](std::string_view line) { options.onLine(rank, true, line); }, longestLine) {}
 
   bool running() const { return child_.running(); }
@@ -137,7 +142,8 @@ class Launch {
     failed_ = Clock::now();
     result_.failedRank = rank;
     result_.exitCode = ending.exitCode();
-    result_.failure = ending.isSignal() ? fmt::format("rank {} was ended by a signal ({})", rank, strsignal(ending.signal())) : fmt::format("rank {} {}", rank, ending.text());
+    result_.failure = ending.isSignal() ? fmt::format("rank {} was ended by a signal ({})", rank, strsignal(ending.signal()))
+                                        : fmt::format("rank {} {}", rank, ending.text());
   }
 
   /// After a failure: a time to end by themselves, then a request, then the end.

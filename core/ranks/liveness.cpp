@@ -41,8 +41,7 @@ struct Liveness::State {
     Clock::time_point changed = Clock::now();
   };
 
-  State(std::unique_ptr<SharedKeys> shared, int own, int all, Milliseconds quiet)
-      : keys(std::move(shared)), rank(own), silence(quiet), signs(all) {
+  State(std::unique_ptr<SharedKeys> shared, int own, int all, Milliseconds quiet) : keys(std::move(shared)), rank(own), silence(quiet), signs(all) {
     for (int other = 0; other < all; ++other) beatKeys.push_back(beatKey(other));
   }
 

@@ -40,7 +40,8 @@ class Liveness {
   /// Why something that this rank waited for did not come: the failure that is known or becomes known within a moment, else `trouble`, which then
   /// is the failure that all hear of, of rank `suspect`. -1: it may be any rank, and time enough is given to notice a silent one.
   std::string explain(int suspect, const std::string& trouble);
-  /// This rank is done: from now on its silence is no failure. A failure of its own is published first. Stays until the other ranks are done too or `linger` is over.
+  /// This rank is done: from now on its silence is no failure. A failure of its own is published first. Stays until the other ranks are done too or `linger` is
+  /// over.
   void leave(Milliseconds linger);
 
   /// While it lives, `interrupt` is called, again and again, from the time at which a failure is known.

@@ -20,8 +20,7 @@ std::string variable(const char* name) {
 int number(const char* name, int least, int most) {
   const auto text = variable(name);
   const auto value = numberIn<int>(text);
-  if (!value || *value < least || *value > most)
-    throw Error(ErrorCode::badUse, fmt::format("'{}' is not a number from {} to {}", text, least, most), name);
+  if (!value || *value < least || *value > most) throw Error(ErrorCode::badUse, fmt::format("'{}' is not a number from {} to {}", text, least, most), name);
   return *value;
 }
 

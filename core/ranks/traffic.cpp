@@ -19,7 +19,9 @@ const std::vector<std::int32_t>& givers(const ScheduleDependencies& dependencies
   return forward ? dependencies.sources(stage) : dependencies.consumers(stage);
 }
 
-const std::vector<std::int32_t>& takers(const ScheduleDependencies& dependencies, bool forward, std::int32_t stage) { return givers(dependencies, !forward, stage); }
+const std::vector<std::int32_t>& takers(const ScheduleDependencies& dependencies, bool forward, std::int32_t stage) {
+  return givers(dependencies, !forward, stage);
+}
 
 Traffic trafficOf(const Schedule& schedule) {
   const ScheduleDependencies dependencies(schedule);
@@ -29,7 +31,8 @@ Traffic trafficOf(const Schedule& schedule) {
     const bool forward = action.kind == ActionKind::sendForward;
     if (!forward && action.kind != ActionKind::sendBackward) return;
     for (const auto taker : takers(dependencies, forward, action.stage))
-      if (!dependencies.together(action.stage, taker)) traffic[{rankOf(action.stage), rankOf(taker)}].push_back({forward, action.stage, taker, action.microbatch});
+      if (!dependencies.together(action.stage, taker))
+        traffic[{rankOf(action.stage), rankOf(taker)}].push_back({forward, action.stage, taker, action.microbatch});
   };
   for (const auto& row : schedule.ranks) eachTransfer(row, add);
   return traffic;

@@ -43,7 +43,8 @@ class Transport {
   virtual void barrier() = 0;
 
   /// Links the devices on which the ranks compute, `device` on this one (none: on several), so that tensors need not pass through messages. All ranks call
-  /// it at one point, with the same `pairs`: who sends to whom. Where they cannot be linked, the refusal says why, the same on all. The transport outlives the link.
+  /// it at one point, with the same `pairs`: who sends to whom. Where they cannot be linked, the refusal says why, the same on all. The transport outlives the
+  /// link.
   virtual LinkResult linkDevices(const std::optional<Device>& device, const RankPairs& pairs) = 0;
 
   /// Tells the others that this rank gives up, and why; the first rank to say so is the one that they report.
@@ -56,12 +57,13 @@ struct Rendezvous {
   int localRank = 0;    ///< among those of this machine
   std::string address;  ///< of rank 0's machine
   int port = 0;
-  std::chrono::milliseconds meeting{60'000};   ///< for all ranks to come
+  std::chrono::milliseconds meeting{60'000};     ///< for all ranks to come
   std::chrono::milliseconds operation{300'000};  ///< for any transfer
-  std::chrono::milliseconds silence{8'000};    ///< after which a rank that gives no sign of life counts as dead
+  std::chrono::milliseconds silence{8'000};      ///< after which a rank that gives no sign of life counts as dead
 };
 
-/// From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; LOCAL_RANK where it is set, else RANK. Throws Error(badUse) naming the variable that is missing or no number.
+/// From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; LOCAL_RANK where it is set, else RANK. Throws Error(badUse) naming the variable that is missing or no
+/// number.
 Rendezvous rendezvousFromEnvironment();
 
 /// Meets the other ranks and connects to them over TCP with LibTorch's Gloo backend. Throws Error(execution) where they do not come in time.

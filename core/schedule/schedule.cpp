@@ -37,7 +37,7 @@ constexpr std::array<KindName, 15> kindNames{{
     {"B", ActionKind::backward},
 }};
 
-constexpr std::int32_t largestNumber = 99'999;      // of a stage or microbatch: what a typing error must not turn into gigabytes
+constexpr std::int32_t largestNumber = 99'999;  // of a stage or microbatch: what a typing error must not turn into gigabytes
 constexpr std::uintmax_t largestFile = 64 << 20;
 
 bool ofOneMicrobatch(ActionKind kind) { return computes(kind) || transfers(kind); }
@@ -69,8 +69,9 @@ Action parseSingle(std::string_view whole) {
   if (action.stage < 0) refuse(whole, "it begins with the number of its stage, as in 0F3");
   const auto* found = std::find_if(kindNames.begin(), kindNames.end(), [&](const KindName& entry) { return rest.starts_with(entry.name); });
   if (found == kindNames.end() || found->kind == ActionKind::overlap)
-    refuse(whole, "after the stage comes F, I, W, B, SEND_F, RECV_F, SEND_B, RECV_B, WAIT_SEND_F, WAIT_SEND_B, UNSHARD, RESHARD, REDUCE_GRAD or "
-                  "WAIT_REDUCE_GRAD");
+    refuse(whole,
+           "after the stage comes F, I, W, B, SEND_F, RECV_F, SEND_B, RECV_B, WAIT_SEND_F, WAIT_SEND_B, UNSHARD, RESHARD, REDUCE_GRAD or "
+           "WAIT_REDUCE_GRAD");
   action.kind = found->kind;
   rest.remove_prefix(found->name.size());
   action.microbatch = takeNumber(rest, whole);

@@ -12,9 +12,17 @@ enum class ActionKind : std::uint8_t {
   backward,        ///< B: gradients of inputs and parameters at once
   backwardInput,   ///< I: gradients of the stage's inputs only, so that the stage before can go on
   backwardWeight,  ///< W: gradients of the parameters, any time after I
-  sendForward, recvForward, sendBackward, recvBackward, waitSendForward, waitSendBackward,
-  unshard, reshard, reduceGrad, waitReduceGrad,
-  overlap,         ///< OVERLAP_F_B: a forward and a backward that a rank runs together
+  sendForward,
+  recvForward,
+  sendBackward,
+  recvBackward,
+  waitSendForward,
+  waitSendBackward,
+  unshard,
+  reshard,
+  reduceGrad,
+  waitReduceGrad,
+  overlap,  ///< OVERLAP_F_B: a forward and a backward that a rank runs together
 };
 
 /// One cell of a schedule: "<stage><kind><microbatch>", as "3F0", "2SEND_B1", "0UNSHARD", or "(0F7;7B3)OVERLAP_F_B" with its parts.

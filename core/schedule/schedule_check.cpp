@@ -55,8 +55,9 @@ class Checker {
     }
     const auto home = schedule_.rankOfStage[action.stage];
     if (home != rank) {
-      report(home < 0 ? fmt::format("no rank computes stage {}", action.stage) : fmt::format("stage {} is on rank {}: a stage is on one rank", action.stage, home),
-             placeOf(rank, position, action));
+      report(
+          home < 0 ? fmt::format("no rank computes stage {}", action.stage) : fmt::format("stage {} is on rank {}: a stage is on one rank", action.stage, home),
+          placeOf(rank, position, action));
       return;
     }
     for (const auto& fact : ScheduleDependencies::does(action)) {
@@ -119,8 +120,7 @@ class Checker {
       if (waiting.neededRank < 0) return waiting.needs.kind == ActionKind::forward ? 0 : 1;
       return waiting.neededRank == waiting.rank ? 2 : 3;
     };
-    std::stable_sort(result_.waiting.begin(), result_.waiting.end(),
-                     [&](const WaitingRank& a, const WaitingRank& b) { return weight(a) < weight(b); });
+    std::stable_sort(result_.waiting.begin(), result_.waiting.end(), [&](const WaitingRank& a, const WaitingRank& b) { return weight(a) < weight(b); });
     for (const auto& waiting : result_.waiting) {
       const auto first = &waiting == &result_.waiting.front();
       report(first ? "deadlock: " + describe(waiting) : describe(waiting), placeOf(waiting.rank, waiting.position, waiting.action));
@@ -134,8 +134,7 @@ class Checker {
           if (const Fact fact{kind, stage, microbatch}; !isDone(fact)) {
             const auto place = schedule_.rankOfStage[stage];
             const auto what = kind == ActionKind::forward ? "forward" : kind == ActionKind::backwardInput ? "backward" : "weight gradient";
-            report(fmt::format("stage {} has no {} of microbatch {}", stage, what, microbatch),
-                   place < 0 ? std::string{} : fmt::format("rank {}", place));
+            report(fmt::format("stage {} has no {} of microbatch {}", stage, what, microbatch), place < 0 ? std::string{} : fmt::format("rank {}", place));
             return;  // the others follow from the same mistake as a rule
           }
   }

@@ -15,13 +15,13 @@ struct WaitingRank {
   std::size_t position = 0;  ///< of the action in the rank's row, from 0
   Action action;
   Fact needs{};
-  std::string needed;        ///< the action that would do it, as in the schedule: "1B0" or "1I0"
+  std::string needed;            ///< the action that would do it, as in the schedule: "1B0" or "1I0"
   std::int32_t neededRank = -1;  ///< whose row has it, -1: nobody's
 };
 
 struct ScheduleCheck {
-  std::vector<Problem> problems;      ///< the first one is where to look first
-  std::vector<WaitingRank> waiting;   ///< of a deadlock: every rank that cannot go on
+  std::vector<Problem> problems;     ///< the first one is where to look first
+  std::vector<WaitingRank> waiting;  ///< of a deadlock: every rank that cannot go on
   bool ok() const { return problems.empty(); }
 };
 

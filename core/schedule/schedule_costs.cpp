@@ -44,7 +44,8 @@ StageCost stageCost(const Json& object) {
 
 std::int32_t stageNumber(const Json& object, const std::string& key) {
   const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer() || *found < 0 || *found > 1 << 20) throw Error(ErrorCode::badInput, fmt::format("'{}' of an edge is not the number of a stage", key));
+  if (found == object.end() || !found->is_number_integer() || *found < 0 || *found > 1 << 20)
+    throw Error(ErrorCode::badInput, fmt::format("'{}' of an edge is not the number of a stage", key));
   return found->get<std::int32_t>();
 }
 

@@ -6,8 +6,7 @@
 
 namespace retrograd {
 
-ScheduleDependencies::ScheduleDependencies(const Schedule& schedule)
-    : schedule_(schedule), sources_(schedule.stages), consumers_(schedule.stages) {
+ScheduleDependencies::ScheduleDependencies(const Schedule& schedule) : schedule_(schedule), sources_(schedule.stages), consumers_(schedule.stages) {
   for (const auto& [source, consumer] : schedule.allEdges()) {
     if (source < 0 || consumer <= source || consumer >= schedule.stages)
       throw Error(ErrorCode::badUse, "an edge leads from a stage to a later one of the schedule", schedule.name);
@@ -68,15 +67,15 @@ std::vector<Fact> ScheduleDependencies::needs(const Action& action) const {
   addNeeds(action, result);
   if (action.kind != ActionKind::overlap) return result;
   const auto inside = does(action);
-  std::erase_if(result, [&](const Fact& need) {
-    return std::any_of(inside.begin(), inside.end(), [&](const Fact& fact) { return fact.key() == need.key(); });
-  });
+  std::erase_if(result,
+                [&](const Fact& need) { return std::any_of(inside.begin(), inside.end(), [&](const Fact& fact) { return fact.key() == need.key(); }); });
   return result;
 }
 
 std::vector<Fact> ScheduleDependencies::does(const Action& action) {
   switch (action.kind) {
-    case ActionKind::backward: return {{ActionKind::backwardInput, action.stage, action.microbatch}, {ActionKind::backwardWeight, action.stage, action.microbatch}};
+    case ActionKind::backward:
+      return {{ActionKind::backwardInput, action.stage, action.microbatch}, {ActionKind::backwardWeight, action.stage, action.microbatch}};
     case ActionKind::overlap: {
       std::vector<Fact> all;
       for (const auto& part : action.parts)

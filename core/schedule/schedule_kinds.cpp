@@ -119,8 +119,7 @@ Row interleaved(const ScheduleSize& size, std::int32_t rank) {
 /// Interleaved with the backward split (Qi et al., 2024): I goes on at once, so one forward per rank behind is enough to warm up; each W comes as
 /// many I's later as there are ranks before this one, which is the time for which this rank would else wait at the end.
 Row interleavedZeroBubble(const ScheduleSize& size, std::int32_t rank) {
-  const auto woven =
-      weave(inRounds(size, rank, ActionKind::forward, false), inRounds(size, rank, ActionKind::backwardInput, true), warmupOf(size, rank, 1));
+  const auto woven = weave(inRounds(size, rank, ActionKind::forward, false), inRounds(size, rank, ActionKind::backwardInput, true), warmupOf(size, rank, 1));
   Row row;
   std::deque<Action> weights;
   for (const auto& action : woven) {
@@ -214,8 +213,8 @@ void requireSize(const ScheduleKind& kind, const ScheduleSize& size) {
   if (kind.fixedStagesPerRank && size.stagesPerRank != kind.fixedStagesPerRank)
     refuse(kind, fmt::format("has {} stage{} per rank, not {}", kind.fixedStagesPerRank, kind.fixedStagesPerRank > 1 ? "s" : "", size.stagesPerRank));
   if (std::int64_t{size.ranks} * size.stagesPerRank > largestCount / size.microbatches)
-    refuse(kind, fmt::format("{} ranks x {} stages x {} microbatches are too many (stages times microbatches: {} at most)", size.ranks,
-                             size.stagesPerRank, size.microbatches, largestCount));
+    refuse(kind, fmt::format("{} ranks x {} stages x {} microbatches are too many (stages times microbatches: {} at most)", size.ranks, size.stagesPerRank,
+                             size.microbatches, largestCount));
   if (kind.row == dualPipeV && size.microbatches < 2 * size.ranks)
     refuse(kind, fmt::format("needs two microbatches per rank or more: at least {} for {} ranks, not {}", 2 * size.ranks, size.ranks, size.microbatches));
 }
@@ -252,8 +251,10 @@ Schedule makeSchedule(const ScheduleKind& kind, std::int32_t ranks, std::int32_t
   auto schedule = scheduleOf(std::string(kind.name), std::move(rows));
   const auto check = checkSchedule(schedule);
   if (!check.ok())
-    throw Error(ErrorCode::badUse, fmt::format("{} ranks with {} stages each and {} microbatches have no such schedule: {}", ranks, size.stagesPerRank,
-                                               microbatches, check.problems.front().message), std::string(kind.name));
+    throw Error(ErrorCode::badUse,
+                fmt::format("{} ranks with {} stages each and {} microbatches have no such schedule: {}", ranks, size.stagesPerRank, microbatches,
+                            check.problems.front().message),
+                std::string(kind.name));
   return schedule;
 }
 

@@ -17,10 +17,10 @@ struct ScheduleSize {
 
 /// A published schedule.
 struct ScheduleKind {
-  std::string_view name;             ///< as in PyTorch, without its "Schedule"
-  std::string_view description;      ///< one line, with its source
-  std::int32_t fixedStagesPerRank;   ///< 0: any number
-  bool vShaped;                      ///< rank r holds stages r and 2P-1-r, else r, r+P, r+2P, ...
+  std::string_view name;            ///< as in PyTorch, without its "Schedule"
+  std::string_view description;     ///< one line, with its source
+  std::int32_t fixedStagesPerRank;  ///< 0: any number
+  bool vShaped;                     ///< rank r holds stages r and 2P-1-r, else r, r+P, r+2P, ...
   std::vector<Action> (*row)(const ScheduleSize& size, std::int32_t rank);
 };
 

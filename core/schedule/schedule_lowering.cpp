@@ -74,8 +74,7 @@ class Lowering {
         const std::size_t rank = schedule_.rankOfStage[which.first];
         receipts_[rank].push_back({time, {forward ? ActionKind::recvForward : ActionKind::recvBackward, which.first, which.second, {}}});
       }
-    for (auto& row : receipts_)
-      std::stable_sort(row.begin(), row.end(), [](const Transfer& a, const Transfer& b) { return a.time < b.time; });
+    for (auto& row : receipts_) std::stable_sort(row.begin(), row.end(), [](const Transfer& a, const Transfer& b) { return a.time < b.time; });
   }
 
   std::vector<Action> lowerRow(std::size_t rank) {
@@ -114,7 +113,7 @@ class Lowering {
   const LoweringOptions& options_;
   ScheduleDependencies dependencies_;
   Simulation run_;
-  std::vector<std::vector<Transfer>> receipts_;      // by rank, in time
+  std::vector<std::vector<Transfer>> receipts_;            // by rank, in time
   std::unordered_map<std::int32_t, std::int32_t> lastOf_;  // by stage: backwards that are still to come
 };
 

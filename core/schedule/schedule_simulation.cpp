@@ -80,13 +80,10 @@ class Simulator {
   double underWay(std::int32_t rank, const Fact& need, const Action& action) const {
     switch (action.kind) {
       case ActionKind::recvForward:
-      case ActionKind::recvBackward:
-        return travel(need.stage, action.stage);
+      case ActionKind::recvBackward: return travel(need.stage, action.stage);
       case ActionKind::waitSendForward:
-      case ActionKind::waitSendBackward:
-        return travelFrom(action.stage, action.kind == ActionKind::waitSendForward);
-      default:
-        return dependencies_.hasTransfers() || schedule_.rankOfStage[need.stage] == rank ? 0 : travel(need.stage, action.stage);
+      case ActionKind::waitSendBackward: return travelFrom(action.stage, action.kind == ActionKind::waitSendForward);
+      default: return dependencies_.hasTransfers() || schedule_.rankOfStage[need.stage] == rank ? 0 : travel(need.stage, action.stage);
     }
   }
 
@@ -164,16 +161,18 @@ class Simulator {
 
 void requireFit(const Schedule& schedule, const ScheduleCosts& costs) {
   if (costs.stages.size() > 1 && std::ssize(costs.stages) != schedule.stages)
-    throw Error(ErrorCode::badUse, fmt::format("costs of {} stages for a schedule of {}: give one for each, or one for all", costs.stages.size(),
-                                               schedule.stages), schedule.name);
+    throw Error(ErrorCode::badUse,
+                fmt::format("costs of {} stages for a schedule of {}: give one for each, or one for all", costs.stages.size(), schedule.stages), schedule.name);
   const auto good = [](double time) { return std::isfinite(time) && time >= 0; };
   bool fit = good(costs.transfer);
   for (const auto& stage : costs.stages)
     fit = fit && good(stage.forward) && good(stage.backward) && good(stage.backwardInput) && good(stage.backwardWeight) && stage.activationBytes >= 0;
   for (const auto& [edge, forward, backward] : costs.edges) {
     if (edge.source < 0 || edge.source >= edge.consumer || edge.consumer >= schedule.stages)
-      throw Error(ErrorCode::badUse, fmt::format("costs of an edge from stage {} to stage {}: edges go to a later one of the {} stages", edge.source, edge.consumer, schedule.stages),
-                  schedule.name);
+      throw Error(
+          ErrorCode::badUse,
+          fmt::format("costs of an edge from stage {} to stage {}: edges go to a later one of the {} stages", edge.source, edge.consumer, schedule.stages),
+          schedule.name);
     fit = fit && good(forward) && good(backward);
   }
   if (!fit) throw Error(ErrorCode::badUse, "times and bytes of a stage are finite and not negative", schedule.name);

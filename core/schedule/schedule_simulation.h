@@ -30,7 +30,8 @@ struct ScheduleCosts {
 };
 
 /// Reads {"unit": "ms", "transfer": 0.1, "edges": [{"source": 0, "destination": 1, "F": 0.1, "B": 0.1}, ...], "overlap_hides": false,
-/// "stages": [{"F": 1, "B": 2, "I": 1, "W": 1, "activation_bytes": 4096}, ...]}; what is not given is as in ScheduleCosts, but without "B" it is I + W, and without both I and W each is half of B. Throws Error(badInput).
+/// "stages": [{"F": 1, "B": 2, "I": 1, "W": 1, "activation_bytes": 4096}, ...]}; what is not given is as in ScheduleCosts, but without "B" it is I + W, and
+/// without both I and W each is half of B. Throws Error(badInput).
 ScheduleCosts readScheduleCosts(std::string_view json, const std::string& name);
 
 /// One action at its time; an overlap stands as its parts.
@@ -43,9 +44,9 @@ struct TimedAction {
 
 struct RankTimeline {
   std::vector<TimedAction> actions;
-  double busy = 0;                  ///< time that it computes
-  std::int32_t peakInFlight = 0;    ///< most forwards, of all its stages, whose weight gradient was to come
-  std::int64_t peakBytes = 0;       ///< of their activations
+  double busy = 0;                ///< time that it computes
+  std::int32_t peakInFlight = 0;  ///< most forwards, of all its stages, whose weight gradient was to come
+  std::int64_t peakBytes = 0;     ///< of their activations
 };
 
 struct Simulation {

@@ -97,9 +97,7 @@ class Drawing {
         timeline.peakInFlight, bytesText(timeline.peakBytes));
   }
 
-  static std::string bytesText(std::int64_t bytes) {
-    return bytes ? fmt::format(" ({:.3g} MB)", static_cast<double>(bytes) / 1e6) : std::string{};
-  }
+  static std::string bytesText(std::int64_t bytes) { return bytes ? fmt::format(" ({:.3g} MB)", static_cast<double>(bytes) / 1e6) : std::string{}; }
 
   void drawIdle(std::size_t rank, double from, double to) {
     if ((to - from) * scale_ < 0.5) return;
@@ -110,7 +108,8 @@ class Drawing {
 
   /// Line by line: SVG's patterns are more than some viewers know.
   void drawHatched(double left, double above, double width, double height) {
-    add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"#f4f4f4\"/><path stroke=\"#bdbdbd\" stroke-width=\"1\" d=\"", left, above, width, height);
+    add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"#f4f4f4\"/><path stroke=\"#bdbdbd\" stroke-width=\"1\" d=\"", left, above,
+        width, height);
     for (auto first = 8 - height; first < width; first += 8) {
       const auto from = std::max(first, 0.0), to = std::min(first + height, width);
       add("M{:.1f} {:.1f}L{:.1f} {:.1f}", left + from, above + height - (from - first), left + to, above + height - (to - first));
@@ -138,15 +137,13 @@ class Drawing {
     const bool stages = schedule_.stages > static_cast<std::int32_t>(schedule_.ranks.size()) && height == rowHeight;
     const auto label = fmt::format("{}{}", look.letter, timed.action.microbatch);
     const auto size = std::min(12.0, 1.6 * width / static_cast<double>(label.size()));
-    add("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\" text-anchor=\"middle\" fill=\"#000\">{}</text>", middle, above + (stages ? 15 : height / 2 + 4), size,
-        label);
+    add("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\" text-anchor=\"middle\" fill=\"#000\">{}</text>", middle, above + (stages ? 15 : height / 2 + 4),
+        size, label);
     if (stages)
       add("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"8.5\" text-anchor=\"middle\" fill=\"#000\">s{}</text>", middle, above + 28, timed.action.stage);
   }
 
-  static bool sharesTime(const TimedAction& a, const TimedAction& b) {
-    return a.overlapped && b.overlapped && a.position == b.position && a.start == b.start;
-  }
+  static bool sharesTime(const TimedAction& a, const TimedAction& b) { return a.overlapped && b.overlapped && a.position == b.position && a.start == b.start; }
 
   void drawFrames(std::size_t rank) {
     const auto& actions = run_.ranks[rank].actions;
@@ -179,7 +176,8 @@ class Drawing {
     double at = left;
     const auto entry = [&](std::string_view fill, std::string_view letter, std::string_view meaning) {
       if (fill.empty()) drawHatched(at, line, 20, 16);
-      add("<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"20\" height=\"16\" fill=\"{}\" stroke=\"#555\" stroke-width=\"0.6\"/>", at, line, fill.empty() ? "none" : fill);
+      add("<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"20\" height=\"16\" fill=\"{}\" stroke=\"#555\" stroke-width=\"0.6\"/>", at, line,
+          fill.empty() ? "none" : fill);
       add("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"11\" text-anchor=\"middle\" fill=\"#000\">{}</text>", at + 10, line + 12, letter);
       add("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"11\" fill=\"#111\">{}</text>\n", at + 25, line + 12, meaning);
       at += 38 + 6.2 * static_cast<double>(meaning.size());

@@ -13,8 +13,7 @@ bool onlyViews(const Document& document, BoundSymbolId op) {
     if (!output) continue;
     const auto storage = document.value(output).storage;
     const auto operands = document.operands(op);
-    if (!storage || std::none_of(operands.begin(), operands.end(), [&](ValueId o) { return o && document.value(o).storage == storage; }))
-      return false;
+    if (!storage || std::none_of(operands.begin(), operands.end(), [&](ValueId o) { return o && document.value(o).storage == storage; })) return false;
     any = true;
   }
   return any;
@@ -67,10 +66,8 @@ void Dataflow::findWrites() {
         continue;
       }
       auto& entry = written(storage);
-      if (i < joint_.forwardCount)
-        addOnce(entry.writers, static_cast<std::int32_t>(i));
-      else
-        entry.writtenByBackward = true;
+      if (i < joint_.forwardCount) addOnce(entry.writers, static_cast<std::int32_t>(i));
+      else entry.writtenByBackward = true;
     }
   }
 }
@@ -84,16 +81,13 @@ void Dataflow::findMakersAndReaders() {
       return index < 0 ? nullptr : &written_[index];
     };
     for (auto output : document_.outputs(joint_.ops[i]))
-      if (auto* entry = entryOf(output); entry && (entry->writtenByBackward || position <= entry->writers.back()))
-        addOnce(entry->makers, position);
+      if (auto* entry = entryOf(output); entry && (entry->writtenByBackward || position <= entry->writers.back())) addOnce(entry->makers, position);
     for (auto operand : document_.operands(joint_.ops[i])) {
       auto* entry = entryOf(operand);
       if (!entry) continue;
       const bool writes = std::binary_search(entry->writers.begin(), entry->writers.end(), position);
-      if (writes)
-        addOnce(entry->makers, position);  // one that writes without returning is a maker too
-      else
-        addOnce(entry->readers, position);
+      if (writes) addOnce(entry->makers, position);  // one that writes without returning is a maker too
+      else addOnce(entry->readers, position);
     }
   }
   for (auto& entry : written_) {

@@ -39,10 +39,12 @@ class Marker {
     std::set<std::string, std::less<>> modules;
     for (std::size_t i = 0; i < joint_.forwardCount; ++i) modules.emplace(document_.text(document_.boundSymbol(joint_.ops[i]).module));
     const auto meant = modulesNamed(what, modules);
-    if (meant.size() == 1) return void(markWhere([&](BoundSymbolId op) { return isInModule(document_.text(document_.boundSymbol(op).module), meant.front()); }));
+    if (meant.size() == 1)
+      return void(markWhere([&](BoundSymbolId op) { return isInModule(document_.text(document_.boundSymbol(op).module), meant.front()); }));
     if (meant.size() > 1) moduleNamed(what, modules);  // throws, with all of them
     modules.erase("");
-    throw Error(ErrorCode::badUse, "the model computes nothing in a module of this path" + nearOnes(what, {modules.begin(), modules.end()}), "recompute " + what);
+    throw Error(ErrorCode::badUse, "the model computes nothing in a module of this path" + nearOnes(what, {modules.begin(), modules.end()}),
+                "recompute " + what);
   }
 
   OpMarks take() { return std::move(marks_); }
@@ -70,9 +72,7 @@ class Marker {
     std::int32_t id = -1;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
     const bool isId = error == std::errc() && end == name.data() + name.size();
-    const auto isNamed = [&](BoundSymbolId op) {
-      return isId ? op.index == id : !name.empty() && document_.text(document_.boundSymbol(op).name) == name;
-    };
+    const auto isNamed = [&](BoundSymbolId op) { return isId ? op.index == id : !name.empty() && document_.text(document_.boundSymbol(op).name) == name; };
     const bool any = markWhere([&](BoundSymbolId op) {
       const auto from = document_.boundSymbol(op).origin.op;
       return (isId && op.index == id) || (from && isNamed(from)) || hasAncestor(op, isNamed);
@@ -82,13 +82,10 @@ class Marker {
     for (std::size_t i = 0; i < joint_.forwardCount; ++i) {
       const auto from = document_.boundSymbol(joint_.ops[i]).origin.op;
       if (!from) continue;
-      if (isId)
-        names.insert(std::to_string(from.index));
-      else if (const auto text = document_.text(document_.boundSymbol(from).name); !text.empty())
-        names.emplace(text);
+      if (isId) names.insert(std::to_string(from.index));
+      else if (const auto text = document_.text(document_.boundSymbol(from).name); !text.empty()) names.emplace(text);
     }
-    throw Error(ErrorCode::badUse, "no op of the forward comes from an op of this name or id" + nearOnes(name, names),
-                "recompute #" + name);
+    throw Error(ErrorCode::badUse, "no op of the forward comes from an op of this name or id" + nearOnes(name, names), "recompute #" + name);
   }
 
   const Document& document_;

@@ -45,8 +45,7 @@ class CutGraph {
   Cut solve(std::int64_t byteWeight, std::int64_t costWeight) {
     for (const auto& memory : memories_)
       network_.setCapacity(memory.edge, memory.forced ? FlowNetwork::infinite : static_cast<Capacity>(byteWeight) * memory.bytes);
-    for (const auto& op : ops_)
-      network_.setCapacity(op.edge, op.forbidden ? FlowNetwork::infinite : static_cast<Capacity>(costWeight) * op.cost);
+    for (const auto& op : ops_) network_.setCapacity(op.edge, op.forbidden ? FlowNetwork::infinite : static_cast<Capacity>(costWeight) * op.cost);
     return measured(network_.sinkSide(source, sink));
   }
 
@@ -86,9 +85,7 @@ class CutGraph {
     bool forbidden;
   };
 
-  static bool isSaved(const Memory& memory, const std::vector<char>& inBackward) {
-    return !inBackward[memory.in] && inBackward[memory.out];
-  }
+  static bool isSaved(const Memory& memory, const std::vector<char>& inBackward) { return !inBackward[memory.in] && inBackward[memory.out]; }
   bool isRequired(std::int32_t position) const { return required_[joint_.ops[position]]; }
 
   std::size_t memoryKey(ValueId value) const {
@@ -133,10 +130,8 @@ class CutGraph {
     constexpr auto never = effect::writes | effect::random | effect::opaque | effect::needsData;
     const auto& bound = document_.boundSymbol(op);
     for (auto output : document_.outputs(op))
-      if (const auto* writes = output ? dataflow_.writes(document_.value(output).storage) : nullptr; writes && writes->writtenByBackward)
-        return true;
-    return (bound.effects & never) != 0 || !writtenOperands(document_, op).empty() ||
-           isHeavy(familyOf(document_.symbol(bound.symbol).name));
+      if (const auto* writes = output ? dataflow_.writes(document_.value(output).storage) : nullptr; writes && writes->writtenByBackward) return true;
+    return (bound.effects & never) != 0 || !writtenOperands(document_, op).empty() || isHeavy(familyOf(document_.symbol(bound.symbol).name));
   }
 
   void addOp(std::int32_t position) {
@@ -298,17 +293,14 @@ Cut CutGraph::refine(const Cut& less, const Cut& more, std::int64_t budget) cons
 /// Narrows the lower hull of bytes against cost down to the edge that the budget lies on.
 Cut cheapestWithin(CutGraph& graph, Cut least, std::int64_t budget) {
   if (budget < least.bytes)
-    throw Error(ErrorCode::badUse,
-                "no partition saves as little: the smallest possible budget is " + std::to_string(least.bytes) + " bytes",
+    throw Error(ErrorCode::badUse, "no partition saves as little: the smallest possible budget is " + std::to_string(least.bytes) + " bytes",
                 "budget " + std::to_string(budget));
   auto most = graph.solve(1, graph.totalBytes() + 1);
   if (most.bytes <= budget) return most;
   while (least.cost > most.cost) {
     const auto byteWeight = least.cost - most.cost, costWeight = most.bytes - least.bytes;
     auto middle = graph.solve(byteWeight, costWeight);
-    const auto weigh = [&](const Cut& cut) {
-      return static_cast<Capacity>(byteWeight) * cut.bytes + static_cast<Capacity>(costWeight) * cut.cost;
-    };
+    const auto weigh = [&](const Cut& cut) { return static_cast<Capacity>(byteWeight) * cut.bytes + static_cast<Capacity>(costWeight) * cut.cost; };
     if (weigh(middle) == weigh(least)) break;
     (middle.bytes <= budget ? least : most) = std::move(middle);
   }
@@ -317,8 +309,7 @@ Cut cheapestWithin(CutGraph& graph, Cut least, std::int64_t budget) {
 
 }  // namespace
 
-SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dataflow& dataflow, const OpMarks& required,
-                         std::optional<std::int64_t> budget) {
+SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dataflow& dataflow, const OpMarks& required, std::optional<std::int64_t> budget) {
   CutGraph graph(document, joint, dataflow, required);
   auto cut = graph.solve(graph.totalCost() + 1, 1);
   if (budget) cut = cheapestWithin(graph, std::move(cut), *budget);
@@ -336,8 +327,7 @@ SavedBytes savedBytes(const Document& document, const Trace& joint) {
     if (!value || !document.isTensor(value) || !std::exchange(made[value], 0)) return;
     saved.values += document.meta(document.value(value).meta).bytes();
     const auto storage = document.value(value).storage;
-    if (storage && !document.storage(storage).external && !std::exchange(counted[storage], 1))
-      saved.storages += document.storage(storage).bytes;
+    if (storage && !document.storage(storage).external && !std::exchange(counted[storage], 1)) saved.storages += document.storage(storage).bytes;
   };
   for (std::size_t i = joint.forwardCount; i < joint.ops.size(); ++i)
     for (auto operand : document.operands(joint.ops[i])) read(operand);

@@ -9,9 +9,9 @@ namespace retrograd {
 
 /// Which forward ops to run again in the backward, and what that costs.
 struct SavingChoice {
-  OpMarks recomputeOp;            ///< for recompute()
-  std::int64_t savedBytes = 0;    ///< of the storages saved, each counted once; inputs and parameters are free
-  std::int64_t cost = 0;          ///< of the ops that run again, as opCost() has it; views are free
+  OpMarks recomputeOp;          ///< for recompute()
+  std::int64_t savedBytes = 0;  ///< of the storages saved, each counted once; inputs and parameters are free
+  std::int64_t cost = 0;        ///< of the ops that run again, as opCost() has it; views are free
 };
 
 /// Chooses what to save for backward by bytes: a minimum cut of the forward half of the joint, between what is at hand (inputs, parameters,

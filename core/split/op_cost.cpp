@@ -121,11 +121,9 @@ std::int64_t opCost(const Document& document, BoundSymbolId op) {
     elements += elementsOf(document, output);
   }
   const auto family = familyOf(name);
-  const bool costly = std::any_of(costlyFunctions.begin(), costlyFunctions.end(),
-                                  [&](std::string_view text) { return name.find(text) != std::string_view::npos; });
-  const auto operations = isHeavy(family) ? 2 * elements * innerLength(document, op, family)
-                          : costly        ? costlyFunctionOperations * elements
-                                          : elements;
+  const bool costly =
+      std::any_of(costlyFunctions.begin(), costlyFunctions.end(), [&](std::string_view text) { return name.find(text) != std::string_view::npos; });
+  const auto operations = isHeavy(family) ? 2 * elements * innerLength(document, op, family) : costly ? costlyFunctionOperations * elements : elements;
   return std::max<std::int64_t>(1, bytes + operations / operationsPerByte);
 }
 

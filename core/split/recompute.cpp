@@ -53,9 +53,7 @@ class Restriction {
   void takeStorage(const Dataflow::WrittenStorage& entry) {
     for (auto maker : entry.makers)
       if (!dataflow_.isView(maker)) take(maker);
-    const auto last = entry.writtenByBackward ? static_cast<std::int32_t>(joint_.ops.size())
-                      : entry.writers.empty() ? -1
-                                              : entry.writers.back();
+    const auto last = entry.writtenByBackward ? static_cast<std::int32_t>(joint_.ops.size()) : entry.writers.empty() ? -1 : entry.writers.back();
     for (auto reader : entry.readers)
       if (reader < last && !dataflow_.isView(reader)) take(reader);
   }
@@ -222,8 +220,7 @@ class Recomputation {
     std::unordered_map<std::int32_t, StorageId> storages;  // of the operands: where each lies now
     for (auto operand : before) {
       operands.push_back(renamed(operand));
-      if (operand && document_.value(operand).storage)
-        storages.emplace(document_.value(operand).storage.index, document_.value(operands.back()).storage);
+      if (operand && document_.value(operand).storage) storages.emplace(document_.value(operand).storage.index, document_.value(operands.back()).storage);
     }
     const auto outputSpan = std::as_const(document_).outputs(op);
     std::vector<ValueId> fresh;
@@ -281,9 +278,8 @@ class Recomputation {
     for (auto position : blocked_) {
       const auto op = joint_.ops[position];
       if (taken_[op])
-        problems.push_back({Problem::Severity::note,
-                            "cannot be recomputed, because of what it writes or reads in place: its result is saved", document_.opName(op),
-                            op.index});
+        problems.push_back({Problem::Severity::note, "cannot be recomputed, because of what it writes or reads in place: its result is saved",
+                            document_.opName(op), op.index});
     }
   }
 

@@ -34,8 +34,7 @@ enum class Specials { ieee, fn, fnuz };
 template <int exponentBits, int mantissaBits, int bias, Specials specials>
 RETROGRAD_BOTH float smallFloat(std::uint32_t bits) {
   constexpr std::uint32_t mantissaMask = (1u << mantissaBits) - 1, exponentMask = (1u << exponentBits) - 1;
-  const std::uint32_t sign = bits >> (exponentBits + mantissaBits) << 31, exponent = bits >> mantissaBits & exponentMask,
-                      mantissa = bits & mantissaMask;
+  const std::uint32_t sign = bits >> (exponentBits + mantissaBits) << 31, exponent = bits >> mantissaBits & exponentMask, mantissa = bits & mantissaMask;
   constexpr std::uint32_t nan = 0x7fc00000u;
   if (specials == Specials::fnuz && sign && exponent == 0 && mantissa == 0) return reinterpretBits<float>(nan);
   if (specials == Specials::fn && exponent == exponentMask && mantissa == mantissaMask) return reinterpretBits<float>(nan);
@@ -111,16 +110,14 @@ RETROGRAD_ELEMENT(f8e8m0fnu, std::uint8_t, float, FLT_MIN, exponentToFloat(bits)
 
 /// Whole numbers and booleans.
 template <class Element>
-constexpr bool isInteger = std::is_integral_v<typename Element::Bits>&& Element::smallestNormal == 0;
+constexpr bool isInteger = std::is_integral_v<typename Element::Bits> && Element::smallestNormal == 0;
 
 /// Calls `visit` with the Element of a dtype; false for a dtype there is none of.
 template <class Visit>
 bool withElement(DType dtype, Visit&& visit) {
   switch (dtype) {
-#define RETROGRAD_CASE(name)       \
-  case DType::name:                \
-    visit(Element<DType::name>()); \
-    return true;
+#define RETROGRAD_CASE(name) \
+  case DType::name: visit(Element<DType::name>()); return true;
     RETROGRAD_CASE(f32)
     RETROGRAD_CASE(f64)
     RETROGRAD_CASE(f16)

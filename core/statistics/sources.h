@@ -44,8 +44,7 @@ struct Source<DType::f32> : Source32 {
 /// Floats of sixteen bits. Highway's own way, where the unit has no instruction for it, takes infinity and NaN for numbers.
 HWY_INLINE V32 fromHalves(hn::Vec<Bits16> bits) {
 #if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
-  const auto words = hn::PromoteTo(Words(), bits), magnitude = hn::And(words, hn::Set(Words(), 0x7fffu)),
-             sign = hn::ShiftLeft<16>(hn::Sub(words, magnitude));
+  const auto words = hn::PromoteTo(Words(), bits), magnitude = hn::And(words, hn::Set(Words(), 0x7fffu)), sign = hn::ShiftLeft<16>(hn::Sub(words, magnitude));
   const auto moved = hn::ShiftLeft<13>(magnitude);
   const auto number = hn::BitCast(Words(), hn::Mul(hn::BitCast(D32(), moved), hn::Set(D32(), 0x1p112f)));
   const auto special = hn::Eq(hn::And(magnitude, hn::Set(Words(), 0x7c00u)), hn::Set(Words(), 0x7c00u));
@@ -109,10 +108,8 @@ struct Source<DType::f8e5m2fnuz> : Source32 {
   static HWY_INLINE V32 vector(const std::uint8_t* p, int) {
     const auto bits = hn::PromoteTo(Words(), hn::LoadU(hn::Rebind<std::uint8_t, D32>(), p));
     const auto magnitude = hn::And(bits, hn::Set(Words(), 0x7fu)), sign = hn::ShiftLeft<24>(hn::Sub(bits, magnitude));
-    const auto number =
-        hn::Or(hn::Mul(hn::BitCast(D32(), hn::ShiftLeft<21>(magnitude)), hn::Set(D32(), 0x1p111f)), hn::BitCast(D32(), sign));
-    return hn::IfThenElse(hn::RebindMask(D32(), hn::Eq(bits, hn::Set(Words(), 0x80u))),
-                          hn::Set(D32(), std::numeric_limits<float>::quiet_NaN()), number);
+    const auto number = hn::Or(hn::Mul(hn::BitCast(D32(), hn::ShiftLeft<21>(magnitude)), hn::Set(D32(), 0x1p111f)), hn::BitCast(D32(), sign));
+    return hn::IfThenElse(hn::RebindMask(D32(), hn::Eq(bits, hn::Set(Words(), 0x80u))), hn::Set(D32(), std::numeric_limits<float>::quiet_NaN()), number);
   }
 };
 

@@ -135,18 +135,12 @@ HWY_NOINLINE bool addVectors(const Bits* p, std::size_t count, double normal, Su
     for (int k = 0; k < S::vectors; ++k) adder.template add<S>(S::vector(p + i, k));
   if (!adder.finish(sums)) return false;
   if (hn::GetLane(hn::MinOfLanes(typename S::D(), adder.smallest)) < std::max(normal, std::numeric_limits<double>::denorm_min())) {
-    if constexpr (std::is_same_v<S, Source<DType::f16> >)
-      countSmallBits<0x0400>(p, count, sums);
-    else if constexpr (std::is_same_v<S, Source<DType::bf16> >)
-      countSmallBits<0x0080>(p, count, sums);
-    else if constexpr (std::is_same_v<S, Source<DType::f8e8m0fnu> >)
-      countZeroBits<0xff>(p, count, sums.subnormal);
-    else if constexpr (std::is_same_v<S, Source<DType::f8e4m3fn> > || std::is_same_v<S, Source<DType::f8e5m2> >)
-      countZeroBits<0x7f>(p, count, sums.zeros);
-    else if constexpr (std::is_same_v<Bits, std::uint8_t>)
-      countZeroBits<0xff>(p, count, sums.zeros);
-    else
-      countSmall<S>(p, count, normal, sums);
+    if constexpr (std::is_same_v<S, Source<DType::f16> >) countSmallBits<0x0400>(p, count, sums);
+    else if constexpr (std::is_same_v<S, Source<DType::bf16> >) countSmallBits<0x0080>(p, count, sums);
+    else if constexpr (std::is_same_v<S, Source<DType::f8e8m0fnu> >) countZeroBits<0xff>(p, count, sums.subnormal);
+    else if constexpr (std::is_same_v<S, Source<DType::f8e4m3fn> > || std::is_same_v<S, Source<DType::f8e5m2> >) countZeroBits<0x7f>(p, count, sums.zeros);
+    else if constexpr (std::is_same_v<Bits, std::uint8_t>) countZeroBits<0xff>(p, count, sums.zeros);
+    else countSmall<S>(p, count, normal, sums);
   }
   return true;
 }
@@ -240,8 +234,7 @@ void addPairs(const void* data, std::int64_t elements, Sums& sums) {
 void Add(DType dtype, const void* data, std::int64_t elements, Sums& sums) {
   switch (dtype) {
 #define RETROGRAD_CASE(name, function) \
-  case DType::name:                    \
-    return function<DType::name>(data, elements, sums);
+  case DType::name: return function<DType::name>(data, elements, sums);
     RETROGRAD_CASE(f32, addBlocks)
     RETROGRAD_CASE(f64, addBlocks)
     RETROGRAD_CASE(f16, addBlocks)

@@ -21,8 +21,7 @@ class Walk {
   void run(std::int64_t index, Visit&& visit) const {
     const auto begin = index * chunk, end = std::min(begin + chunk, footprint_.elements);
     const auto inner = footprint_.dims.back();
-    if (inner.stride == 1 && inner.size >= shortest)
-      return forEachRun(begin, end, [&](const std::byte* from, std::int64_t count) { visit(from, count); });
+    if (inner.stride == 1 && inner.size >= shortest) return forEachRun(begin, end, [&](const std::byte* from, std::int64_t count) { visit(from, count); });
     std::vector<std::byte> buffer(static_cast<std::size_t>(gathered * item_));
     std::int64_t filled = 0;
     forEachRun(begin, end, [&](const std::byte* from, std::int64_t count) {
@@ -64,8 +63,7 @@ class Walk {
   template <class Bits>
   static void gatherAs(const std::byte* from, std::int64_t count, std::int64_t stride, std::byte* to) {
     for (std::int64_t i = 0; i < count; ++i)
-      std::memcpy(to + i * static_cast<std::int64_t>(sizeof(Bits)), from + i * stride * static_cast<std::int64_t>(sizeof(Bits)),
-                  sizeof(Bits));
+      std::memcpy(to + i * static_cast<std::int64_t>(sizeof(Bits)), from + i * stride * static_cast<std::int64_t>(sizeof(Bits)), sizeof(Bits));
   }
 
   void gather(const std::byte* from, std::int64_t count, std::int64_t stride, std::byte* to) const {
@@ -74,16 +72,11 @@ class Walk {
     };
     if (stride == 1) return void(std::memcpy(to, from, static_cast<std::size_t>(count * item_)));
     switch (item_) {
-      case 1:
-        return gatherAs<std::uint8_t>(from, count, stride, to);
-      case 2:
-        return gatherAs<std::uint16_t>(from, count, stride, to);
-      case 4:
-        return gatherAs<std::uint32_t>(from, count, stride, to);
-      case 8:
-        return gatherAs<std::uint64_t>(from, count, stride, to);
-      default:
-        return gatherAs<Sixteen>(from, count, stride, to);
+      case 1: return gatherAs<std::uint8_t>(from, count, stride, to);
+      case 2: return gatherAs<std::uint16_t>(from, count, stride, to);
+      case 4: return gatherAs<std::uint32_t>(from, count, stride, to);
+      case 8: return gatherAs<std::uint64_t>(from, count, stride, to);
+      default: return gatherAs<Sixteen>(from, count, stride, to);
     }
   }
 
@@ -102,8 +95,7 @@ void lookAgain(const Footprint& footprint, const Sums& sums, bool inRange, const
     WideSums all;
     for (std::int64_t i = 0; i < walk.chunks(); ++i)
       walk.run(i, [&](const void* data, std::int64_t elements) { addWideSums(footprint.dtype, data, elements, all); });
-    const long double times = static_cast<long double>(footprint.copies), n = static_cast<long double>(sums.finite()),
-                      mean = all.sum * times / n;
+    const long double times = static_cast<long double>(footprint.copies), n = static_cast<long double>(sums.finite()), mean = all.sum * times / n;
     result.mean = static_cast<double>(mean);
     result.norm = static_cast<double>(std::sqrt(all.squares * times));
     result.norm1 = static_cast<double>(all.absolutes * times);
@@ -112,9 +104,8 @@ void lookAgain(const Footprint& footprint, const Sums& sums, bool inRange, const
   }
   std::vector<Distances> parts(static_cast<std::size_t>(walk.chunks()));
   forEachChunk(walk.chunks(), [&](std::int64_t i) {
-    walk.run(i, [&](const void* data, std::int64_t elements) {
-      addDistances(footprint.dtype, data, elements, result.mean, parts[static_cast<std::size_t>(i)]);
-    });
+    walk.run(i,
+             [&](const void* data, std::int64_t elements) { addDistances(footprint.dtype, data, elements, result.mean, parts[static_cast<std::size_t>(i)]); });
   });
   Distances all;
   for (const auto& part : parts) {
@@ -138,10 +129,8 @@ Footprint::Footprint(const StridedNumbers& numbers) : dtype(numbers.dtype), data
   std::sort(found.begin(), found.end(), [](const Dim& a, const Dim& b) { return a.stride > b.stride; });
   for (const auto& dim : found) {
     elements *= dim.size;
-    if (!dims.empty() && dims.back().stride == dim.stride * dim.size)
-      dims.back() = {dims.back().size * dim.size, dim.stride};
-    else
-      dims.push_back(dim);
+    if (!dims.empty() && dims.back().stride == dim.stride * dim.size) dims.back() = {dims.back().size * dim.size, dim.stride};
+    else dims.push_back(dim);
   }
   if (dims.empty()) dims.push_back({1, 1});
 }
@@ -154,9 +143,7 @@ TensorStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& fo
   } else {
     std::vector<Sums> parts(static_cast<std::size_t>(walk.chunks()));
     forEachChunk(walk.chunks(), [&](std::int64_t i) {
-      walk.run(i, [&](const void* data, std::int64_t elements) {
-        addSums(footprint.dtype, data, elements, parts[static_cast<std::size_t>(i)]);
-      });
+      walk.run(i, [&](const void* data, std::int64_t elements) { addSums(footprint.dtype, data, elements, parts[static_cast<std::size_t>(i)]); });
     });
     for (const auto& part : parts) sums.merge(part);
   }
@@ -179,12 +166,9 @@ TensorStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& fo
   result.norm1 = sums.absolutes;
   const bool zero = sums.least == 0 && sums.greatest == 0, inRange = zero || (sums.squares > leastSquares && std::isfinite(sums.squares));
   const double distances = sums.squares - sums.sum * result.mean;
-  if (inRange && sums.least == sums.greatest)
-    result.mean = sums.least;
-  else if (inRange && distances > cancelled * sums.squares)
-    result.standardDeviation = std::sqrt(distances / (count - 1));
-  else
-    lookAgain(footprint, sums, inRange, forEachChunk, result);
+  if (inRange && sums.least == sums.greatest) result.mean = sums.least;
+  else if (inRange && distances > cancelled * sums.squares) result.standardDeviation = std::sqrt(distances / (count - 1));
+  else lookAgain(footprint, sums, inRange, forEachChunk, result);
   return result;
 }
 

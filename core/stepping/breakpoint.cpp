@@ -103,7 +103,8 @@ class Parser {
     if (std::find(analysis_.joint.ops.begin(), analysis_.joint.ops.end(), result_.op) == analysis_.joint.ops.end()) {
       // An op of the computation stands for the first op it became.
       const auto derived = document_.contains(result_.op) ? analysis_.links.derived(result_.op) : std::span<const BoundSymbolId>();
-      if (derived.empty()) refuse("forward and backward hold no op '" + name + "'" + (name.starts_with('#') ? std::string() : didYouMean(name, valueNames(analysis_))));
+      if (derived.empty())
+        refuse("forward and backward hold no op '" + name + "'" + (name.starts_with('#') ? std::string() : didYouMean(name, valueNames(analysis_))));
       result_.op = derived.front();
     }
   }

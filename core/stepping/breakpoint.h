@@ -13,20 +13,20 @@ namespace retrograd {
 struct Breakpoint {
   enum class Where : std::uint8_t { op, opKind, module, value, anywhere };
   enum class When : std::uint8_t {
-    always,    ///< before the op runs
-    nan,       ///< an output has a NaN
-    bad,       ///< an output has a NaN or an infinity
-    norm,      ///< an output's 2-norm is over `limit`
-    largest,   ///< an output's largest absolute value is over `limit`
-    meta       ///< an output's shape or dtype differs from what the trace says
+    always,   ///< before the op runs
+    nan,      ///< an output has a NaN
+    bad,      ///< an output has a NaN or an infinity
+    norm,     ///< an output's 2-norm is over `limit`
+    largest,  ///< an output's largest absolute value is over `limit`
+    meta      ///< an output's shape or dtype differs from what the trace says
   };
   Where where = Where::op;
   When when = When::always;
-  BoundSymbolId op;         ///< Where::op
-  std::string text;         ///< opKind: "aten.mm.default", or "mm"; module: its path, what is below included
-  ValueId value;            ///< Where::value: at the op that makes it
+  BoundSymbolId op;  ///< Where::op
+  std::string text;  ///< opKind: "aten.mm.default", or "mm"; module: its path, what is below included
+  ValueId value;     ///< Where::value: at the op that makes it
   double limit = 0;
-  std::int64_t skip = 0;    ///< hits to let pass before it stops
+  std::int64_t skip = 0;  ///< hits to let pass before it stops
   bool enabled = true;
 
   bool operator==(const Breakpoint&) const = default;

@@ -47,9 +47,7 @@ bool Remaking::isSteady(ValueId value) const {
   return !written_[storage] && !excluded_[storage];
 }
 
-bool Remaking::canBeMade(ValueId value) const {
-  return document_.isTensor(value) && producedAt(value) >= 0 && isSteady(value) && repeats_[producedAt(value)];
-}
+bool Remaking::canBeMade(ValueId value) const { return document_.isTensor(value) && producedAt(value) >= 0 && isSteady(value) && repeats_[producedAt(value)]; }
 
 std::span<const ValueId> Remaking::sharing(ValueId value) const {
   const auto storage = document_.value(value).storage;

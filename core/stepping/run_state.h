@@ -12,8 +12,8 @@ namespace retrograd {
 
 /// What a session knows of a value at its present position.
 struct ValueState {
-  bool present = false;        ///< computed and not yet released
-  std::string reason;          ///< why not: "not computed yet", "released after its last use"
+  bool present = false;  ///< computed and not yet released
+  std::string reason;    ///< why not: "not computed yet", "released after its last use"
   TensorMeta meta;
   std::optional<Argument> number;  ///< value that is no tensor
 };
@@ -23,11 +23,11 @@ std::string_view name(StopReason);
 
 /// What running one op took. Position i is the i-th op of forward followed by backward.
 struct OpMeasure {
-  double seconds = 0;             ///< on a GPU by its own clock, launches not counted
-  std::int64_t outputBytes = 0;   ///< of storages the op allocated
-  std::int64_t liveBytes = 0;     ///< of distinct live storages after the op, loaded weights and inputs not counted
-  std::int64_t allocated = 0;     ///< on a GPU: bytes that LibTorch's allocator has given out after the op, weights included; 0 on the CPU
-  std::int64_t reserved = 0;      ///< on a GPU: bytes that the allocator holds of the driver
+  double seconds = 0;            ///< on a GPU by its own clock, launches not counted
+  std::int64_t outputBytes = 0;  ///< of storages the op allocated
+  std::int64_t liveBytes = 0;    ///< of distinct live storages after the op, loaded weights and inputs not counted
+  std::int64_t allocated = 0;    ///< on a GPU: bytes that LibTorch's allocator has given out after the op, weights included; 0 on the CPU
+  std::int64_t reserved = 0;     ///< on a GPU: bytes that the allocator holds of the driver
 };
 
 }  // namespace retrograd

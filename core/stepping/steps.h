@@ -9,9 +9,12 @@ namespace retrograd {
 
 /// Ways to step; `Back` undoes.
 enum class Step : std::uint8_t {
-  into, intoBack,  ///< one op
-  over, overBack,  ///< all that comes of one op of the computation, be it a cond with all of its branch
-  out, outBack     ///< to the end (the beginning) of what the position is inside of
+  into,
+  intoBack,  ///< one op
+  over,
+  overBack,  ///< all that comes of one op of the computation, be it a cond with all of its branch
+  out,
+  outBack  ///< to the end (the beginning) of what the position is inside of
 };
 
 /// Where steps lead to. A run's program is forward then backward; position p stands before its p-th op. Each op stands within the computation op it

@@ -17,9 +17,7 @@ struct Range {
   bool index = false;
 };
 
-[[noreturn]] void refuse(const std::string& message, std::string_view slice) {
-  throw Error(ErrorCode::badUse, message, "[" + std::string(slice) + "]");
-}
+[[noreturn]] void refuse(const std::string& message, std::string_view slice) { throw Error(ErrorCode::badUse, message, "[" + std::string(slice) + "]"); }
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -51,7 +49,8 @@ Range rangeOf(std::string_view part, std::int64_t size, std::size_t dim, std::st
   if (bounds.size() == 1) {
     if (!first) refuse("expected an index or a slice between the commas", slice);
     if (*first < -size || *first >= size)
-      refuse("index " + std::to_string(*first) + " is outside of dimension " + std::to_string(dim) + ", which has " + std::to_string(size) + " elements", slice);
+      refuse("index " + std::to_string(*first) + " is outside of dimension " + std::to_string(dim) + ", which has " + std::to_string(size) + " elements",
+             slice);
     return {*first < 0 ? *first + size : *first, 1, 1, true};
   }
   const auto step = bounds.size() == 3 ? number(bounds[2], slice).value_or(1) : 1;

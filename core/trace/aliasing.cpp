@@ -23,8 +23,7 @@ bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMet
   static constexpr std::array<std::string_view, 9> unlessCopied{"aten.reshape", "aten.contiguous",          "aten.to.",
                                                                 "aten.flatten", "aten.reshape_as",          "aten.type_as",
                                                                 "aten.ravel",   "aten._reshape_alias_copy", "aten.unflatten"};
-  const bool mayCopy =
-      std::any_of(unlessCopied.begin(), unlessCopied.end(), [&](std::string_view n) { return symbol.name.starts_with(n); });
+  const bool mayCopy = std::any_of(unlessCopied.begin(), unlessCopied.end(), [&](std::string_view n) { return symbol.name.starts_with(n); });
   if (!mayCopy) return true;
   if (from.dtype != to.dtype || from.device != to.device || from.offset != to.offset) return false;
   if (symbol.name.starts_with("aten.contiguous") || symbol.name.starts_with("aten.to.") || symbol.name.starts_with("aten.type_as"))
@@ -32,8 +31,7 @@ bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMet
   return viewable(from, to);
 }
 
-ValueId aliasedOperand(const Document& document, const Symbol& symbol, const CallPattern& pattern, std::span<const ValueId> operands,
-                       std::size_t returned) {
+ValueId aliasedOperand(const Document& document, const Symbol& symbol, const CallPattern& pattern, std::span<const ValueId> operands, std::size_t returned) {
   if (returned >= symbol.returns.size()) return {};
   if (symbol.name == "aten._unsafe_view.default")  // a view of memory, though autograd is not to know
     return operands.empty() || !operands[0] || !document.isTensor(operands[0]) ? ValueId() : operands[0];

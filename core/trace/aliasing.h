@@ -10,7 +10,6 @@ namespace retrograd {
 bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMeta& to);
 
 /// The operand whose storage the `returned`-th return of a call may share, by the schema's alias sets; none where it has its own.
-ValueId aliasedOperand(const Document& document, const Symbol& symbol, const CallPattern& pattern, std::span<const ValueId> operands,
-                       std::size_t returned);
+ValueId aliasedOperand(const Document& document, const Symbol& symbol, const CallPattern& pattern, std::span<const ValueId> operands, std::size_t returned);
 
 }  // namespace retrograd

@@ -11,13 +11,13 @@ namespace retrograd {
 /// One argument of a call: a literal, a hole that a bound symbol's operand fills, or a list of these.
 struct Argument {
   enum class Kind : std::uint8_t {
-    none,          ///< None: an absent optional
-    missing,       ///< not given: the schema's default holds
-    operand,       ///< hole: `integer` is the index into the bound symbol's operands
-    boolean,       ///< `integer` is 0 or 1
-    integer,       ///< `text`: its expression over the size symbols, where `integer` is but the hint
-    real,          ///< `text` likewise
-    complex,       ///< real + imaginary
+    none,     ///< None: an absent optional
+    missing,  ///< not given: the schema's default holds
+    operand,  ///< hole: `integer` is the index into the bound symbol's operands
+    boolean,  ///< `integer` is 0 or 1
+    integer,  ///< `text`: its expression over the size symbols, where `integer` is but the hint
+    real,     ///< `text` likewise
+    complex,  ///< real + imaginary
     string,
     dtype,         ///< `integer` is a DType
     layout,        ///< `integer` is a Layout
@@ -41,23 +41,53 @@ struct Argument {
   static Argument ofOperand(std::int64_t hole) { return make(Kind::operand, hole); }
   static Argument ofBool(bool b) { return make(Kind::boolean, b); }
   static Argument ofInt(std::int64_t i) { return make(Kind::integer, i); }
-  static Argument ofReal(double d) { auto a = make(Kind::real, 0); a.real = d; return a; }
-  static Argument ofComplex(double re, double im) { auto a = ofReal(re); a.kind = Kind::complex; a.imaginary = im; return a; }
-  static Argument ofString(std::string s) { auto a = make(Kind::string, 0); a.text = std::move(s); return a; }
+  static Argument ofReal(double d) {
+    auto a = make(Kind::real, 0);
+    a.real = d;
+    return a;
+  }
+  static Argument ofComplex(double re, double im) {
+    auto a = ofReal(re);
+    a.kind = Kind::complex;
+    a.imaginary = im;
+    return a;
+  }
+  static Argument ofString(std::string s) {
+    auto a = make(Kind::string, 0);
+    a.text = std::move(s);
+    return a;
+  }
   static Argument ofDType(DType d) { return make(Kind::dtype, static_cast<std::int64_t>(d)); }
   static Argument ofLayout(Layout l) { return make(Kind::layout, static_cast<std::int64_t>(l)); }
   static Argument ofMemoryFormat(std::int64_t f) { return make(Kind::memoryFormat, f); }
-  static Argument ofDevice(std::string d) { auto a = ofString(std::move(d)); a.kind = Kind::device; return a; }
-  static Argument ofOp(std::string name) { auto a = ofString(std::move(name)); a.kind = Kind::op; return a; }
+  static Argument ofDevice(std::string d) {
+    auto a = ofString(std::move(d));
+    a.kind = Kind::device;
+    return a;
+  }
+  static Argument ofOp(std::string name) {
+    auto a = ofString(std::move(name));
+    a.kind = Kind::op;
+    return a;
+  }
   static Argument ofSubgraph(SubgraphId id) { return make(Kind::subgraph, id.index); }
-  static Argument ofList(std::vector<Argument> items) { auto a = make(Kind::list, 0); a.items = std::move(items); return a; }
+  static Argument ofList(std::vector<Argument> items) {
+    auto a = make(Kind::list, 0);
+    a.items = std::move(items);
+    return a;
+  }
 
   bool isNumber() const { return kind == Kind::boolean || kind == Kind::integer || kind == Kind::real || kind == Kind::complex; }
   /// The number as a double (0 where it is none).
   double asDouble() const { return kind == Kind::real || kind == Kind::complex ? real : static_cast<double>(integer); }
 
  private:
-  static Argument make(Kind kind, std::int64_t i) { Argument a; a.kind = kind; a.integer = i; return a; }
+  static Argument make(Kind kind, std::int64_t i) {
+    Argument a;
+    a.kind = kind;
+    a.integer = i;
+    return a;
+  }
 };
 
 /// The shape of a call: arguments in schema order with holes, and how flat outputs group into returns.

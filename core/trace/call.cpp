@@ -38,10 +38,8 @@ CallArguments callArguments(const Symbol& symbol, const CallPattern& pattern) {
   if (symbol.arguments.empty()) {
     const auto named = firstNamed(symbol, pattern);
     for (std::size_t i = 0; i < pattern.arguments.size(); ++i)
-      if (i < named)
-        call.positional.push_back(&pattern.arguments[i]);
-      else
-        call.keyword.emplace_back(pattern.names[i], &pattern.arguments[i]);
+      if (i < named) call.positional.push_back(&pattern.arguments[i]);
+      else call.keyword.emplace_back(pattern.names[i], &pattern.arguments[i]);
     return call;
   }
   std::size_t needed = 0;  // positional arguments up to the last that differs from its default

@@ -32,8 +32,7 @@ std::size_t hashOf(const SourceStack& stack) {
 
 /// Finds `item` among the table entries of one hash bucket, or appends it.
 template <class IdType, class Item>
-IdType internIn(IdVector<IdType, Item>& table, std::unordered_map<std::size_t, std::vector<IdType>>& index, const Item& item,
-                std::size_t hash) {
+IdType internIn(IdVector<IdType, Item>& table, std::unordered_map<std::size_t, std::vector<IdType>>& index, const Item& item, std::size_t hash) {
   auto& bucket = index[hash];
   for (auto id : bucket)
     if (table[id] == item) return id;
@@ -45,14 +44,12 @@ IdType internIn(IdVector<IdType, Item>& table, std::unordered_map<std::size_t, s
 }  // namespace
 
 std::string_view name(ValueKind kind) {
-  static constexpr EnumArray<ValueKind, std::string_view, 7> names{"input",      "parameter", "buffer",  "constant",
-                                                                   "activation", "cotangent", "gradient"};
+  static constexpr EnumArray<ValueKind, std::string_view, 7> names{"input", "parameter", "buffer", "constant", "activation", "cotangent", "gradient"};
   return names[kind];
 }
 
 std::string_view name(Role role) {
-  static constexpr EnumArray<Role, std::string_view, 7> names{"none",      "forward", "gradient", "accumulation",
-                                                              "recompute", "zero",    "cotangent"};
+  static constexpr EnumArray<Role, std::string_view, 7> names{"none", "forward", "gradient", "accumulation", "recompute", "zero", "cotangent"};
   return names[role];
 }
 
@@ -147,8 +144,8 @@ std::string Document::displayName(ValueId id) const {
 }
 
 std::size_t Document::tableBytes() const {
-  std::size_t bytes = storages_.capacity() * sizeof(Storage) + values_.capacity() * sizeof(Value) +
-                      boundSymbols_.capacity() * sizeof(BoundSymbol) + arena_.capacity() * sizeof(ValueId);
+  std::size_t bytes = storages_.capacity() * sizeof(Storage) + values_.capacity() * sizeof(Value) + boundSymbols_.capacity() * sizeof(BoundSymbol) +
+                      arena_.capacity() * sizeof(ValueId);
   bytes += strings_.bytes() + metas_.size() * 128 + patterns_.size() * 256 + symbols_.size() * 1024 + sources_.size() * 256;
   return bytes;
 }

@@ -23,10 +23,10 @@ std::string_view name(ValueKind);
 
 /// What flows between bound symbols: a tensor (meta is valid) or a number, symbolic size, token (meta is not).
 struct Value {
-  StringId name;            ///< none: displayed as t<id>
+  StringId name;  ///< none: displayed as t<id>
   MetaId meta;
-  StorageId storage;        ///< none for what is no tensor
-  BoundSymbolId producer;   ///< none for inputs, parameters, cotangents
+  StorageId storage;       ///< none for what is no tensor
+  BoundSymbolId producer;  ///< none for inputs, parameters, cotangents
   ValueKind kind = ValueKind::activation;
   bool requiresGrad = false;
   std::int32_t version = 0;  ///< how many writes its storage had seen when this value came to be
@@ -35,8 +35,8 @@ struct Value {
 /// The memory under values. Last use, memory and saved bytes are asked of storages.
 struct Storage {
   std::int64_t bytes = 0;
-  ValueId first;            ///< the value that allocated it
-  bool external = false;    ///< input, parameter, buffer or constant: never written, copied on first write
+  ValueId first;          ///< the value that allocated it
+  bool external = false;  ///< input, parameter, buffer or constant: never written, copied on first write
 };
 
 /// Why a bound symbol stands in a derived trace.
@@ -45,21 +45,21 @@ std::string_view name(Role);
 
 /// Where a bound symbol of a joint, forward or backward trace comes from. Known by construction, never guessed.
 struct Origin {
-  BoundSymbolId op;         ///< computation op; none when the value is a graph input
+  BoundSymbolId op;  ///< computation op; none when the value is a graph input
   Role role = Role::none;
-  std::int16_t operand = -1;  ///< the forward op's tensor operand the gradient is for (flat, in schema order)
-  std::int16_t output = -1;   ///< the forward op's output whose cotangent is read, where there is just one
-  ValueId value;            ///< accumulation: whose gradient is summed; gradient: whose gradient this leads to
+  std::int16_t operand = -1;     ///< the forward op's tensor operand the gradient is for (flat, in schema order)
+  std::int16_t output = -1;      ///< the forward op's output whose cotangent is read, where there is just one
+  ValueId value;                 ///< accumulation: whose gradient is summed; gradient: whose gradient this leads to
   std::uint32_t termsBegin = 0;  ///< accumulation: the gradients summed so far, in order
   std::uint16_t termCount = 0;
 };
 
 /// Bits of BoundSymbol::effects.
 namespace effect {
-inline constexpr std::uint8_t writes = 1;    ///< writes a storage
-inline constexpr std::uint8_t random = 2;    ///< draws from the generator
-inline constexpr std::uint8_t opaque = 4;    ///< order matters for reasons unknown to us (tokens, assertions)
-inline constexpr std::uint8_t view = 8;      ///< its output shares storage with an operand
+inline constexpr std::uint8_t writes = 1;      ///< writes a storage
+inline constexpr std::uint8_t random = 2;      ///< draws from the generator
+inline constexpr std::uint8_t opaque = 4;      ///< order matters for reasons unknown to us (tokens, assertions)
+inline constexpr std::uint8_t view = 8;        ///< its output shares storage with an operand
 inline constexpr std::uint8_t needsData = 16;  ///< its result depends on data: the trace holds for these inputs only
 }  // namespace effect
 
@@ -67,16 +67,16 @@ inline constexpr std::uint8_t needsData = 16;  ///< its result depends on data: 
 struct BoundSymbol {
   SymbolId symbol;
   PatternId pattern;
-  std::uint32_t valuesBegin = 0;    ///< operands, then outputs
+  std::uint32_t valuesBegin = 0;  ///< operands, then outputs
   std::uint16_t operandCount = 0;
   std::uint16_t outputCount = 0;
-  BoundSymbolId parent;   ///< computation op whose subsymbol it is; in the computation: the enclosing higher-order op
+  BoundSymbolId parent;  ///< computation op whose subsymbol it is; in the computation: the enclosing higher-order op
   SourceStackId source;
-  StringId module;        ///< path: "layers.0.mlp"
-  StringId name;          ///< node name in the file, computation only
+  StringId module;  ///< path: "layers.0.mlp"
+  StringId name;    ///< node name in the file, computation only
   Origin origin;
   std::uint8_t effects = 0;
-  bool gradMode = true;   ///< computation: false inside a no_grad region
+  bool gradMode = true;  ///< computation: false inside a no_grad region
   bool recomputed = false;
   BoundSymbolId replays;  ///< recomputed random ops: the original, from whose generator state it draws once more; none otherwise
 };
@@ -93,17 +93,17 @@ using SourceStack = std::vector<SourceFrame>;
 
 /// A symbol of a file with dynamic shapes, over which sizes are expressions.
 struct SizeSymbol {
-  std::string name;                       ///< "s77"
-  std::int64_t hint = 1;                  ///< what it is for the inputs at hand
-  std::int64_t least = 0;                 ///< range that the file declares
-  std::optional<std::int64_t> greatest;   ///< none: unbounded
+  std::string name;                      ///< "s77"
+  std::int64_t hint = 1;                 ///< what it is for the inputs at hand
+  std::int64_t least = 0;                ///< range that the file declares
+  std::optional<std::int64_t> greatest;  ///< none: unbounded
 };
 
 /// Body of a higher-order op (a branch of cond, a no_grad region): ops of the computation that stand under it.
 struct Subgraph {
   std::string name;
   std::vector<ValueId> inputs;
-  std::vector<Argument> outputs;        ///< literals or holes into outputValues
+  std::vector<Argument> outputs;  ///< literals or holes into outputValues
   std::vector<ValueId> outputValues;
   std::vector<BoundSymbolId> ops;
 };

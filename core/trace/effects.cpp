@@ -49,8 +49,8 @@ bool drawsNothing(const Symbol& symbol, std::span<const Argument> arguments) {
 
 bool isOpaque(const Symbol& symbol) {
   const auto& n = symbol.name;
-  return !symbol.known || n.starts_with("pippy.") || n.starts_with("aten._assert") || n.starts_with("aten.sym_constrain") ||
-         n.starts_with("aten._print") || n == "higher_order.with_effects";
+  return !symbol.known || n.starts_with("pippy.") || n.starts_with("aten._assert") || n.starts_with("aten.sym_constrain") || n.starts_with("aten._print") ||
+         n == "higher_order.with_effects";
 }
 
 bool bodyWrites(const Document& document, const Subgraph& body);
@@ -97,8 +97,7 @@ std::uint8_t effectsOfBody(const Document& document, const Argument& argument) {
 std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const Argument> arguments) {
   std::vector<std::size_t> written;
   const auto add = [&](std::size_t i) {  // an absent optional has nothing to write to
-    if (i < arguments.size() && arguments[i].kind != Argument::Kind::none && arguments[i].kind != Argument::Kind::missing)
-      written.push_back(i);
+    if (i < arguments.size() && arguments[i].kind != Argument::Kind::none && arguments[i].kind != Argument::Kind::missing) written.push_back(i);
   };
   if (symbol.isMutable)
     for (std::size_t i = 0; i < symbol.arguments.size(); ++i)
@@ -119,8 +118,7 @@ std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments
   return effects;
 }
 
-std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol, const CallPattern& pattern,
-                                  std::span<const ValueId> operands) {
+std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol, const CallPattern& pattern, std::span<const ValueId> operands) {
   auto effects = effectsOf(symbol, pattern.arguments);
   if ((effects & effect::needsData) && symbol.name.starts_with("aten.index") && !indexesByMask(document, operands))
     effects &= static_cast<std::uint8_t>(~effect::needsData);

@@ -16,8 +16,7 @@ std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const 
 std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments);
 
 /// The same for a call as it stands in a computation: an index of integers decides no shape, a higher-order op does what its bodies do.
-std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol, const CallPattern& pattern,
-                                  std::span<const ValueId> operands);
+std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol, const CallPattern& pattern, std::span<const ValueId> operands);
 
 /// Operands whose storage the bound symbol writes. For a higher-order op whose body writes: all its tensor operands, because a
 /// body's inputs stand for them.

@@ -26,8 +26,7 @@ bool contains(std::span<const ValueId> values, ValueId value) { return std::find
 bool sharesMemory(const Document& document, BoundSymbolId op) {
   for (auto output : document.outputs(op))
     for (auto operand : document.operands(op))
-      if (output && operand && document.value(output).storage && document.value(output).storage == document.value(operand).storage)
-        return true;
+      if (output && operand && document.value(output).storage && document.value(output).storage == document.value(operand).storage) return true;
   return false;
 }
 
@@ -106,8 +105,7 @@ bool gradMode(const Document& document, const BoundSymbol& bound) {
   if (!bound.parent) return true;
   const auto& around = document.boundSymbol(bound.parent);
   const auto& arguments = document.pattern(around.pattern).arguments;
-  if (document.symbol(around.symbol).name == "higher_order.wrap_with_set_grad_enabled" && !arguments.empty())
-    return arguments[0].integer != 0;
+  if (document.symbol(around.symbol).name == "higher_order.wrap_with_set_grad_enabled" && !arguments.empty()) return arguments[0].integer != 0;
   return around.gradMode;
 }
 
@@ -156,8 +154,7 @@ std::vector<ValueId> passedOperands(const Document& document, BoundSymbolId op) 
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].kind == Argument::Kind::subgraph) lastGraph = i;
   const auto operands = document.operands(op);
-  for (std::size_t i = lastGraph + 1; i < arguments.size(); ++i)
-    forEachOperand(arguments[i], [&](std::size_t hole) { passed.push_back(operands[hole]); });
+  for (std::size_t i = lastGraph + 1; i < arguments.size(); ++i) forEachOperand(arguments[i], [&](std::size_t hole) { passed.push_back(operands[hole]); });
   return passed;
 }
 

@@ -196,12 +196,24 @@ template <class Op>
 Number comparison(NumberOperands v) {
   return Number::ofBool(Op()(compare(v[0], v[1])));
 }
-struct Equal { bool operator()(std::partial_ordering o) const { return o == 0; } };
-struct Unequal { bool operator()(std::partial_ordering o) const { return o != 0; } };
-struct Less { bool operator()(std::partial_ordering o) const { return o < 0; } };
-struct Greater { bool operator()(std::partial_ordering o) const { return o > 0; } };
-struct AtMost { bool operator()(std::partial_ordering o) const { return o <= 0; } };
-struct AtLeast { bool operator()(std::partial_ordering o) const { return o >= 0; } };
+struct Equal {
+  bool operator()(std::partial_ordering o) const { return o == 0; }
+};
+struct Unequal {
+  bool operator()(std::partial_ordering o) const { return o != 0; }
+};
+struct Less {
+  bool operator()(std::partial_ordering o) const { return o < 0; }
+};
+struct Greater {
+  bool operator()(std::partial_ordering o) const { return o > 0; }
+};
+struct AtMost {
+  bool operator()(std::partial_ordering o) const { return o <= 0; }
+};
+struct AtLeast {
+  bool operator()(std::partial_ordering o) const { return o >= 0; }
+};
 
 Number truth(NumberOperands v) { return Number::ofBool(v[0].truth()); }
 Number negation(NumberOperands v) { return Number::ofBool(!v[0].truth()); }

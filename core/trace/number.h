@@ -29,8 +29,8 @@ using NumberOperands = std::span<const Number>;
 
 /// A function of Python on numbers, with Python's results, kinds of results and errors (CPython 3.11).
 struct NumberFunction {
-  std::string_view name;      ///< "_operator.floordiv", "math.cos", "builtins.round", "torch.sym_max"
-  std::size_t least, most;    ///< how many operands it takes
+  std::string_view name;    ///< "_operator.floordiv", "math.cos", "builtins.round", "torch.sym_max"
+  std::size_t least, most;  ///< how many operands it takes
   /// Takes `least` to `most` operands. Throws Error(badInput) where Python raises: a division by zero, a negative shift, a root of a negative
   /// number, an integer made of an infinity or a NaN, bits of a float; and where an int exceeds 64 bits.
   Number (*evaluate)(NumberOperands);

@@ -21,9 +21,9 @@ bool mayWriteUnseen(const Document& document, BoundSymbolId op);
 
 /// What of a trace cannot be computed because opaque ops do not run.
 struct LeftOut {
-  IdVector<BoundSymbolId, char> ops;               ///< those that do not run: opaque ones and whatever reads what is not there
-  IdVector<ValueId, BoundSymbolId> because;        ///< by value that is not there: the opaque op it depends on
-  std::map<ValueId, TensorData> filled;            ///< results of opaque ops that a person gave
+  IdVector<BoundSymbolId, char> ops;         ///< those that do not run: opaque ones and whatever reads what is not there
+  IdVector<ValueId, BoundSymbolId> because;  ///< by value that is not there: the opaque op it depends on
+  std::map<ValueId, TensorData> filled;      ///< results of opaque ops that a person gave
 
   bool isLeftOut(BoundSymbolId op) const { return ops.contains(op) && ops[op]; }
   /// None for a value that is computed.

@@ -14,11 +14,10 @@ bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 /// Keywords of Python, and the names that a printed trace uses itself.
-constexpr std::array<std::string_view, 40> reserved{"False",   "None",   "True",     "and",  "as",     "assert",  "async",  "await",
-                                                    "break",   "class",  "continue", "def",  "del",    "elif",    "else",   "except",
-                                                    "finally", "float",  "for",      "from", "global", "if",      "import", "in",
-                                                    "is",      "lambda", "nonlocal", "not",  "or",     "pass",    "raise",  "return",
-                                                    "torch",   "try",    "while",    "with", "yield",  "complex", "math",   "_operator"};
+constexpr std::array<std::string_view, 40> reserved{"False",    "None",   "True",   "and",  "as",    "assert", "async",    "await",   "break", "class",
+                                                    "continue", "def",    "del",    "elif", "else",  "except", "finally",  "float",   "for",   "from",
+                                                    "global",   "if",     "import", "in",   "is",    "lambda", "nonlocal", "not",     "or",    "pass",
+                                                    "raise",    "return", "torch",  "try",  "while", "with",   "yield",    "complex", "math",  "_operator"};
 
 }  // namespace
 
@@ -39,8 +38,8 @@ std::size_t utf8Length(std::string_view text) {
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
   const auto second = static_cast<unsigned char>(text[1]);
   // No overlong forms, no surrogates, nothing beyond U+10FFFF.
-  const bool wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
-                     (first == 0xf4 && second > 0x8f);
+  const bool wrong =
+      (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
   return wrong ? 0 : length;
 }
 
@@ -83,12 +82,9 @@ std::string oneLine(std::string_view text) {
   std::string line;
   while (!text.empty()) {
     const auto length = utf8Length(text);
-    if (length == 0)
-      line += '?';
-    else if (length == 1 && isControl(text[0]))
-      line += ' ';
-    else
-      line += text.substr(0, length);
+    if (length == 0) line += '?';
+    else if (length == 1 && isControl(text[0])) line += ' ';
+    else line += text.substr(0, length);
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return line;

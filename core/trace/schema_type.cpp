@@ -1,6 +1,5 @@
 #include "core/trace/schema_type.h"
 
-
 #include "core/base/number_text.h"
 
 namespace retrograd {

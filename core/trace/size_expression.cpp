@@ -104,14 +104,14 @@ constexpr std::pair<std::string_view, std::string_view> chainNames[] = {
 };
 /// Names that reach Python's functions of the same name.
 constexpr std::string_view ownNames[] = {
-    "torch.sym_float", "torch.sym_int", "torch.sym_ite", "torch.sym_sum", "math.trunc", "math.floor", "math.ceil", "math.sqrt", "math.cos",  "math.cosh",
+    "torch.sym_float", "torch.sym_int", "torch.sym_ite", "torch.sym_sum", "math.trunc", "math.floor", "math.ceil", "math.sqrt", "math.cos", "math.cosh",
     "math.sin",        "math.sinh",     "math.tan",      "math.tanh",     "math.asin",  "math.acos",  "math.atan", "math.exp",  "math.log", "math.log2",
 };
 
 std::vector<Function> makeFunctions() {
   std::vector<Function> functions{
-      {"CeilDiv", 2, 2, ceilDivide},    {"ModularIndexing", 3, 3, modularIndex}, {"TruncToFloat", 1, 1, truncateReal}, {"Identity", 1, 1, same},
-      {"and", 2, 2, bothTrue, true},    {"And", 2, 2, bothTrue, true},           {"or", 2, 2, anyTrue, true},          {"Or", 2, 2, anyTrue, true},
+      {"CeilDiv", 2, 2, ceilDivide}, {"ModularIndexing", 3, 3, modularIndex}, {"TruncToFloat", 1, 1, truncateReal}, {"Identity", 1, 1, same},
+      {"and", 2, 2, bothTrue, true}, {"And", 2, 2, bothTrue, true},           {"or", 2, 2, anyTrue, true},          {"Or", 2, 2, anyTrue, true},
   };
   const auto add = [&](std::string_view name, std::string_view python, bool chain) {
     const auto* function = findNumberFunction(python);
@@ -360,8 +360,7 @@ std::optional<std::int64_t> SizeExpression::solve(std::string_view symbol, std::
 
 bool SizeExpression::isCondition() const {
   static constexpr std::array<std::string_view, 13> conditions{"==", "!=", "<=", ">=", "<", ">", "and", "or", "not", "And", "Or", "Not", "Eq"};
-  return steps_.back().kind == Kind::function &&
-         std::find(conditions.begin(), conditions.end(), functions()[steps_.back().integer].name) != conditions.end();
+  return steps_.back().kind == Kind::function && std::find(conditions.begin(), conditions.end(), functions()[steps_.back().integer].name) != conditions.end();
 }
 
 std::optional<std::int64_t> evaluateSize(std::string_view text, const SizeBindings& bindings) {

@@ -38,8 +38,8 @@ class SizeExpression {
   /// One step of the postfix program.
   struct Step {
     Kind kind = Kind::integer;
-    std::uint8_t operands = 0;   ///< function: how many it takes off the stack
-    std::int64_t integer = 0;    ///< integer: its value; symbol: index into symbols_; function: its number
+    std::uint8_t operands = 0;  ///< function: how many it takes off the stack
+    std::int64_t integer = 0;   ///< integer: its value; symbol: index into symbols_; function: its number
     double real = 0;
   };
   std::vector<Step> steps_;

@@ -29,7 +29,7 @@ class SizeFit {
  private:
   using Numbers = std::vector<std::int64_t>;
   struct Term {
-    Numbers at;         ///< its value at each point
+    Numbers at;  ///< its value at each point
     std::string text;
     bool isAtom = true;  ///< stands in a product without parentheses
     int degree = 1;

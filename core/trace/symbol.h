@@ -13,7 +13,7 @@ namespace retrograd {
 /// An argument or return of an op's schema.
 struct SchemaEntry {
   std::string name;
-  std::string type;          ///< as LibTorch prints it: "Tensor", "Tensor?[]", "SymInt[2]", "ScalarType?"
+  std::string type;  ///< as LibTorch prints it: "Tensor", "Tensor?[]", "SymInt[2]", "ScalarType?"
   bool keywordOnly = false;
   std::optional<Argument> defaultValue;
   std::int32_t aliasSet = -1;  ///< entries of one set may share storage; -1: none
@@ -22,15 +22,15 @@ struct SchemaEntry {
 
 /// An operation: `aten.addmm.default`. What it may do comes from LibTorch's schema and one table of exceptions (effects.h).
 struct Symbol {
-  std::string name;     ///< "aten.addmm.default", "higher_order.cond", "_operator.add"
-  std::string schema;   ///< "aten::addmm(Tensor self, ...) -> Tensor"; empty when unknown
+  std::string name;    ///< "aten.addmm.default", "higher_order.cond", "_operator.add"
+  std::string schema;  ///< "aten::addmm(Tensor self, ...) -> Tensor"; empty when unknown
   std::vector<SchemaEntry> arguments;
   std::vector<SchemaEntry> returns;
-  bool known = false;          ///< LibTorch has it
-  bool isMutable = false;      ///< writes to an argument
-  bool isView = false;         ///< a return aliases an argument without writing to it
-  bool isRandom = false;       ///< draws from the generator
-  bool needsData = false;      ///< its result's shape or value depends on data (item, nonzero)
+  bool known = false;      ///< LibTorch has it
+  bool isMutable = false;  ///< writes to an argument
+  bool isView = false;     ///< a return aliases an argument without writing to it
+  bool isRandom = false;   ///< draws from the generator
+  bool needsData = false;  ///< its result's shape or value depends on data (item, nonzero)
   bool isHigherOrder = false;
 
   /// "torch.ops.aten.addmm.default": how it is printed and named in JSON.

@@ -12,9 +12,9 @@ std::string_view name(TraceKind);
 
 /// What made a trace, as data: never parsed out of a text.
 struct PassRecord {
-  std::string pass;                                            ///< "Read", "Grad transform", "Split", "Dead code elimination"
+  std::string pass;  ///< "Read", "Grad transform", "Split", "Dead code elimination"
   std::vector<std::pair<std::string, std::string>> parameters;
-  std::string parent;                                          ///< name of the trace it was made from
+  std::string parent;  ///< name of the trace it was made from
   double seconds = 0;
   /// bound symbols of the parent that became other ones here (kept ones are not listed)
   std::vector<std::pair<BoundSymbolId, BoundSymbolId>> replaced;
@@ -25,7 +25,7 @@ struct PassRecord {
 struct Trace {
   TraceKind kind = TraceKind::computation;
   std::string name;
-  std::vector<BoundSymbolId> ops;      ///< flat, in order of execution; the computation lists top-level ops only
+  std::vector<BoundSymbolId> ops;  ///< flat, in order of execution; the computation lists top-level ops only
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   /// forward: outputs[resultCount..] are saved for backward; backward: inputs[0..savedCount) are, cotangents follow.
@@ -33,7 +33,7 @@ struct Trace {
   std::size_t savedCount = 0;
   /// joint: ops[0..forwardCount) run in the forward.
   std::size_t forwardCount = 0;
-  std::vector<PassRecord> history;     ///< oldest first, the parents' records included
+  std::vector<PassRecord> history;  ///< oldest first, the parents' records included
 };
 
 /// The size symbols that sizes or literals of the trace mention, in the document's order.
@@ -49,9 +49,9 @@ struct InputSpec {
   std::string target;                ///< fully qualified name of the parameter, buffer or constant
   std::vector<std::string> aliases;  ///< other names of a tied parameter
   bool persistent = true;
-  bool requiresGrad = false;         ///< of the weights config; user inputs: floating or complex
+  bool requiresGrad = false;  ///< of the weights config; user inputs: floating or complex
   ValueId value;
-  std::string storageKey;            ///< record in the archive; equal keys are one storage (tied weights)
+  std::string storageKey;  ///< record in the archive; equal keys are one storage (tied weights)
 };
 
 enum class OutputKind : std::uint8_t { user, loss, bufferMutation, inputMutation, parameterMutation, token, gradient };

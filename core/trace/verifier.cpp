@@ -69,10 +69,8 @@ class Verifier {
   void checkOperands(BoundSymbolId op) {
     for (auto operand : document_.operands(op)) {
       if (!operand) continue;
-      if (!inRange(operand))
-        add(op, fmt::format("operand {} is out of range", show(operand)));
-      else if (!isDefined(operand))
-        add(op, fmt::format("operand {} is used before it is defined", show(operand)));
+      if (!inRange(operand)) add(op, fmt::format("operand {} is out of range", show(operand)));
+      else if (!isDefined(operand)) add(op, fmt::format("operand {} is used before it is defined", show(operand)));
     }
   }
 
@@ -84,10 +82,8 @@ class Verifier {
     std::vector<bool> filled(bound.operandCount);
     for (const auto& argument : pattern.arguments)
       forEachOperand(argument, [&](std::size_t hole) {
-        if (hole < filled.size())
-          filled[hole] = true;
-        else
-          add(op, fmt::format("hole {} is beyond the {} operands", hole, filled.size()));
+        if (hole < filled.size()) filled[hole] = true;
+        else add(op, fmt::format("hole {} is beyond the {} operands", hole, filled.size()));
       });
     for (std::size_t i = 0; i < filled.size(); ++i)
       if (!filled[i]) add(op, fmt::format("operand {} fills no hole", i));
@@ -100,8 +96,7 @@ class Verifier {
         if (!input || !inRange(input) || !isDefined(input)) define(input, {}, "input of a body");
       checkOps(body.ops);
       for (auto output : body.outputValues)
-        if (output && (!inRange(output) || !isDefined(output)))
-          add({}, fmt::format("result {} of {} is not defined", show(output), body.name));
+        if (output && (!inRange(output) || !isDefined(output))) add({}, fmt::format("result {} of {} is not defined", show(output), body.name));
     }
     for (const auto& item : argument.items) checkSubgraphs(item);
   }

@@ -16,7 +16,9 @@ double cpuSeconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-DiffSide sideOf(const Analysis& a, const Trace& trace, bool withJoint) { return {a.document.get(), &trace, &a.computation().trace, withJoint ? &a.joint : nullptr}; }
+DiffSide sideOf(const Analysis& a, const Trace& trace, bool withJoint) {
+  return {a.document.get(), &trace, &a.computation().trace, withJoint ? &a.joint : nullptr};
+}
 
 void measure(benchmark::State& state, const DiffSide& left, const DiffSide& right) {
   TraceDiff::Counts counts;

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <string>
 
-#include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
 #include "core/layout/dot_client.h"
 #include "core/layout/scene.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/open.h"
 #include "tests/benchmarks/process_figures.h"
 #include "tests/benchmarks/synthetic_model.h"
 #include "tests/support/source_path.h"
@@ -37,7 +37,7 @@ void measure(benchmark::State& state, const Analysis& analysis) {
     shown = scene.boxes.size();
     // The block in the middle, whatever hides it.
     reveal(*graph, folds, graph->nodeOf(analysis.joint.ops[analysis.joint.forwardCount / 2]));
-    const auto wide = makeScene(shaper, folds);   // a run that was closed shows all its blocks: not what one block costs
+    const auto wide = makeScene(shaper, folds);  // a run that was closed shows all its blocks: not what one block costs
     std::int32_t target = -1;
     for (const auto& box : wide.boxes)
       if (!box.open && graph->node(box.node).kind == TreeNode::Kind::module) target = box.node;

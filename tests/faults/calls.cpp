@@ -181,14 +181,12 @@ EXPORTED void* mmap64(void* address, size_t size, int protection, int flags, int
   return mmap(address, size, protection, flags, handle, at);
 }
 EXPORTED void* malloc(size_t size) {
-  return allocated(
-      size, [](size_t, size_t n) { return __libc_malloc(n); }, 0);
+  return allocated(size, [](size_t, size_t n) { return __libc_malloc(n); }, 0);
 }
 EXPORTED void* calloc(size_t count, size_t size) {
   size_t whole = 0;
   if (__builtin_mul_overflow(count, size, &whole)) return errno = ENOMEM, nullptr;
-  return allocated(
-      whole, [](size_t, size_t n) { return __libc_calloc(1, n); }, 0);
+  return allocated(whole, [](size_t, size_t n) { return __libc_calloc(1, n); }, 0);
 }
 EXPORTED void* realloc(void* before, size_t size) {
   if (size && fails(size >= largeBytes ? kLarge : kSmall, "realloc", "", static_cast<long long>(size))) return errno = ENOMEM, nullptr;

@@ -41,8 +41,7 @@
 namespace faults {
 namespace {
 
-constexpr const char* kindNames[kinds] = {"read", "write", "sync",   "rename", "mmap",  "truncate",
-                                          "open", "spawn", "thread", "close",  "large", "small"};
+constexpr const char* kindNames[kinds] = {"read", "write", "sync", "rename", "mmap", "truncate", "open", "spawn", "thread", "close", "large", "small"};
 
 /// What the driver reads; laid out as program.py unpacks it.
 struct Log {
@@ -69,8 +68,7 @@ void writeStack(char* to, size_t size) {
     if (!dladdr(frames[i], &info) || !info.dli_fname) continue;
     const char* slash = strrchr(info.dli_fname, '/');
     const int n = snprintf(to + used, size - used, "%.40s+%#zx %.120s\n", slash ? slash + 1 : info.dli_fname,
-                           static_cast<size_t>(static_cast<char*>(frames[i]) - static_cast<char*>(info.dli_fbase)),
-                           info.dli_sname ? info.dli_sname : "");
+                           static_cast<size_t>(static_cast<char*>(frames[i]) - static_cast<char*>(info.dli_fbase)), info.dli_sname ? info.dli_sname : "");
     if (n > 0) used += static_cast<size_t>(n);
   }
 }
@@ -194,7 +192,7 @@ void watchSignals() {
   static char stack[256 << 10];
   const stack_t other{stack, 0, sizeof stack};
   sigaltstack(&other, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = onDeath;
   action.sa_flags = SA_ONSTACK | SA_NODEFER;
   for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) sigaction(number, &action, nullptr);
@@ -248,27 +246,21 @@ int child(Main run, char* name, char** environment) {
   };
   for (int i = 0; i < request.count; ++i) {
     char* field = request.fields[i];
-    if (strncmp(field, "@in=", 4) == 0)
-      redirect(field + 4, 0, O_RDONLY);
-    else if (strncmp(field, "@out=", 5) == 0)
-      redirect(field + 5, 1, O_WRONLY | O_CREAT | O_TRUNC);
-    else if (strncmp(field, "@err=", 5) == 0)
-      redirect(field + 5, 2, O_WRONLY | O_CREAT | O_TRUNC);
+    if (strncmp(field, "@in=", 4) == 0) redirect(field + 4, 0, O_RDONLY);
+    else if (strncmp(field, "@out=", 5) == 0) redirect(field + 5, 1, O_WRONLY | O_CREAT | O_TRUNC);
+    else if (strncmp(field, "@err=", 5) == 0) redirect(field + 5, 2, O_WRONLY | O_CREAT | O_TRUNC);
     else if (strncmp(field, "@cwd=", 5) == 0) {
       if (chdir(field + 5) != 0) _exit(126);
     } else if (strncmp(field, "@memory=", 8) == 0) {
       const rlimit most{strtoull(field + 8, nullptr, 10), RLIM_INFINITY};
       setrlimit(RLIMIT_DATA, &most);
-    } else if (strncmp(field, "@env=", 5) == 0)
-      putenv(field + 5);
-    else
-      arguments[count++] = field;
+    } else if (strncmp(field, "@env=", 5) == 0) putenv(field + 5);
+    else arguments[count++] = field;
   }
   arguments[count] = nullptr;
   prepare();
   snprintf(entries->command, sizeof entries->command, "first");
-  for (int i = 1; i < count; ++i)
-    strncat(strncat(entries->command, " ", 200 - strlen(entries->command)), arguments[i], 200 - strlen(entries->command) - 1);
+  for (int i = 1; i < count; ++i) strncat(strncat(entries->command, " ", 200 - strlen(entries->command)), arguments[i], 200 - strlen(entries->command) - 1);
   plan = Plan();
   readPlan(getenv("RETROGRAD_FAULTS"));
   (void)environment;
@@ -309,8 +301,7 @@ int serve(int socket, char* name, char** environment) {
     if (n <= 0) _exit(0);
     request.text[n] = '\0';
     request.count = 0;
-    for (char* field = request.text; field < request.text + n && request.count < 1000; field += strlen(field) + 1)
-      request.fields[request.count++] = field;
+    for (char* field = request.text; field < request.text + n && request.count < 1000; field += strlen(field) + 1) request.fields[request.count++] = field;
     timespec begin{};
     clock_gettime(CLOCK_MONOTONIC, &begin);
     const auto process = ::fork();
@@ -345,8 +336,7 @@ int startedMain(int count, char** arguments, char** environment) {
 }  // namespace
 }  // namespace faults
 
-EXPORTED int __libc_start_main(faults::Main main, int count, char** arguments, void (*init)(), void (*fini)(), void (*loader)(),
-                               void* stack) {
+EXPORTED int __libc_start_main(faults::Main main, int count, char** arguments, void (*init)(), void (*fini)(), void (*loader)(), void* stack) {
   using Start = int (*)(faults::Main, int, char**, void (*)(), void (*)(), void (*)(), void*);
   faults::program = main;
   const auto real = reinterpret_cast<Start>(dlsym(RTLD_NEXT, "__libc_start_main"));

@@ -9,9 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string input(reinterpret_cast<const char*>(data), size);
   const auto border = input.find('\0');
   const std::string config = border == std::string::npos ? R"({"config": {}})" : input.substr(border + 1);
-  const auto zip = test::makeZip({{"models/model.json", input.substr(0, border)},
-                                  {"data/weights/model_weights_config.json", config},
-                                  {"data/weights/weight_0", std::string(512, 'w')}});
+  const auto zip = test::makeZip(
+      {{"models/model.json", input.substr(0, border)}, {"data/weights/model_weights_config.json", config}, {"data/weights/weight_0", std::string(512, 'w')}});
   fuzz::expectReadOrRefusal([&] { readPt2(Archive::open(fuzz::regionOf(zip), "fuzz"), test::stubLookup, {}); });
   return 0;
 }

@@ -2,9 +2,9 @@
 #include <array>
 
 #include "core/formats/session_file/session_file.h"
-#include "core/trace/print/json.h"
 #include "core/trace/last_use.h"
 #include "core/trace/links.h"
+#include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 #include "tests/core/formats/stub_symbols.h"
 #include "tests/core/formats/zip/zip_writer.h"
@@ -14,10 +14,23 @@ namespace {
 
 using namespace retrograd;
 
-constexpr std::array records{"session.json",           "model.json",           "document/strings.json",  "document/metas.json",
-                             "document/symbols.json",  "document/patterns.json", "document/sources.json",  "document/subgraphs.json",
-                             "document/storages.json", "document/values.json", "document/terms.json",    "document/ops.json",      "document/sizes.json",
-                             "computation.json",       "traces.json",          "analysis.json",          "values.json"};
+constexpr std::array records{"session.json",
+                             "model.json",
+                             "document/strings.json",
+                             "document/metas.json",
+                             "document/symbols.json",
+                             "document/patterns.json",
+                             "document/sources.json",
+                             "document/subgraphs.json",
+                             "document/storages.json",
+                             "document/values.json",
+                             "document/terms.json",
+                             "document/ops.json",
+                             "document/sizes.json",
+                             "computation.json",
+                             "traces.json",
+                             "analysis.json",
+                             "values.json"};
 
 std::string archiveOf(std::string_view input) {
   test::ZipContent content{{"mimetype", "application/x-retrograd-session"}};

@@ -1,5 +1,5 @@
-#include "core/torch/analysis/analyse.h"
 #include "core/torch/tracing/live_module.h"
+#include "core/torch/analysis/analyse.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
@@ -42,7 +42,8 @@ std::string moduleOf(const ModelFile& file, std::size_t op) {
 }
 
 at::Tensor asTensor(const TensorData& data) {
-  return at::from_blob(const_cast<std::byte*>(data.data), data.meta.sizes, at::TensorOptions().dtype(data.meta.dtype == DType::f32 ? at::kFloat : at::kLong)).clone();
+  return at::from_blob(const_cast<std::byte*>(data.data), data.meta.sizes, at::TensorOptions().dtype(data.meta.dtype == DType::f32 ? at::kFloat : at::kLong))
+      .clone();
 }
 
 /// The gradients that the trace gives against those of the program's own backward.

@@ -7,8 +7,8 @@
 #include <functional>
 #include <limits>
 
-#include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/packs/libtorch/mathematical_forms.h"
+#include "core/torch/tracing/extra_derivatives.h"
 
 namespace retrograd::test {
 namespace {
@@ -16,7 +16,9 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 using Function = std::function<at::Tensor(const Tensors&)>;
 
-at::Tensor waves(const at::Tensor& like, double phase) { return at::sin(at::arange(like.numel(), like.options().requires_grad(false)) + phase).reshape(like.sizes()); }
+at::Tensor waves(const at::Tensor& like, double phase) {
+  return at::sin(at::arange(like.numel(), like.options().requires_grad(false)) + phase).reshape(like.sizes());
+}
 
 /// Gradients of a weighted sum of all gradients, and these: undefined ones as zeros.
 std::pair<Tensors, Tensors> derivatives(const Function& function, const Tensors& at) {
@@ -44,7 +46,8 @@ void expectSame(const char* op, const Function& ours, const Function& formula, c
   const auto [expectedFirst, expectedSecond] = derivatives(formula, at);
   for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(at::allclose(first[i], expectedFirst[i], tolerance, tolerance)) << op << ", gradient " << i;
   for (std::size_t i = 0; i < second.size(); ++i)
-    EXPECT_TRUE(at::allclose(second[i], expectedSecond[i], tolerance, tolerance)) << op << ", second derivative " << i << ": " << (second[i] - expectedSecond[i]).abs().max().item().toDouble();
+    EXPECT_TRUE(at::allclose(second[i], expectedSecond[i], tolerance, tolerance))
+        << op << ", second derivative " << i << ": " << (second[i] - expectedSecond[i]).abs().max().item().toDouble();
 }
 
 const auto inDouble = at::TensorOptions().dtype(at::kDouble);
@@ -79,9 +82,10 @@ TEST(MathematicalForms, firstDerivativesStayWithTheFusedKernel) {
 
 TEST(MathematicalForms, hardsigmoid) {
   const auto x = at::tensor({-4., -3., -2.9, 0.1, 2.9, 3., 4.}, inDouble);
-  expectSame("hardsigmoid_backward", [](const Tensors& t) { return at::hardsigmoid(t[0]) * t[0]; },
-             [](const Tensors& t) { return at::where(t[0].gt(-3).logical_and(t[0].lt(3)), t[0] / 6 + 0.5, t[0].ge(3).to(at::kDouble)) * t[0]; }, {x},
-             1e-7);  // LibTorch's kernel has 1 / 6 as a float
+  expectSame(
+      "hardsigmoid_backward", [](const Tensors& t) { return at::hardsigmoid(t[0]) * t[0]; },
+      [](const Tensors& t) { return at::where(t[0].gt(-3).logical_and(t[0].lt(3)), t[0] / 6 + 0.5, t[0].ge(3).to(at::kDouble)) * t[0]; }, {x},
+      1e-7);  // LibTorch's kernel has 1 / 6 as a float
 }
 
 TEST(MathematicalForms, marginLosses) {
@@ -91,37 +95,40 @@ TEST(MathematicalForms, marginLosses) {
   for (const std::int64_t p : {1, 2})
     for (const std::int64_t reduction : {0, 1, 2}) {
       const auto reduced = [&](const at::Tensor& rows) { return reduction == 0 ? rows : reduction == 1 ? rows.mean() : rows.sum(); };
-      expectSame("multi_margin_loss_backward", [&](const Tensors& t) { return at::multi_margin_loss(t[0].sin(), target, p, 0.7, weight, reduction); },
-                 [&](const Tensors& t) {
-                   Tensors rows;
-                   for (int i = 0; i < 3; ++i) {
-                     const auto y = target[i].item().toLong();
-                     auto sum = at::zeros({}, inDouble);
-                     for (int j = 0; j < 4; ++j)
-                       if (j != y) sum = sum + (0.7 - t[0][i][y].sin() + t[0][i][j].sin()).clamp_min(0).pow(p) * weight[y] / 4;
-                     rows.push_back(sum);
-                   }
-                   return reduced(at::stack(rows));
-                 },
-                 {x});
+      expectSame(
+          "multi_margin_loss_backward", [&](const Tensors& t) { return at::multi_margin_loss(t[0].sin(), target, p, 0.7, weight, reduction); },
+          [&](const Tensors& t) {
+            Tensors rows;
+            for (int i = 0; i < 3; ++i) {
+              const auto y = target[i].item().toLong();
+              auto sum = at::zeros({}, inDouble);
+              for (int j = 0; j < 4; ++j)
+                if (j != y) sum = sum + (0.7 - t[0][i][y].sin() + t[0][i][j].sin()).clamp_min(0).pow(p) * weight[y] / 4;
+              rows.push_back(sum);
+            }
+            return reduced(at::stack(rows));
+          },
+          {x});
     }
   const auto labels = at::tensor({3, 0, -1, 1, 1, -1, -1, -1, 0, 2, 1, -1}).to(at::kLong).reshape({3, 4});
   for (const std::int64_t reduction : {0, 1, 2}) {
     const auto reduced = [&](const at::Tensor& rows) { return reduction == 0 ? rows : reduction == 1 ? rows.mean() : rows.sum(); };
-    expectSame("multilabel_margin_loss_backward", [&](const Tensors& t) { return at::multilabel_margin_loss(t[0].sin(), labels, reduction); },
-               [&](const Tensors& t) {
-                 const std::vector<std::vector<std::int64_t>> targets{{3, 0}, {1}, {0, 2, 1}};
-                 Tensors rows;
-                 for (int i = 0; i < 3; ++i) {
-                   auto sum = at::zeros({}, inDouble);
-                   for (auto y : targets[i])
-                     for (std::int64_t j = 0; j < 4; ++j)
-                       if (std::find(targets[i].begin(), targets[i].end(), j) == targets[i].end()) sum = sum + (1 - t[0][i][y].sin() + t[0][i][j].sin()).clamp_min(0) / 4;
-                   rows.push_back(sum);
-                 }
-                 return reduced(at::stack(rows));
-               },
-               {x});
+    expectSame(
+        "multilabel_margin_loss_backward", [&](const Tensors& t) { return at::multilabel_margin_loss(t[0].sin(), labels, reduction); },
+        [&](const Tensors& t) {
+          const std::vector<std::vector<std::int64_t>> targets{{3, 0}, {1}, {0, 2, 1}};
+          Tensors rows;
+          for (int i = 0; i < 3; ++i) {
+            auto sum = at::zeros({}, inDouble);
+            for (auto y : targets[i])
+              for (std::int64_t j = 0; j < 4; ++j)
+                if (std::find(targets[i].begin(), targets[i].end(), j) == targets[i].end())
+                  sum = sum + (1 - t[0][i][y].sin() + t[0][i][j].sin()).clamp_min(0) / 4;
+            rows.push_back(sum);
+          }
+          return reduced(at::stack(rows));
+        },
+        {x});
   }
 }
 

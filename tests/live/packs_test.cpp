@@ -51,7 +51,8 @@ void expectSameDerivatives(const at::Tensor& ours, const at::Tensor& theirs, con
     if (!expected[i].requires_grad()) continue;
     const auto second = gradients(first[i], inputs, false), wanted = gradients(expected[i], inputs, false);
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      EXPECT_TRUE(at::allclose(second[k].defined() ? second[k] : at::zeros_like(inputs[k]), wanted[k].defined() ? wanted[k] : at::zeros_like(inputs[k]), 1e-12, 1e-12))
+      EXPECT_TRUE(
+          at::allclose(second[k].defined() ? second[k] : at::zeros_like(inputs[k]), wanted[k].defined() ? wanted[k] : at::zeros_like(inputs[k]), 1e-12, 1e-12))
           << "gradient " << k << " of gradient " << i;
   }
 }
@@ -87,8 +88,10 @@ TEST(Packs, groupedMmOfLibTorchKnowsItsShapeWithoutData) {
   provideFromPack("aten._grouped_mm.default");
   const auto meta = [](const at::Tensor& t) { return at::empty_strided(t.sizes(), t.strides(), t.options().device(at::kMeta)); };
   const auto offsets = at::tensor({16, 32}).to(at::kInt);
-  for (const auto& [a, b] : {std::pair(at::randn({32, 16}), at::randn({2, 16, 24})), std::pair(at::randn({16, 32}), at::randn({32, 24})), std::pair(at::randn({32, 16}), at::randn({2, 22, 16}).transpose(1, 2))}) {
-    const auto real = at::_grouped_mm(a.to(at::kBFloat16), b.to(at::kBFloat16), offsets), shape = at::_grouped_mm(meta(a.to(at::kBFloat16)), meta(b.to(at::kBFloat16)), meta(offsets));
+  for (const auto& [a, b] : {std::pair(at::randn({32, 16}), at::randn({2, 16, 24})), std::pair(at::randn({16, 32}), at::randn({32, 24})),
+                             std::pair(at::randn({32, 16}), at::randn({2, 22, 16}).transpose(1, 2))}) {
+    const auto real = at::_grouped_mm(a.to(at::kBFloat16), b.to(at::kBFloat16), offsets),
+               shape = at::_grouped_mm(meta(a.to(at::kBFloat16)), meta(b.to(at::kBFloat16)), meta(offsets));
     EXPECT_EQ(real.sizes(), shape.sizes());
     EXPECT_EQ(real.strides(), shape.strides());
     EXPECT_EQ(real.scalar_type(), shape.scalar_type());
@@ -106,7 +109,8 @@ TEST(Packs, nmsKeepsTheBestOfBoxesThatOverlap) {
   EXPECT_THROW(callOp("torchvision::nms", {at::zeros({2, 3}), at::zeros({2}), 0.5}), c10::Error);
 }
 
-at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t samples, bool aligned) {
+at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t samples,
+                    bool aligned) {
   return callOp("torchvision::roi_align", {input, regions, scale, height, width, samples, aligned}).toTensor();
 }
 

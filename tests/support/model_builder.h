@@ -50,7 +50,7 @@ class ModelBuilder {
     Arg(int n) : literal(Argument::ofInt(n)) {}
     Arg(double d) : literal(Argument::ofReal(d)) {}
     Arg(std::vector<ValueId> list) : values(std::move(list)) {}
-    std::vector<ValueId> values;   ///< a list of tensors
+    std::vector<ValueId> values;  ///< a list of tensors
   };
 
   std::vector<ValueId> multi(const std::string& name, std::vector<Arg> arguments, std::size_t outputs, bool gradMode = true, bool listReturn = false) {

@@ -15,6 +15,7 @@
 #include "tests/views/window_fixture.h"
 #include "views/dialogs/compare_values_dialog.h"
 #include "views/dialogs/value_tip.h"
+#include "views/models/tree_model.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/widgets/marked_scroll_bar.h"
 
@@ -276,7 +277,8 @@ void AnyOpTest::V3_twoValuesAreCompared() {
   QVERIFY(dialog);
   QTRY_VERIFY2(dialog->summary().contains(QStringLiteral("elements differ")), qPrintable(dialog->summary()));
   QCOMPARE(dialog->findChild<QTreeWidget*>()->topLevelItemCount(), 13);
-  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty()) dialog->grab().save(folder + QStringLiteral("/compare-values.png"));
+  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty())
+    dialog->grab().save(folder + QStringLiteral("/compare-values.png"));
   QTest::keyClick(dialog, Qt::Key_Escape);
 }
 

@@ -135,7 +135,8 @@ void ChecksTest::comparingAsksForAllThatTheCommandLineDoes() {
   f.window().findChild<QLineEdit*>(QStringLiteral("compare-weights"))->setText(QStringLiteral("/somewhere/w.safetensors"));
   f.window().actions().compare->trigger();
   QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("part at")); }, 5000));
-  QVERIFY2(f.window().panel<CompareDock>().summary().contains(QStringLiteral("bfloat16, cuda:1, seed 7, w.safetensors")), qPrintable(f.window().panel<CompareDock>().summary()));
+  QVERIFY2(f.window().panel<CompareDock>().summary().contains(QStringLiteral("bfloat16, cuda:1, seed 7, w.safetensors")),
+           qPrintable(f.window().panel<CompareDock>().summary()));
   QCOMPARE(engine->compared.size(), std::size_t(1));
   const auto& other = engine->compared[0];
   QVERIFY(other.precision == DType::bf16);

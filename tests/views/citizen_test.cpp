@@ -63,7 +63,9 @@ void compare(const Look& look, const std::vector<Named>& above, const std::vecto
   for (const auto& text : above)
     for (const auto& ground : below) {
       const double found = contrast(text.color, ground.color);
-      QVERIFY2(found >= least, qPrintable(QStringLiteral("%1: %2 on %3 has %4:1").arg(QLatin1String(look.name), QLatin1String(text.name), QLatin1String(ground.name)).arg(found)));
+      QVERIFY2(
+          found >= least,
+          qPrintable(QStringLiteral("%1: %2 on %3 has %4:1").arg(QLatin1String(look.name), QLatin1String(text.name), QLatin1String(ground.name)).arg(found)));
     }
 }
 
@@ -75,13 +77,16 @@ void CitizenTest::textStandsOutInAllThemes() {
     Theme theme(*qApp, nullptr, [&look] { return look.systemDark; });
     theme.choose(look.choice);
     const auto& c = theme.colors();
-    compare(look, {{"text", c.text}, {"op", c.op}, {"value", c.value}, {"literal", c.literal}, {"comment", c.comment}, {"header", c.header}, {"own words", c.ownWords}},
-            {{"background", c.background}, {"selected", c.selected}, {"origin", c.origin}, {"derived", c.derived}, {"sibling", c.sibling}}, look.text);
+    compare(
+        look,
+        {{"text", c.text}, {"op", c.op}, {"value", c.value}, {"literal", c.literal}, {"comment", c.comment}, {"header", c.header}, {"own words", c.ownWords}},
+        {{"background", c.background}, {"selected", c.selected}, {"origin", c.origin}, {"derived", c.derived}, {"sibling", c.sibling}}, look.text);
     compare(look, {{"value", c.value}, {"text", c.text}, {"own words", c.ownWords}}, {{"value mark", c.valueMark}}, look.text);
     compare(look, {{"gutter text", c.gutterText}}, {{"gutter", c.gutter}, {"background", c.background}}, look.text);
     const auto p = QApplication::palette();
     const auto of = [&](QPalette::ColorRole role) { return p.color(QPalette::Active, role); };
-    compare(look, {{"window text", of(QPalette::WindowText)}}, {{"error", c.error}, {"warning", c.warning}, {"note", c.note}, {"window", of(QPalette::Window)}}, look.text);
+    compare(look, {{"window text", of(QPalette::WindowText)}}, {{"error", c.error}, {"warning", c.warning}, {"note", c.note}, {"window", of(QPalette::Window)}},
+            look.text);
     compare(look, {{"text", of(QPalette::Text)}, {"faint text", of(QPalette::PlaceholderText)}, {"link", of(QPalette::Link)}},
             {{"base", of(QPalette::Base)}, {"alternate base", of(QPalette::AlternateBase)}, {"window", of(QPalette::Window)}}, look.text);
     compare(look, {{"button text", of(QPalette::ButtonText)}}, {{"button", of(QPalette::Button)}}, look.text);
@@ -96,8 +101,14 @@ void CitizenTest::marksStandOutInAllThemes() {
     theme.choose(look.choice);
     const auto& c = theme.colors();
     compare(look,
-            {{"origin mark", c.originMark}, {"derived mark", c.derivedMark}, {"execution", c.execution}, {"execution line", c.executionLine}, {"breakpoint", c.breakpoint},
-             {"bad", c.bad}, {"saved", c.saved}, {"plot", c.plot}},
+            {{"origin mark", c.originMark},
+             {"derived mark", c.derivedMark},
+             {"execution", c.execution},
+             {"execution line", c.executionLine},
+             {"breakpoint", c.breakpoint},
+             {"bad", c.bad},
+             {"saved", c.saved},
+             {"plot", c.plot}},
             {{"background", c.background}, {"gutter", c.gutter}}, look.mark);
   }
 }
@@ -191,8 +202,11 @@ QStringList nameless(QWidget& root) {
   widgets.prepend(&root);
   for (auto* widget : widgets) {
     if (widget->focusPolicy() == Qt::NoFocus || widget->focusProxy() || widget->objectName().startsWith(QStringLiteral("qt_spinbox"))) continue;
-    if (qobject_cast<QLineEdit*>(widget) && (qobject_cast<QComboBox*>(widget->parentWidget()) || widget->parentWidget()->inherits("QAbstractSpinBox"))) continue;  // speaks as its parent
-    if (widget->inherits("QComboBoxListView") || widget->inherits("QMenu") || widget->inherits("QMainWindow") || (widget->isHidden() && widget->parentWidget()->inherits("QInputDialog"))) continue;  // lists of a combo box that is named; the window has a title
+    if (qobject_cast<QLineEdit*>(widget) && (qobject_cast<QComboBox*>(widget->parentWidget()) || widget->parentWidget()->inherits("QAbstractSpinBox")))
+      continue;  // speaks as its parent
+    if (widget->inherits("QComboBoxListView") || widget->inherits("QMenu") || widget->inherits("QMainWindow") ||
+        (widget->isHidden() && widget->parentWidget()->inherits("QInputDialog")))
+      continue;                                                                                // lists of a combo box that is named; the window has a title
     if (const auto* bar = qobject_cast<QTabBar*>(widget); bar && bar->count() == 0) continue;  // kept by the main window for later, out of sight
     auto* interface = QAccessible::queryAccessibleInterface(widget);
     if (const auto* box = qobject_cast<QComboBox*>(widget); box && interface) {
@@ -223,8 +237,8 @@ void CitizenTest::whatHasTheFocusHasAName() {
   const auto trigger = [&](const char* name) { window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name))->trigger(); };
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  for (const auto* dialog : {"keys", "change-keys", "about", "inputs", "layout-save", "find", "go-to", "palette", "export", "compare-traces", "comment", "rename", "history-memory",
-                             "source-settings", "filter"})
+  for (const auto* dialog : {"keys", "change-keys", "about", "inputs", "layout-save", "find", "go-to", "palette", "export", "compare-traces", "comment",
+                             "rename", "history-memory", "source-settings", "filter"})
     trigger(dialog);
   window.context().filter->apply(QStringLiteral("op:mm"));
   QTRY_VERIFY(window.findChild<QAction*>(QStringLiteral("action-filter-save"))->isEnabled());
@@ -327,11 +341,13 @@ void CitizenTest::theWindowFitsOnALaptop() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   QStringList wide;
-  for (auto* dock : f.window().docks()) wide << QStringLiteral("%1 %2x%3").arg(dock->objectName()).arg(dock->minimumSizeHint().width()).arg(dock->minimumSizeHint().height());
+  for (auto* dock : f.window().docks())
+    wide << QStringLiteral("%1 %2x%3").arg(dock->objectName()).arg(dock->minimumSizeHint().width()).arg(dock->minimumSizeHint().height());
   wide << QStringLiteral("centre %1x%2").arg(f.window().centralWidget()->minimumSizeHint().width()).arg(f.window().centralWidget()->minimumSizeHint().height());
   f.window().resize(1280, 720);
   QVERIFY(standsStill(f.window()));
-  QVERIFY2(f.window().width() <= 1280 && f.window().height() <= 720, qPrintable(QStringLiteral("%1 x %2; %3").arg(f.window().width()).arg(f.window().height()).arg(wide.join(QStringLiteral(", ")))));
+  QVERIFY2(f.window().width() <= 1280 && f.window().height() <= 720,
+           qPrintable(QStringLiteral("%1 x %2; %3").arg(f.window().width()).arg(f.window().height()).arg(wide.join(QStringLiteral(", ")))));
 }
 
 }  // namespace retrograd::views

@@ -49,7 +49,9 @@ std::unique_ptr<WindowFixture> cutInTwo() {
   return settled(*f) && begins(*f) == Cuts{0, 4} ? std::move(f) : nullptr;
 }
 
-QString module(WindowFixture& f, std::size_t position) { return QString::fromStdString(std::string(f.analysis().document->text(bound(f, op(f, position)).module))); }
+QString module(WindowFixture& f, std::size_t position) {
+  return QString::fromStdString(std::string(f.analysis().document->text(bound(f, op(f, position)).module)));
+}
 
 /// The entry of a menu that `text` is part of, once it has been shown by Qt and filled.
 QAction* entry(QMenu* menu, const QString& text) {
@@ -68,10 +70,8 @@ void chooseFromMenu(QWidget* widget, const QString& text, QString* problem) {
   QTimer::singleShot(0, widget, [text, problem] {
     auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
     auto* action = menu ? entry(menu, text) : nullptr;
-    if (!action || !action->isEnabled())
-      *problem = action ? action->toolTip() : QStringLiteral("no such entry");
-    else
-      action->trigger();
+    if (!action || !action->isEnabled()) *problem = action ? action->toolTip() : QStringLiteral("no such entry");
+    else action->trigger();
     if (menu) menu->close();
   });
   QContextMenuEvent event(QContextMenuEvent::Keyboard, QPoint(5, 5), widget->mapToGlobal(QPoint(5, 5)));
@@ -182,8 +182,8 @@ void CuttingTest::aBorderInTheBackwardIsDraggedTheOtherWay() {
   BoundSymbolId border, target;
   for (auto one : f->analysis().backward.ops) {
     const auto position = plan(*f).cut()->position(one);
-    if (!border && position >= 0 && position < 4) border = one;   // the first op of stage 0
-    if (!target && position >= 0 && position < 2) target = one;   // the first of the first layer
+    if (!border && position >= 0 && position < 4) border = one;  // the first op of stage 0
+    if (!target && position >= 0 && position < 2) target = one;  // the first of the first layer
   }
   drag(listing, edge(listing, border), edge(listing, target));
   QVERIFY(settled(*f));

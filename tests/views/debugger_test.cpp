@@ -2,8 +2,8 @@
 #include <QInputDialog>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QTableView>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QTest>
 #include <QTreeView>
 

@@ -168,7 +168,8 @@ void DefectsTest::savingTwoValuesWritesBoth() {
   QStringList said;
   const auto inputs = f.analysis().joint.inputs;
   for (int i : {0, 1})
-    f.controller().questions().saveValue(inputs[static_cast<std::size_t>(i)], folder.filePath(QStringLiteral("%1.npy").arg(i)), [&](const QString& problem) { said << problem; });
+    f.controller().questions().saveValue(inputs[static_cast<std::size_t>(i)], folder.filePath(QStringLiteral("%1.npy").arg(i)),
+                                         [&](const QString& problem) { said << problem; });
   engine->released = true;
   QTRY_COMPARE(said, QStringList({QString(), QString()}));
   for (int i : {0, 1}) QVERIFY(QFile::exists(folder.filePath(QStringLiteral("%1.npy").arg(i))));

@@ -302,9 +302,10 @@ void DesktopTest::reopeningCanBeSwitchedOff() {
 void DesktopTest::damagedSettingsAreIgnored() {
   WindowFixture f;
   auto* settings = f.window().shared().settings;
-  settings->setValue(QStringLiteral("session/windows"), QVariantList{QVariantMap{{QStringLiteral("path"), QString()}}, 7,
-                                                                    QVariantMap{{QStringLiteral("path"), QStringLiteral("x")}, {QStringLiteral("active"), 44}},
-                                                                    QVariantMap{{QStringLiteral("path"), QStringLiteral("x")}, {QStringLiteral("source"), -1}}});
+  settings->setValue(QStringLiteral("session/windows"),
+                     QVariantList{QVariantMap{{QStringLiteral("path"), QString()}}, 7,
+                                  QVariantMap{{QStringLiteral("path"), QStringLiteral("x")}, {QStringLiteral("active"), 44}},
+                                  QVariantMap{{QStringLiteral("path"), QStringLiteral("x")}, {QStringLiteral("source"), -1}}});
   QVERIFY(SessionKeeper::of(settings).session().windows().empty());
   QVERIFY(reopenLastSession(f.window().shared()).isEmpty());
   QVERIFY(f.open(QStringLiteral("synthetic3")));

@@ -46,7 +46,8 @@ std::shared_ptr<const Comparison> compared(int left, int right, TraceKind kind =
 /// Signs of all visible rows; "." for what is the same, "=" for what is folded.
 QString signs(const DiffRows& rows) {
   QString text;
-  for (int i = 0; i < rows.count(); ++i) text += rows.folded(i) > 1 ? QStringLiteral("=") : rows.row(i).kind == DiffRow::Kind::same ? QStringLiteral(".") : DiffRows::sign(rows.row(i).kind);
+  for (int i = 0; i < rows.count(); ++i)
+    text += rows.folded(i) > 1 ? QStringLiteral("=") : rows.row(i).kind == DiffRow::Kind::same ? QStringLiteral(".") : DiffRows::sign(rows.row(i).kind);
   return text;
 }
 
@@ -210,7 +211,8 @@ void DiffTest::theSelectionIsInStep() {
   const auto selected = f.selection().op();
   for (int i = 0; i < view.rows().count(); ++i)
     if (view.rows().row(i).kind == DiffRow::Kind::onlyRight) {
-      QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, QPoint(view.viewport()->width() * 3 / 4, (view.verticalScrollBar()->setValue(i), view.rowRect(i).center().y())));
+      QTest::mouseClick(view.viewport(), Qt::LeftButton, {},
+                        QPoint(view.viewport()->width() * 3 / 4, (view.verticalScrollBar()->setValue(i), view.rowRect(i).center().y())));
       QCOMPARE(view.cursor(), i);
       QCOMPARE(view.side(), Side::right);
       break;

@@ -1,3 +1,4 @@
+#include <sys/resource.h>
 #include <QImage>
 #include <QPainter>
 #include <QSet>
@@ -8,7 +9,6 @@
 #include <QThreadPool>
 #include <QTimer>
 #include <csignal>
-#include <sys/resource.h>
 
 #include "tests/views/window_fixture.h"
 #include "views/dialogs/export_dialog.h"
@@ -94,7 +94,8 @@ void ExportTest::everyFormatIsOffered() {
   for (int i = 0; i < formats->count(); ++i) offered << formats->itemData(i).toString();
   for (const auto& format : exportFormats()) known << QString::fromStdString(format.name);
   QCOMPARE(offered, known);
-  for (const char* name : {"text", "html", "python", "dot", "csv", "json", "chrome", "svg", "png", "pdf"}) QVERIFY2(offered.contains(QLatin1String(name)), name);
+  for (const char* name : {"text", "html", "python", "dot", "csv", "json", "chrome", "svg", "png", "pdf"})
+    QVERIFY2(offered.contains(QLatin1String(name)), name);
 }
 
 void ExportTest::anSvgHoldsTheGraphAsText() {
@@ -162,7 +163,8 @@ void ExportTest::theGraphIsWrittenAsItIsShown() {
   const auto text = e.contents(QStringLiteral("open.svg"));
   QVERIFY(text.count("<text") > closed);
   QVERIFY2(text.contains(">Bytes<"), "the legend of the overlay");
-  QVERIFY2(!text.contains(graphColors(false).edge[static_cast<std::size_t>(layout::EdgeKind::saved)].name().toUtf8() + "\" stroke-opacity"), "saved edges were switched off");
+  QVERIFY2(!text.contains(graphColors(false).edge[static_cast<std::size_t>(layout::EdgeKind::saved)].name().toUtf8() + "\" stroke-opacity"),
+           "saved edges were switched off");
   // Another trace than the one that is shown opens as it does at first.
   QCOMPARE(e.write(QStringLiteral("svg"), QStringLiteral("forward.svg"), TraceKind::forward), QString());
   QVERIFY(!e.contents(QStringLiteral("forward.svg")).contains("backward"));
@@ -172,7 +174,7 @@ void ExportTest::everyFormatWritesItsFile() {
   Export e(std::make_shared<MeasuringEngine>());
   QVERIFY(e.open());
   for (const auto& format : exportFormats()) {
-    if (format.name == "python") continue;   // needs the weights of a real file
+    if (format.name == "python") continue;  // needs the weights of a real file
     const auto name = QStringLiteral("out-") + QString::fromStdString(format.name);
     QCOMPARE(e.write(QString::fromStdString(format.name), name), QString());
     QVERIFY2(QFileInfo(e.path(name)).size() > 100, format.name.c_str());

@@ -51,7 +51,9 @@ bool type(WindowFixture& f, const QString& words) {
   return QTest::qWaitFor([&] { return filter(f).words() == words && !filter(f).busy(); }, 20000);
 }
 
-bool apply(WindowFixture& f, const QString& words) { return filter(f).apply(words) && QTest::qWaitFor([&] { return !filter(f).busy(); }, 20000); }
+bool apply(WindowFixture& f, const QString& words) {
+  return filter(f).apply(words) && QTest::qWaitFor([&] { return !filter(f).busy(); }, 20000);
+}
 
 std::vector<BoundSymbolId> opsShown(ListingView& view) {
   std::vector<BoundSymbolId> ops;
@@ -227,7 +229,7 @@ void FilterTest::linesStayUnderThePointer() {
   const int row = forward.rowOf(relu);
   f.click(TraceKind::forward, relu);
   QCOMPARE(f.selection().op(), relu);
-  QCOMPARE(forward.rowOf(relu), row);   // else a second click would meet another line
+  QCOMPARE(forward.rowOf(relu), row);  // else a second click would meet another line
   QVERIFY(forward.rowOf(hidden) >= 0);
   f.selection().select(f.analysis().backward.ops[0]);
   QVERIFY(forward.rowOf(hidden) < 0);
@@ -456,7 +458,8 @@ void FilterTest::findTakesRegularExpressions() {
   const auto wanted = named(f.analysis(), f.analysis().forward, "aten.addmm.default");
   QCOMPARE(forward.opAt(forward.cursor()), wanted[0]);
   // Only lines that pass the filter are found.
-  QVERIFY(apply(f, QStringLiteral("op:addmm not name:%1").arg(QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(wanted[1])[0])))));
+  QVERIFY(apply(
+      f, QStringLiteral("op:addmm not name:%1").arg(QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(wanted[1])[0])))));
   QTest::keyClick(text, Qt::Key_Return);
   QTRY_COMPARE(done.count(), 2);
   QCOMPARE(forward.opAt(forward.cursor()), wanted[2]);

@@ -17,8 +17,7 @@ class TangledEngine : public FakeEngine {
     std::vector<ValueId> values{b.input("x", {4})};
     std::mt19937 random(1);
     const auto count = std::stoul(request.path.substr(request.path.find_first_of("0123456789")));
-    while (b.trace.ops.size() < count)
-      values.push_back(b.call("aten.add.Tensor", {values.back(), values[random() % values.size()]}));
+    while (b.trace.ops.size() < count) values.push_back(b.call("aten.add.Tensor", {values.back(), values[random() % values.size()]}));
     b.trace.kind = TraceKind::computation;
     b.trace.outputs = {values.back()};
     auto analysis = std::make_shared<Analysis>();
@@ -54,7 +53,8 @@ class GraphBusyTest : public QObject {
   bool hang(const QString& path) {
     graph().setLayoutHelper(helper_);
     fixture_->window().listings().graphAction()->setChecked(true);
-    return fixture_->open(path) && QTest::qWaitFor([&] { return graph().busyPanel().isVisible() && graph().busyPanel().text().contains(QStringLiteral("dot")); }, 10000);
+    return fixture_->open(path) &&
+           QTest::qWaitFor([&] { return graph().busyPanel().isVisible() && graph().busyPanel().text().contains(QStringLiteral("dot")); }, 10000);
   }
   /// Whether a helper of this test still runs.
   bool helperRuns() {

@@ -55,7 +55,9 @@ const QString sample = QStringLiteral("tiny_gpt.pt2");
 QString samplesFolder() { return QString::fromStdString(sourcePath("resources/samples")); }
 
 /// "linear_8" of a line that ends in "forward: linear_8".
-QString originIn(const QString& line) { return line.section(QStringLiteral("forward: "), 1, 1).section(QLatin1Char(' '), 0, 0).section(QLatin1Char(','), 0, 0); }
+QString originIn(const QString& line) {
+  return line.section(QStringLiteral("forward: "), 1, 1).section(QLatin1Char(' '), 0, 0).section(QLatin1Char(','), 0, 0);
+}
 
 /// What the op of a line makes.
 QString madeIn(const QString& line) { return line.section(QStringLiteral(" = "), 0, 0).trimmed(); }
@@ -88,7 +90,8 @@ void JourneyTest::seesTheOriginOf(User& user, const QString& backwardLine, Trace
   QVERIFY2(!operation.isEmpty(), qPrintable(backwardLine));
   const auto marked = user.lines(forward, {QStringLiteral("origin of the selected op")});
   QVERIFY2(!marked.isEmpty(), "the origin is on the screen, and marked");
-  for (const auto& line : marked) QVERIFY2(line.contains(QStringLiteral("of: ") + operation) || line.startsWith(operation), qPrintable(line + QStringLiteral("  for  ") + backwardLine));
+  for (const auto& line : marked)
+    QVERIFY2(line.contains(QStringLiteral("of: ") + operation) || line.startsWith(operation), qPrintable(line + QStringLiteral("  for  ") + backwardLine));
 }
 
 void JourneyTest::seesWhoNeeds(User& user, const QString& value) {
@@ -108,7 +111,8 @@ void JourneyTest::seesBothTraces(User& user, QWidget& window) {
   QTRY_VERIFY_WITH_TIMEOUT(user.label(QStringLiteral("diff-summary")).contains(QStringLiteral("the same")), 60000);
   QVERIFY(user.label(QStringLiteral("diff-summary")).contains(QStringLiteral("only on the right")));
   const auto* details = window.findChild<QPlainTextEdit*>(QStringLiteral("diff-details"));
-  QVERIFY2(details->toPlainText().contains(QStringLiteral("\u25c0")) || details->toPlainText().contains(QStringLiteral("\u25b6")), qPrintable(details->toPlainText()));
+  QVERIFY2(details->toPlainText().contains(QStringLiteral("\u25c0")) || details->toPlainText().contains(QStringLiteral("\u25b6")),
+           qPrintable(details->toPlainText()));
 }
 
 void JourneyTest::seesRecomputation(User& user) {
@@ -266,7 +270,8 @@ void JourneyTest::byMouse() {
   QCOMPARE(user.line(), gradient);
 
   // From a saved tensor to its user.
-  QVERIFY(user.clickLine(TraceKind::forward, {QStringLiteral("saved "), QStringLiteral("aten._unsafe_view"), QStringLiteral("of: linear_6")}, QStringLiteral("linear_6")));
+  QVERIFY(user.clickLine(TraceKind::forward, {QStringLiteral("saved "), QStringLiteral("aten._unsafe_view"), QStringLiteral("of: linear_6")},
+                         QStringLiteral("linear_6")));
   const auto saved = user.line();
   SEES(user.clickMenu({QStringLiteral("Go"), QStringLiteral("References")}));
   SEES(seesWhoNeeds(user, madeIn(saved)));

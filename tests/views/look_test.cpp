@@ -154,7 +154,8 @@ void LookTest::someDocksAreOpenOthersOnDemand() {
   std::set<QString> open;
   for (auto* each : f->window().docks())
     if (!each->isHidden()) open.insert(each->objectName());
-  QCOMPARE(open, (std::set<QString>{QStringLiteral("dock-modules"), QStringLiteral("dock-inspector"), QStringLiteral("dock-why"), QStringLiteral("dock-values"), QStringLiteral("dock-memory")}));
+  QCOMPARE(open, (std::set<QString>{QStringLiteral("dock-modules"), QStringLiteral("dock-inspector"), QStringLiteral("dock-why"), QStringLiteral("dock-values"),
+                                    QStringLiteral("dock-memory")}));
   const auto op = f->analysis().forward.ops[2];
   f->click(TraceKind::forward, op);
   f->press(Qt::Key_X);
@@ -272,7 +273,9 @@ void LookTest::controlsStandOutInAllThemes() {
     const auto palette = QApplication::palette();
     const auto window = palette.color(QPalette::Window), base = palette.color(QPalette::Base);
     const auto stands = [&](const QColor& a, const QColor& b, double least, const char* what) {
-      QVERIFY2(contrast(a, b) >= least, qPrintable(QStringLiteral("%1: %2:1 in look %3 %4").arg(QLatin1String(what)).arg(contrast(a, b)).arg(static_cast<int>(look.choice)).arg(look.dark)));
+      QVERIFY2(
+          contrast(a, b) >= least,
+          qPrintable(QStringLiteral("%1: %2:1 in look %3 %4").arg(QLatin1String(what)).arg(contrast(a, b)).arg(static_cast<int>(look.choice)).arg(look.dark)));
     };
     stands(c.scrollHandle, c.scrollGroove, look.mark, "scroll bar");
     stands(c.scrollHandleHover, c.scrollGroove, look.mark, "scroll bar that is held");
@@ -286,10 +289,13 @@ void LookTest::controlsStandOutInAllThemes() {
     stands(palette.color(QPalette::ButtonText), c.checkedFill, look.text, "text of a button that is on");
     stands(c.columnText, base, look.text, "columns");
     stands(c.columnText, c.idleSelection, look.text, "columns in a selection without focus");
-    for (const auto& ground : {theme.colors().selected, theme.colors().origin, theme.colors().derived, theme.colors().sibling}) stands(c.columnText, ground, look.text, "columns in a marked line");
-    for (const auto& text : {theme.colors().text, theme.colors().op, theme.colors().literal, theme.colors().comment, theme.colors().ownWords, theme.colors().header})
+    for (const auto& ground : {theme.colors().selected, theme.colors().origin, theme.colors().derived, theme.colors().sibling})
+      stands(c.columnText, ground, look.text, "columns in a marked line");
+    for (const auto& text :
+         {theme.colors().text, theme.colors().op, theme.colors().literal, theme.colors().comment, theme.colors().ownWords, theme.colors().header})
       stands(text, c.idleSelection, look.text, "code in a selection without focus");
-    stands(palette.color(QPalette::Inactive, QPalette::HighlightedText), palette.color(QPalette::Inactive, QPalette::Highlight), look.text, "row without focus");
+    stands(palette.color(QPalette::Inactive, QPalette::HighlightedText), palette.color(QPalette::Inactive, QPalette::Highlight), look.text,
+           "row without focus");
     QScrollBar bar(Qt::Vertical);
     bar.setRange(0, 100);
     bar.setPageStep(50);

@@ -35,7 +35,8 @@ class MimeTest : public QObject {
 void MimeTest::initTestCase() {
   const auto packages = folder_.filePath(QStringLiteral("mime/packages"));
   QVERIFY(QDir().mkpath(packages));
-  QVERIFY(QFile::copy(source + QStringLiteral("resources/desktop/org.retrograd.retrograd.mime.xml"), packages + QStringLiteral("/org.retrograd.retrograd.xml")));
+  QVERIFY(
+      QFile::copy(source + QStringLiteral("resources/desktop/org.retrograd.retrograd.mime.xml"), packages + QStringLiteral("/org.retrograd.retrograd.xml")));
   // In one folder, as an installation has them: Qt 6.4 lets the last of several folders win.
   QVERIFY(QFile::copy(QStringLiteral("/usr/share/mime/packages/freedesktop.org.xml"), packages + QStringLiteral("/freedesktop.org.xml")));
   qputenv("XDG_DATA_HOME", folder_.filePath(QStringLiteral("home")).toUtf8());

@@ -338,9 +338,8 @@ void ModelsTest::modulesNestInListings() {
   QStringList headers;
   for (int row = 0; row < outline.rows(); ++row)
     if (outline.isHeader(row)) headers << lineOfHeader(index->document(), outline.header(row)).text.section(QStringLiteral("  "), 0, 0);
-  const QStringList expected{QStringLiteral("layers"),  QStringLiteral("layers.0"), QStringLiteral("layers.0.linear"),
-                             QStringLiteral("linear"),  QStringLiteral("layers.1"), QStringLiteral("layers.1.linear"),
-                             QStringLiteral("linear_1")};
+  const QStringList expected{QStringLiteral("layers"),   QStringLiteral("layers.0"),        QStringLiteral("layers.0.linear"), QStringLiteral("linear"),
+                             QStringLiteral("layers.1"), QStringLiteral("layers.1.linear"), QStringLiteral("linear_1")};
   QCOMPARE(headers, expected);
   QCOMPARE(outline.header(0).ops, 6);
   QCOMPARE(outline.end[0], outline.rows());
@@ -362,8 +361,7 @@ void ModelsTest::linesAreSplitIntoTokens() {
     QCOMPARE(token.begin, end);
     end += token.length;
     ++kinds[token.kind];
-    if (token.kind == TokenKind::value)
-      QCOMPARE(QString::fromStdString(document.displayName(token.value)), line.text.mid(token.begin, token.length));
+    if (token.kind == TokenKind::value) QCOMPARE(QString::fromStdString(document.displayName(token.value)), line.text.mid(token.begin, token.length));
   }
   QCOMPARE(end, static_cast<int>(line.text.size()));
   QCOMPARE(kinds[TokenKind::op], 1);

@@ -49,7 +49,8 @@ QTreeView& tree(WindowFixture& f, const char* name) { return *f.window().findChi
 QString shown(const QTreeView& view, const QModelIndex& below = {}) {
   QString all;
   for (int row = 0; row < view.model()->rowCount(below); ++row) {
-    for (int column = 0; column < view.model()->columnCount(below); ++column) all += view.model()->index(row, column, below).data().toString() + QLatin1Char('|');
+    for (int column = 0; column < view.model()->columnCount(below); ++column)
+      all += view.model()->index(row, column, below).data().toString() + QLatin1Char('|');
     all += QLatin1Char('\n') + shown(view, view.model()->index(row, 0, below));
   }
   return all;
@@ -149,7 +150,8 @@ void MovingTest::aPinnedDockStays() {
     QVERIFY2(button.isVisible() && !button.isChecked(), name);
     QTest::mouseClick(&button, Qt::LeftButton);
     QVERIFY(button.isChecked());
-    QVERIFY2(dock(f, name).windowTitle().contains(QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(ops[1])[0]))), qPrintable(dock(f, name).windowTitle()));
+    QVERIFY2(dock(f, name).windowTitle().contains(QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(ops[1])[0]))),
+             qPrintable(dock(f, name).windowTitle()));
     f.click(TraceKind::forward, ops[5]);
     QCOMPARE(f.selection().op(), ops[5]);
     QVERIFY(f.quiet());

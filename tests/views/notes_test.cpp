@@ -103,7 +103,8 @@ void NotesTest::aCommentStandsAtItsLine() {
   const auto before = lineOf(f, TraceKind::forward, op);
   f.selection().select(op);
   QVERIFY(write(f, Qt::Key_Semicolon, QStringLiteral("why\nhere")));
-  for (auto kind : {TraceKind::forward, TraceKind::joint}) QCOMPARE(lineOf(f, kind, op), QString(before).replace(QStringLiteral("  # "), QStringLiteral("  ; why \u23ce here  # ")));
+  for (auto kind : {TraceKind::forward, TraceKind::joint})
+    QCOMPARE(lineOf(f, kind, op), QString(before).replace(QStringLiteral("  # "), QStringLiteral("  ; why \u23ce here  # ")));
   QCOMPARE(notes(f).at(op)->comment, std::string("why\nhere"));
   QTRY_VERIFY(content(notesFile()).contains(QStringLiteral("why\\nhere")));
   QTRY_VERIFY(!notes(f).unsaved());
@@ -206,7 +207,8 @@ void NotesTest::aNameIsGoneTo() {
   };
   const auto* model = places(QStringLiteral("hidden state"));
   QTRY_COMPARE(model->rowCount(), 1);
-  QVERIFY2(model->index(0, 0).data(GotoModel::detailRole).toString().startsWith(QString::fromStdString(tables.displayName(value))), "it tells the name of the trace");
+  QVERIFY2(model->index(0, 0).data(GotoModel::detailRole).toString().startsWith(QString::fromStdString(tables.displayName(value))),
+           "it tells the name of the trace");
   QTest::keyClick(&f.window().quickOpen().line(), Qt::Key_Return);
   QTRY_COMPARE(f.selection().op(), made);
   QCOMPARE(f.selection().value(), value);
@@ -281,7 +283,8 @@ void NotesTest::theDockListsAndEdits() {
   notes(f).edit({}, f.analysis().joint.inputs[0], [](Note& n) { n.comment = "an input"; });
   notes(f).edit(forward[5], {}, [](Note& n) { n.bookmark = true; });
   QVERIFY(!hint->isVisible());
-  QCOMPARE(column(f, NotesModel::where), (QStringList{QStringLiteral("input"), QStringLiteral("forward 1"), QStringLiteral("forward 5"), QStringLiteral("backward 0")}));
+  QCOMPARE(column(f, NotesModel::where),
+           (QStringList{QStringLiteral("input"), QStringLiteral("forward 1"), QStringLiteral("forward 5"), QStringLiteral("backward 0")}));
   QCOMPARE(column(f, NotesModel::name)[1], QStringLiteral("logits"));
   QCOMPARE(column(f, NotesModel::comment)[3], QStringLiteral("the first \u23ce of the backward"));
   f.selection().select(forward[0]);

@@ -29,9 +29,7 @@ QStringList linesOf(const QAbstractItemModel& model, const QModelIndex& parent) 
   return lines;
 }
 
-QStringList linesOf(WindowFixture& f, const char* tree) {
-  return linesOf(*f.window().findChild<QTreeView*>(QLatin1String(tree))->model());
-}
+QStringList linesOf(WindowFixture& f, const char* tree) { return linesOf(*f.window().findChild<QTreeView*>(QLatin1String(tree))->model()); }
 
 bool waitForLine(WindowFixture& f, const char* tree, const QString& part) {
   return QTest::qWaitFor([&] { return linesOf(f, tree).join(QLatin1Char('\n')).contains(part); }, 5000);

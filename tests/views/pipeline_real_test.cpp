@@ -112,7 +112,8 @@ void PipelineRealTest::aWriteAcrossABorderIsRefused() {
       continue;
     }
     refused = true;
-    QVERIFY2(plan(f).problem().contains(QStringLiteral("move the cut")) || plan(f).problem().contains(QStringLiteral("Move the cut")), qPrintable(plan(f).problem()));
+    QVERIFY2(plan(f).problem().contains(QStringLiteral("move the cut")) || plan(f).problem().contains(QStringLiteral("Move the cut")),
+             qPrintable(plan(f).problem()));
     QVERIFY(plan(f).problemOp());
     QCOMPARE(plan(f).cut()->stages(), 1);
     QVERIFY(!plan(f).history().canUndo());
@@ -189,7 +190,8 @@ void PipelineRealTest::stagesGiveWhatTheModelGives() {
   QVERIFY2(dock.summary().startsWith(QStringLiteral("\u2713 3 stages")), qPrintable(dock.summary()));
   auto* table = f.window().findChild<QTreeView*>(QStringLiteral("stage-check-table"));
   int gradients = 0;
-  for (int row = 0; row < table->model()->rowCount(); ++row) gradients += table->model()->index(row, StageCheckModel::what).data().toString().contains(QStringLiteral("parameter"));
+  for (int row = 0; row < table->model()->rowCount(); ++row)
+    gradients += table->model()->index(row, StageCheckModel::what).data().toString().contains(QStringLiteral("parameter"));
   std::set<ValueId> parameters;
   for (const auto& input : f.analysis().computation().inputs)
     if (input.kind == InputKind::parameter && input.requiresGrad) parameters.insert(input.value);

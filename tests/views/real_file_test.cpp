@@ -95,8 +95,7 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(archive()));
   std::shared_ptr<const ValueReport> report;
-  QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(),
-                   [&](const std::shared_ptr<const ValueReport>& r) { report = r; });
+  QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(), [&](const std::shared_ptr<const ValueReport>& r) { report = r; });
   const auto op = f.analysis().forward.ops[1];
   f.click(TraceKind::forward, op);
   QVERIFY(QTest::qWaitFor([&] { return report && report->op == op && report->detail; }, 10000));

@@ -154,7 +154,8 @@ void ResponsiveTest::recordingAndCancelling() {
   f.window().actions().checkRun->trigger();
   QVERIFY(QTest::qWaitFor([&] { return f.window().panel<FindingsDock>().summary().contains(QStringLiteral("finite")); }, 30000));
   f.window().actions().compare->trigger();
-  QVERIFY2(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("agree in")); }, 30000), qPrintable(f.window().panel<CompareDock>().summary()));
+  QVERIFY2(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("agree in")); }, 30000),
+           qPrintable(f.window().panel<CompareDock>().summary()));
   check();
 }
 

@@ -59,9 +59,7 @@ bool settled(WindowFixture& f) {
   return QTest::qWaitFor([&] { return !plan(f).busy() && !dock(f).busy() && dock(f).run(); }, 10000);
 }
 
-void show(WindowFixture& f) {
-  f.raise("dock-schedule");
-}
+void show(WindowFixture& f) { f.raise("dock-schedule"); }
 
 std::unique_ptr<WindowFixture> opened(int stages = 0) {
   auto f = std::make_unique<WindowFixture>();

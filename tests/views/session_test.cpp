@@ -40,9 +40,7 @@ void SessionTest::newerJobDropsOlderOfItsTag() {
   std::promise<void> gate;
   auto opened = gate.get_future().share();
   std::vector<int> done;
-  const auto noting = [&](int number) {
-    return [&done, number](const Progress&) -> Worker::Deliver { return [&done, number] { done.push_back(number); }; };
-  };
+  const auto noting = [&](int number) { return [&done, number](const Progress&) -> Worker::Deliver { return [&done, number] { done.push_back(number); }; }; };
   worker.post(&owner, job(QStringLiteral("other"), [opened](const Progress&) -> Worker::Deliver {
     opened.wait();
     return {};

@@ -71,11 +71,13 @@ QString message(WindowFixture& f) { return f.window().messages().isVisible() ? f
 void SourceTest::namesLeadToPaths() {
   SourcePaths paths({{QStringLiteral("/home/ann"), QStringLiteral("/src")}, {QStringLiteral("/home/ann/lib"), QStringLiteral("/lib")}});
   const auto found = paths.candidates(QStringLiteral("/home/ann/lib/a/m.py"), QStringLiteral("/models"));
-  QCOMPARE(found, (QStringList{QStringLiteral("/lib/a/m.py"), QStringLiteral("/src/lib/a/m.py"), QStringLiteral("/home/ann/lib/a/m.py"), QStringLiteral("/models/home/ann/lib/a/m.py"),
-                               QStringLiteral("/models/ann/lib/a/m.py"), QStringLiteral("/models/lib/a/m.py"), QStringLiteral("/models/a/m.py"), QStringLiteral("/models/m.py")}));
+  QCOMPARE(found, (QStringList{QStringLiteral("/lib/a/m.py"), QStringLiteral("/src/lib/a/m.py"), QStringLiteral("/home/ann/lib/a/m.py"),
+                               QStringLiteral("/models/home/ann/lib/a/m.py"), QStringLiteral("/models/ann/lib/a/m.py"), QStringLiteral("/models/lib/a/m.py"),
+                               QStringLiteral("/models/a/m.py"), QStringLiteral("/models/m.py")}));
   QCOMPARE(paths.candidates(QStringLiteral("/home/anna/m.py"), {}), QStringList{QStringLiteral("/home/anna/m.py")});  // whole folders only
-  QCOMPARE(paths.candidates(QStringLiteral("m.py"), {}), QStringList());  // beside no model
-  QCOMPARE(paths.candidates(QStringLiteral("../../etc/m.py"), QStringLiteral("/models")), (QStringList{QStringLiteral("/models/etc/m.py"), QStringLiteral("/models/m.py")}));
+  QCOMPARE(paths.candidates(QStringLiteral("m.py"), {}), QStringList());                                              // beside no model
+  QCOMPARE(paths.candidates(QStringLiteral("../../etc/m.py"), QStringLiteral("/models")),
+           (QStringList{QStringLiteral("/models/etc/m.py"), QStringLiteral("/models/m.py")}));
   QCOMPARE(paths.candidates(QStringLiteral("C:\\work\\m.py"), QStringLiteral("/models")).last(), QStringLiteral("/models/m.py"));
   QCOMPARE(paths.candidates(QStringLiteral("<eval_with_key>.3>"), QStringLiteral("/models")), QStringList());
 }
@@ -98,7 +100,8 @@ void SourceTest::editorsAreGivenWords() {
   const auto path = QStringLiteral("/a b/$(rm x);%l \"m.py");
   QCOMPARE(editorArguments(QStringLiteral("code -g %f:%l"), path, 7), (QStringList{QStringLiteral("code"), QStringLiteral("-g"), path + QStringLiteral(":7")}));
   QCOMPARE(editorArguments(QStringLiteral("\"/opt/my editor\" +%l"), path, -3), (QStringList{QStringLiteral("/opt/my editor"), QStringLiteral("+1"), path}));
-  QCOMPARE(editorArguments(QStringLiteral("%f 100%%"), path, 1), (QStringList{QStringLiteral("%f"), QStringLiteral("100%"), path}));  // a model names no program
+  QCOMPARE(editorArguments(QStringLiteral("%f 100%%"), path, 1),
+           (QStringList{QStringLiteral("%f"), QStringLiteral("100%"), path}));  // a model names no program
   QVERIFY(editorArguments({}, path, 1).isEmpty());
 }
 
@@ -120,7 +123,9 @@ void SourceTest::filesAreReadWithCare() {
 void SourceTest::modelsHoldTogether() {
   FramesModel frames;
   QAbstractItemModelTester framesTester(&frames, QAbstractItemModelTester::FailureReportingMode::QtTest);
-  frames.set({{"train.py", 12, "main", "step()"}, {"model.py", 31, "forward", "self.linear(x)"}, {"/usr/lib/python3-packages/torch/nn/modules/linear.py", 125, "forward", "F.linear()"}});
+  frames.set({{"train.py", 12, "main", "step()"},
+              {"model.py", 31, "forward", "self.linear(x)"},
+              {"/usr/lib/python3-packages/torch/nn/modules/linear.py", 125, "forward", "F.linear()"}});
   QCOMPARE(frames.rowCount(), 3);
   QCOMPARE(frames.shownRow(), 1);
   QCOMPARE(frames.index(0, FramesModel::place).data().toString(), QStringLiteral("linear.py:125"));
@@ -205,7 +210,8 @@ void SourceTest::aMissingFileIsFound() {
   f.window().panel<SourceDock>().useFile(at(QStringLiteral("elsewhere/model.py")));
   QTRY_COMPARE(path(f).text(), at(QStringLiteral("elsewhere/model.py")));
   QTRY_COMPARE(lines(f).currentRow(), 30);
-  QVERIFY(SourcePaths::load(*f.window().shared().settings).mappings().contains(PathMapping{QStringLiteral("model.py"), at(QStringLiteral("elsewhere/model.py"))}));
+  QVERIFY(
+      SourcePaths::load(*f.window().shared().settings).mappings().contains(PathMapping{QStringLiteral("model.py"), at(QStringLiteral("elsewhere/model.py"))}));
 }
 
 void SourceTest::anotherVersionIsNoticed() {
@@ -259,7 +265,8 @@ void SourceTest::settingsAreEdited() {
   table->item(0, 0)->setText(QStringLiteral("model.py"));
   table->item(0, 1)->setText(at(QStringLiteral("elsewhere/model.py")));
   dialog->findChild<QComboBox*>()->setCurrentText(QStringLiteral("my-editor +%l %f"));
-  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty()) dialog->grab().save(folder + QStringLiteral("/source-dialog.png"));
+  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty())
+    dialog->grab().save(folder + QStringLiteral("/source-dialog.png"));
   QCOMPARE(dialog->paths().mappings().size(), 1);  // an empty row is none
   dialog->accept();
   QTRY_COMPARE(path(f).text(), at(QStringLiteral("elsewhere/model.py")));

@@ -82,7 +82,8 @@ MultiUse useOf(WindowFixture& f, const std::string& name) {
 /// Edges of a cut by which parameters are sent.
 std::size_t parametersSent(WindowFixture& f) {
   const auto& cut = *plan(f).cut();
-  return static_cast<std::size_t>(std::count_if(cut.split.edges.begin(), cut.split.edges.end(), [&](const PipelineEdge& edge) { return edge.source >= 0 && !cut.tables().value(edge.value).producer; }));
+  return static_cast<std::size_t>(std::count_if(cut.split.edges.begin(), cut.split.edges.end(),
+                                                [&](const PipelineEdge& edge) { return edge.source >= 0 && !cut.tables().value(edge.value).producer; }));
 }
 std::int64_t parameterBytes(WindowFixture& f) {
   std::int64_t bytes = 0;
@@ -127,7 +128,8 @@ void StageChoicesTest::sharedParametersAreSentOrCopied() {
   // It crosses now, with its bytes and its gradient, and one stage holds it.
   QCOMPARE(edges->rowCount(), crossing + static_cast<int>(shared.at(1).nameIn.size()) - 1);
   QCOMPARE(parameterBytes(f), copied - shared.at(1).bytes * static_cast<std::int64_t>(shared.at(1).nameIn.size() - 1));
-  const auto sent = std::find_if(plan(f).cut()->edges.begin(), plan(f).cut()->edges.end(), [&](const EdgeDescription& edge) { return edge.bytes == shared.at(1).bytes; });
+  const auto sent =
+      std::find_if(plan(f).cut()->edges.begin(), plan(f).cut()->edges.end(), [&](const EdgeDescription& edge) { return edge.bytes == shared.at(1).bytes; });
   QVERIFY(sent != plan(f).cut()->edges.end());
   const int row = static_cast<int>(sent - plan(f).cut()->edges.begin());
   QCOMPARE(edges->index(row, StageEdgesModel::source).data().toString(), QString::number(shared.at(1).nameIn.begin()->first));
@@ -265,7 +267,8 @@ def computation(x, w, u):
   QStringList gradients;
   const auto* rows = find<QTreeView>(f, "stage-check-table")->model();
   for (int row = 0; row < rows->rowCount(); ++row)
-    if (rows->index(row, StageCheckModel::what).data().toString().contains(QStringLiteral("parameter"))) gradients << rows->index(row, StageCheckModel::name).data().toString();
+    if (rows->index(row, StageCheckModel::what).data().toString().contains(QStringLiteral("parameter")))
+      gradients << rows->index(row, StageCheckModel::name).data().toString();
   QCOMPARE(gradients, QStringList{QStringLiteral("u")});
   // b and c lead to the loss, a does not.
   const auto& edges = plan(f).cut()->edges;
@@ -301,7 +304,8 @@ void StageChoicesTest::whatCannotBeTheLossIsRefused() {
   auto* loss = find<QComboBox>(f, "stages-loss");
   QStringList names;
   for (int i = 0; i < loss->count(); ++i) names << loss->itemData(i).toString();
-  QVERIFY2(names.contains(QStringLiteral("a")) && names.contains(QStringLiteral("pair.1")) && names.contains(QStringLiteral("none")), qPrintable(names.join(QLatin1Char(' '))));
+  QVERIFY2(names.contains(QStringLiteral("a")) && names.contains(QStringLiteral("pair.1")) && names.contains(QStringLiteral("none")),
+           qPrintable(names.join(QLatin1Char(' '))));
   loss->setFocus();
   QTest::keyClick(loss, Qt::Key_Down);
   QVERIFY2(message(f).contains(QStringLiteral("grad can be implicitly created only for scalar outputs; linear is cpu f32[")), qPrintable(message(f)));

@@ -34,7 +34,8 @@ class FakePipelines : public PipelineEngine {
     check.rows.at(2).verdict = wrong ? StageVerdict::differs : StageVerdict::equal;
     return check;
   }
-  void writeStages(const std::shared_ptr<const Analysis>&, const PipelineSplit&, const std::vector<std::string>&, const std::string&, const Progress&) override {}
+  void writeStages(const std::shared_ptr<const Analysis>&, const PipelineSplit&, const std::vector<std::string>&, const std::string&,
+                   const Progress&) override {}
   void completeTypes(ModelFile&, const Analysis&) override { throw Error(ErrorCode::internal, "not a text"); }
 
   std::atomic<int> measured = 0;

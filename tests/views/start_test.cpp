@@ -2,15 +2,15 @@
 #include <QClipboard>
 #include <QContextMenuEvent>
 #include <QDialog>
-#include <QTimer>
 #include <QTest>
+#include <QTimer>
 
 #include "tests/views/window_fixture.h"
 #include "views/docks/why_dock.h"
 #include "views/parts/tour_panel.h"
-#include "views/window/bug_report.h"
 #include "views/settings/keymap.h"
 #include "views/text/format.h"
+#include "views/window/bug_report.h"
 
 namespace retrograd::views {
 

@@ -27,8 +27,7 @@ class Builder {
   }
 
   /// An op with one output; operands are all its arguments, then `literals`.
-  BoundSymbolId op(const std::string& symbol, std::vector<ValueId> operands, ValueId output, BoundSymbol bound = {},
-                   std::vector<Argument> literals = {}) {
+  BoundSymbolId op(const std::string& symbol, std::vector<ValueId> operands, ValueId output, BoundSymbol bound = {}, std::vector<Argument> literals = {}) {
     Symbol s;
     s.name = symbol;
     s.known = true;
@@ -92,8 +91,8 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   BoundSymbol bound;
   bound.module = layer.module;
   bound.name = document.intern(number ? "linear_" + index : "linear");
-  bound.source = document.internSource(
-      {{"train.py", 12, "forward", "return self.layers(x)"}, {"model.py", 31 + number, "forward", "x = relu(self.linear(x))"}});
+  bound.source =
+      document.internSource({{"train.py", 12, "forward", "return self.layers(x)"}, {"model.py", 31 + number, "forward", "x = relu(self.linear(x))"}});
   const auto linearOut = build.tensor(number ? "linear_" + index : "linear", {8, 10}, ValueKind::activation);
   layer.linear = build.op("aten.linear.default", {computedInput, layer.weight, bias}, linearOut, bound);
   bound.module = document.intern("layers." + index);
@@ -110,14 +109,13 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   const auto fromLinear = derivedFrom(layer.linear, Role::forward, layer.module);
   analysis.forward.ops.push_back(build.op("aten.t.default", {layer.weight}, layer.weightT, fromLinear));
   analysis.forward.ops.push_back(build.op("aten.addmm.default", {bias, input, layer.weightT}, layer.hidden, fromLinear));
-  analysis.forward.ops.push_back(build.op("aten.relu.default", {layer.hidden}, layer.output,
-                                          derivedFrom(layer.relu, Role::forward, document.intern("layers." + index))));
+  analysis.forward.ops.push_back(
+      build.op("aten.relu.default", {layer.hidden}, layer.output, derivedFrom(layer.relu, Role::forward, document.intern("layers." + index))));
   return layer;
 }
 
 /// The backward of one layer; returns the gradient of its input and notes those of its parameters.
-ValueId addBackward(Builder& build, Document& document, Analysis& analysis, const Layer& layer, ValueId gradient,
-                    std::map<ValueId, ValueId>& gradients) {
+ValueId addBackward(Builder& build, Document& document, Analysis& analysis, const Layer& layer, ValueId gradient, std::map<ValueId, ValueId>& gradients) {
   auto& ops = analysis.backward.ops;
   const auto add = [&](BoundSymbolId op) { ops.push_back(op); };
   const auto reluModule = document.boundSymbol(layer.relu).module;
@@ -132,10 +130,8 @@ ValueId addBackward(Builder& build, Document& document, Analysis& analysis, cons
   add(build.op("aten.t.default", {masked}, transposed, derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
   const auto toWeight = gradients[layer.weight] = build.result({10, 10}, ValueKind::gradient);
   const auto toBias = gradients[layer.bias] = build.result({10}, ValueKind::gradient);
-  add(build.op("aten.mm.default", {transposed, layer.input}, toWeight,
-               derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
-  add(build.op("aten.sum.dim_IntList", {masked}, toBias,
-               derivedFrom(layer.linear, Role::gradient, layer.module, 2), {Argument::ofList({Argument::ofInt(0)})}));
+  add(build.op("aten.mm.default", {transposed, layer.input}, toWeight, derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
+  add(build.op("aten.sum.dim_IntList", {masked}, toBias, derivedFrom(layer.linear, Role::gradient, layer.module, 2), {Argument::ofList({Argument::ofInt(0)})}));
   return toInput;
 }
 
@@ -184,8 +180,7 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   analysis->joint.inputs.push_back(cotangent);
   analysis->joint.outputs = {value};
   analysis->joint.resultCount = 1;
-  for (auto input : computation.trace.inputs)
-    analysis->joint.outputs.push_back(gradients.contains(input) ? gradients.at(input) : ValueId());
+  for (auto input : computation.trace.inputs) analysis->joint.outputs.push_back(gradients.contains(input) ? gradients.at(input) : ValueId());
   analysis->joint.kind = TraceKind::joint;
   analysis->joint.ops = analysis->forward.ops;
   analysis->joint.forwardCount = analysis->forward.ops.size();
@@ -194,8 +189,7 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   analysis->file.document = document;
   analysis->document = document;
   analysis->inputSource = {"x: drawn from seed 0"};
-  analysis->problems = {
-      {Problem::Severity::warning, "the mode of the model is not in the file", "linear", made.empty() ? -1 : made[0].linear.index}};
+  analysis->problems = {{Problem::Severity::warning, "the mode of the model is not in the file", "linear", made.empty() ? -1 : made[0].linear.index}};
   return analysis;
 }
 
@@ -231,10 +225,9 @@ ValueState FakeRunner::state(ValueId value) const {
   const auto& forward = analysis_->forward.ops;
   const auto& backward = analysis_->backward.ops;
   const auto inForward = std::find(forward.begin(), forward.end(), entry.producer);
-  const auto made =
-      inForward != forward.end()
-          ? static_cast<std::size_t>(inForward - forward.begin())
-          : forward.size() + static_cast<std::size_t>(std::find(backward.begin(), backward.end(), entry.producer) - backward.begin());
+  const auto made = inForward != forward.end()
+                        ? static_cast<std::size_t>(inForward - forward.begin())
+                        : forward.size() + static_cast<std::size_t>(std::find(backward.begin(), backward.end(), entry.producer) - backward.begin());
   state.present = made < position_;
   if (!state.present) state.reason = "not computed yet";
   return state;

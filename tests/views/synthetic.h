@@ -16,8 +16,7 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers);
 /// Runs nothing, but keeps a position and invents contents: enough for the window.
 class FakeRunner : public Runner {
  public:
-  explicit FakeRunner(std::shared_ptr<const Analysis> analysis)
-      : analysis_(std::move(analysis)), breakpoints_(*analysis_) {}
+  explicit FakeRunner(std::shared_ptr<const Analysis> analysis) : analysis_(std::move(analysis)), breakpoints_(*analysis_) {}
   std::size_t position() const override { return position_; }
   StopReason runTo(std::size_t position, const Progress& progress) override;
   StopReason continueTo(std::size_t position, const Progress& progress) override;
@@ -64,8 +63,7 @@ class FakeEngine : public Engine {
   /// Values that ops from `badAt` on make are bad, in every element.
   RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills, const Progress& progress) override;
   /// The same analysis under the other partition; each name in `recompute` saves 320 bytes.
-  WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
-                const Progress& progress) override;
+  WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures, const Progress& progress) override;
 
   /// One row for the first op: right, unless the range has more than three ops.
   GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override;

@@ -129,7 +129,8 @@ void User::choose(QComboBox* box, const QString& text) {
   list->scrollTo(index);
   // A release soon after the click that opened the list counts as its end, and chooses nothing: then once more.
   const auto at = list->visualRect(index).center();
-  QTRY_VERIFY2((QTest::mouseMove(list->viewport(), at), list->isVisible() ? click(list->viewport(), at) : void(), box->currentText() == text), qPrintable(text));
+  QTRY_VERIFY2((QTest::mouseMove(list->viewport(), at), list->isVisible() ? click(list->viewport(), at) : void(), box->currentText() == text),
+               qPrintable(text));
 }
 
 bool User::clickLine(TraceKind kind, const QStringList& words, const QString& word) {

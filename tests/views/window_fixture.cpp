@@ -40,13 +40,16 @@ bool WindowFixture::settle() {
 
 bool WindowFixture::quiet() {
   int turns = 0;  // one answer may lead to the next question
-  return QTest::qWaitFor([&] {
-    const auto panels = window_->findChildren<Panel*>();
-    const bool busy = controller().opening() || execution().running || controller().worker().busy(&controller()) || QThreadPool::globalInstance()->activeThreadCount() > 0 ||
-                      std::any_of(panels.begin(), panels.end(), [](const Panel* panel) { return panel->busy(); });
-    turns = busy ? 0 : turns + 1;
-    return turns > 2;
-  }, 60000);
+  return QTest::qWaitFor(
+      [&] {
+        const auto panels = window_->findChildren<Panel*>();
+        const bool busy = controller().opening() || execution().running || controller().worker().busy(&controller()) ||
+                          QThreadPool::globalInstance()->activeThreadCount() > 0 ||
+                          std::any_of(panels.begin(), panels.end(), [](const Panel* panel) { return panel->busy(); });
+        turns = busy ? 0 : turns + 1;
+        return turns > 2;
+      },
+      60000);
 }
 
 QDockWidget* WindowFixture::raise(const char* name) {
@@ -61,12 +64,14 @@ QDockWidget* WindowFixture::raise(const char* name) {
 bool standsStill(QWidget& widget) {
   QImage before;
   int same = 0;
-  return QTest::qWaitFor([&] {
-    auto now = widget.grab().toImage();
-    same = now == before ? same + 1 : 0;
-    before = std::move(now);
-    return same > 2;
-  }, 20000);
+  return QTest::qWaitFor(
+      [&] {
+        auto now = widget.grab().toImage();
+        same = now == before ? same + 1 : 0;
+        before = std::move(now);
+        return same > 2;
+      },
+      20000);
 }
 
 void WindowFixture::click(TraceKind kind, BoundSymbolId op) {

@@ -76,8 +76,7 @@ void WindowTest::originKeyJumpsAndComesBack() {
   // From a forward op that was not jumped to, the key leads to its first backward op.
   f.click(TraceKind::forward, f.analysis().forward.ops[2]);
   f.press(Qt::Key_G);
-  QCOMPARE(f.analysis().document->boundSymbol(f.selection().op()).origin.op,
-           f.analysis().document->boundSymbol(f.analysis().forward.ops[2]).origin.op);
+  QCOMPARE(f.analysis().document->boundSymbol(f.selection().op()).origin.op, f.analysis().document->boundSymbol(f.analysis().forward.ops[2]).origin.op);
   QCOMPARE(roleOf(f.analysis(), f.selection().op()), Role::gradient);
 }
 
@@ -171,8 +170,7 @@ void WindowTest::runningOpIsNamedAndCanBeStopped() {
   QVERIFY(f.open(QStringLiteral("synthetic100")));
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F5);
-  QVERIFY(
-      QTest::qWaitFor([&] { return f.window().busy().isVisible() && f.window().busy().text().contains(QStringLiteral("aten.")); }, 5000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().busy().isVisible() && f.window().busy().text().contains(QStringLiteral("aten.")); }, 5000));
   QVERIFY(!f.window().actions().stepOver->isEnabled());
   QVERIFY(f.window().actions().stepOver->toolTip().contains(QStringLiteral("stop it first")));
   f.press(Qt::Key_F5, Qt::ShiftModifier);
@@ -318,8 +316,7 @@ void WindowTest::everyWidgetHasAName() {
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   for (auto* widget : f.window().findChildren<QWidget*>()) {
     if (widget->focusPolicy() == Qt::NoFocus || !widget->isVisible() || widget->objectName().startsWith(QStringLiteral("qt_"))) continue;
-    if (qobject_cast<QAbstractScrollArea*>(widget->parentWidget()) || widget->inherits("QTabBar") || widget->inherits("QHeaderView"))
-      continue;
+    if (qobject_cast<QAbstractScrollArea*>(widget->parentWidget()) || widget->inherits("QTabBar") || widget->inherits("QHeaderView")) continue;
     auto* interface = QAccessible::queryAccessibleInterface(widget);
     QVERIFY2(interface && !interface->text(QAccessible::Name).isEmpty(),
              qPrintable(QStringLiteral("%1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName())));

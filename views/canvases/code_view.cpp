@@ -48,9 +48,13 @@ class RowAccessible : public QAccessibleInterface, public QAccessibleActionInter
   int row() const { return row_; }
 
   // What a mouse does in the row.
-  void* interface_cast(QAccessible::InterfaceType type) override { return type == QAccessible::ActionInterface ? static_cast<QAccessibleActionInterface*>(this) : nullptr; }
+  void* interface_cast(QAccessible::InterfaceType type) override {
+    return type == QAccessible::ActionInterface ? static_cast<QAccessibleActionInterface*>(this) : nullptr;
+  }
   QStringList actionNames() const override { return {pressAction(), toggleAction()}; }
-  QString localizedActionName(const QString& name) const override { return name == pressAction() ? CodeView::tr("Select") : CodeView::tr("Go to the origin, or fold"); }
+  QString localizedActionName(const QString& name) const override {
+    return name == pressAction() ? CodeView::tr("Select") : CodeView::tr("Go to the origin, or fold");
+  }
   QString localizedActionDescription(const QString& name) const override { return localizedActionName(name); }
   QStringList keyBindingsForAction(const QString&) const override { return {}; }
   void doAction(const QString& name) override {

@@ -13,17 +13,12 @@ using Kind = DiffRow::Kind;
 
 QColor groundOf(const DiffColors& colors, Kind kind) {
   switch (kind) {
-    case Kind::same:
-      return {};
-    case Kind::changed:
-      return colors.changed;
-    case Kind::onlyLeft:
-      return colors.onlyLeft;
-    case Kind::onlyRight:
-      return colors.onlyRight;
+    case Kind::same: return {};
+    case Kind::changed: return colors.changed;
+    case Kind::onlyLeft: return colors.onlyLeft;
+    case Kind::onlyRight: return colors.onlyRight;
     case Kind::movedAway:
-    case Kind::movedHere:
-      return colors.moved;
+    case Kind::movedHere: return colors.moved;
   }
   return {};
 }
@@ -32,17 +27,12 @@ QColor groundOf(const DiffColors& colors, Kind kind) {
 
 QColor markOf(const DiffColors& colors, Kind kind) {
   switch (kind) {
-    case Kind::same:
-      return {};
-    case Kind::changed:
-      return colors.changedMark;
-    case Kind::onlyLeft:
-      return colors.onlyLeftMark;
-    case Kind::onlyRight:
-      return colors.onlyRightMark;
+    case Kind::same: return {};
+    case Kind::changed: return colors.changedMark;
+    case Kind::onlyLeft: return colors.onlyLeftMark;
+    case Kind::onlyRight: return colors.onlyRightMark;
     case Kind::movedAway:
-    case Kind::movedHere:
-      return colors.movedMark;
+    case Kind::movedHere: return colors.movedMark;
   }
   return {};
 }
@@ -106,14 +96,16 @@ void DiffView::paintSide(QPainter& painter, int visible, Side side, const QRect&
   if (const auto ground = groundOf(own, row.kind); ground.isValid()) painter.fillRect(rect, ground);
   if (const auto number = rows_.lineNumber(visible, side); number > 0) {
     painter.setPen(colors.gutterText);
-    painter.drawText(QRectF(rect.left(), rect.top(), gutterWidth() - 2.6 * charWidth_, rect.height()), Qt::AlignRight | Qt::AlignVCenter, QString::number(number));
+    painter.drawText(QRectF(rect.left(), rect.top(), gutterWidth() - 2.6 * charWidth_, rect.height()), Qt::AlignRight | Qt::AlignVCenter,
+                     QString::number(number));
   }
   if (mark.isValid()) {
     auto font = painter.font();
     font.setBold(true);
     painter.setFont(font);
     painter.setPen(mark);
-    painter.drawText(QRectF(rect.left() + gutterWidth() - 2.4 * charWidth_, rect.top(), 2 * charWidth_, rect.height()), Qt::AlignCenter, DiffRows::sign(row.kind));
+    painter.drawText(QRectF(rect.left() + gutterWidth() - 2.4 * charWidth_, rect.top(), 2 * charWidth_, rect.height()), Qt::AlignCenter,
+                     DiffRows::sign(row.kind));
     font.setBold(false);
     painter.setFont(font);
   }

@@ -131,12 +131,9 @@ bool DiffView::step(bool forward) {
 
 void DiffView::ensureVisible(int visible, bool centre) {
   const int first = verticalScrollBar()->value(), rows = visibleRows();
-  if (centre && (visible < first + 2 || visible > first + rows - 3))
-    verticalScrollBar()->setValue(visible - rows / 3);
-  else if (visible < first)
-    verticalScrollBar()->setValue(visible);
-  else if (visible >= first + rows)
-    verticalScrollBar()->setValue(visible - rows + 1);
+  if (centre && (visible < first + 2 || visible > first + rows - 3)) verticalScrollBar()->setValue(visible - rows / 3);
+  else if (visible < first) verticalScrollBar()->setValue(visible);
+  else if (visible >= first + rows) verticalScrollBar()->setValue(visible - rows + 1);
 }
 
 void DiffView::resizeEvent(QResizeEvent* event) {
@@ -149,22 +146,14 @@ void DiffView::keyPressEvent(QKeyEvent* event) {
   if (event->matches(QKeySequence::Copy)) return QApplication::clipboard()->setText(copyText());
   if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return CodeView::keyPressEvent(event);
   switch (event->key()) {
-    case Qt::Key_Up:
-      return moveTo(cursor_ - 1);
-    case Qt::Key_Down:
-      return moveTo(cursor_ + 1);
-    case Qt::Key_PageUp:
-      return moveTo(cursor_ - visibleRows() + 1);
-    case Qt::Key_PageDown:
-      return moveTo(cursor_ + visibleRows() - 1);
-    case Qt::Key_Home:
-      return moveTo(0);
-    case Qt::Key_End:
-      return moveTo(rows_.count() - 1);
+    case Qt::Key_Up: return moveTo(cursor_ - 1);
+    case Qt::Key_Down: return moveTo(cursor_ + 1);
+    case Qt::Key_PageUp: return moveTo(cursor_ - visibleRows() + 1);
+    case Qt::Key_PageDown: return moveTo(cursor_ + visibleRows() - 1);
+    case Qt::Key_Home: return moveTo(0);
+    case Qt::Key_End: return moveTo(rows_.count() - 1);
     case Qt::Key_Left:
-    case Qt::Key_Right:
-      side_ = event->key() == Qt::Key_Left ? Side::left : Side::right;
-      return moveTo(cursor_);
+    case Qt::Key_Right: side_ = event->key() == Qt::Key_Left ? Side::left : Side::right; return moveTo(cursor_);
     case Qt::Key_Plus:
     case Qt::Key_Return:
     case Qt::Key_Enter: {
@@ -179,10 +168,8 @@ void DiffView::keyPressEvent(QKeyEvent* event) {
       if (op) Q_EMIT activated(side, op);
       return;
     }
-    case Qt::Key_Escape:
-      return Q_EMIT cancelled();
-    default:
-      break;
+    case Qt::Key_Escape: return Q_EMIT cancelled();
+    default: break;
   }
   CodeView::keyPressEvent(event);
 }

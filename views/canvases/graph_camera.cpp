@@ -43,7 +43,7 @@ void GraphView::zoomBy(double factor, const QPointF& around) {
 
 GraphView::Place GraphView::placeFor(const QRectF& area, double most) const {
   const double margin = 28;
-  const double strip = scene().tree->ladder() ? 24 : 0;   // the names of the lanes
+  const double strip = scene().tree->ladder() ? 24 : 0;  // the names of the lanes
   const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()), (height() - strip - 2 * margin) / std::max(1.0, area.height()));
   const double scale = std::clamp(fit, leastScale, most);
   return {area.center() - QPointF(width(), height() + strip) / (2 * scale), scale};
@@ -57,9 +57,7 @@ void GraphView::goTo(const Place& place) {
 
 void GraphView::zoomTo(const QRectF& area, double most) { goTo(placeFor(area, most)); }
 
-void GraphView::zoomToFit() {
-  picture_ ? zoomTo(toQt(scene().bounds)) : layOutAgain();
-}
+void GraphView::zoomToFit() { picture_ ? zoomTo(toQt(scene().bounds)) : layOutAgain(); }
 
 void GraphView::zoomToWidth() {
   if (!picture_) return;
@@ -79,7 +77,7 @@ void GraphView::zoomToModule() {
   const auto& tree = *scene().tree;
   // An operation that is all of its module stands for it.
   const auto isModule = [&](std::int32_t node) { return node == 0 || (tree.node(node).kind != layout::TreeNode::Kind::op && tree.node(node).label >= 0); };
-  std::vector<Place> places;   // from the inside out
+  std::vector<Place> places;  // from the inside out
   for (auto node = currentNode_; node >= 0; node = tree.node(node).parent) {
     QRectF area = node == 0 ? toQt(scene().bounds) : QRectF();
     for (auto lane : {layout::Lane::forward, layout::Lane::backward})

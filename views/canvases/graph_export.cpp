@@ -20,8 +20,8 @@
 namespace retrograd::views {
 namespace {
 
-constexpr double margin = 32;             // around the graph, canvas pixels
-constexpr double longestPage = 14'400;    // points: what PDF readers show
+constexpr double margin = 32;           // around the graph, canvas pixels
+constexpr double longestPage = 14'400;  // points: what PDF readers show
 
 /// What there is to paint, in canvas pixels: the graph with a margin, above it the names of the lanes, below it the legend.
 class Sheet {
@@ -32,7 +32,8 @@ class Sheet {
     legend_ = unplaced.legend(nullptr, {});
     const double top = margin + (scene().tree->ladder() ? lanesHeight : 0);
     lens_.origin = bounds.topLeft() - QPointF(margin, top);
-    lens_.size = QSizeF(std::max(bounds.width(), legend_.width()) + 2 * margin, bounds.height() + top + margin + (legend_.isEmpty() ? 0 : legend_.height() + margin / 2));
+    lens_.size = QSizeF(std::max(bounds.width(), legend_.width()) + 2 * margin,
+                        bounds.height() + top + margin + (legend_.isEmpty() ? 0 : legend_.height() + margin / 2));
     lens_.cosmetic = false;
   }
   QSizeF size() const { return lens_.size; }
@@ -78,7 +79,7 @@ QByteArray drawSvg(Sheet& sheet, const QString& title, const Progress& progress)
   buffer.open(QIODevice::WriteOnly);
   QSvgGenerator generator;
   generator.setOutputDevice(&buffer);
-  generator.setResolution(96);   // units are pixels, as they are on the canvas
+  generator.setResolution(96);  // units are pixels, as they are on the canvas
   const auto size = sheet.size();
   generator.setSize(QSize(static_cast<int>(std::ceil(size.width())), static_cast<int>(std::ceil(size.height()))));
   generator.setViewBox(QRectF(QPointF(), size));
@@ -89,7 +90,8 @@ QByteArray drawSvg(Sheet& sheet, const QString& title, const Progress& progress)
   painter.end();
   auto text = buffer.data();
   // Where a font is not there, one of its kind.
-  text.replace(QByteArray("font-family=\"") + Theme::codeFont().family().toUtf8() + '"', "font-family=\"'" + Theme::codeFont().family().toUtf8() + "', monospace\"");
+  text.replace(QByteArray("font-family=\"") + Theme::codeFont().family().toUtf8() + '"',
+               "font-family=\"'" + Theme::codeFont().family().toUtf8() + "', monospace\"");
   text.replace("font-family=\"Sans Serif\"", "font-family=\"sans-serif\"");
   return text;
 }
@@ -98,14 +100,15 @@ QByteArray drawPdf(Sheet& sheet, const QString& title, const Progress& progress)
   QBuffer buffer;
   buffer.open(QIODevice::WriteOnly);
   QPdfWriter writer(&buffer);
-  constexpr int resolution = 288;   // units an inch; lines and text are exact whatever it is
+  constexpr int resolution = 288;  // units an inch; lines and text are exact whatever it is
   writer.setResolution(resolution);
   writer.setTitle(title);
   writer.setCreator(QStringLiteral("Retrograd"));
   // A pixel of the canvas is three quarters of a point, unless the page would be longer than readers show.
   const auto size = sheet.size() * 0.75;
   const double fit = std::min(1.0, longestPage / std::max(size.width(), size.height()));
-  writer.setPageLayout(QPageLayout(QPageSize(size * fit, QPageSize::Point, QStringLiteral("graph"), QPageSize::ExactMatch), QPageLayout::Portrait, QMarginsF()));
+  writer.setPageLayout(
+      QPageLayout(QPageSize(size * fit, QPageSize::Point, QStringLiteral("graph"), QPageSize::ExactMatch), QPageLayout::Portrait, QMarginsF()));
   QPainter painter(&writer);
   const double scale = fit * 0.75 * resolution / 72;
   painter.scale(scale, scale);
@@ -117,7 +120,8 @@ QByteArray drawPdf(Sheet& sheet, const QString& title, const Progress& progress)
 QByteArray drawPng(Sheet& sheet, double scale, const Progress& progress) {
   const auto size = sheet.size() * scale;
   const double fit = std::min(1.0, std::sqrt(mostPixels / (size.width() * size.height())));
-  if (fit < 1 && scale * fit < leastScale) tooLarge(QObject::tr("a picture of %1 has too many pixels, and smaller its text could not be read; write an SVG or a PDF").arg(sizeText(size)));
+  if (fit < 1 && scale * fit < leastScale)
+    tooLarge(QObject::tr("a picture of %1 has too many pixels, and smaller its text could not be read; write an SVG or a PDF").arg(sizeText(size)));
   const double factor = scale * fit;
   QImage image((sheet.size() * factor).toSize().expandedTo({1, 1}), QImage::Format_RGB32);
   if (image.isNull()) tooLarge(QObject::tr("there is no memory for a picture of %1").arg(sizeText(size * fit)));
@@ -164,28 +168,24 @@ GraphSheet layOutSheet(const ExportRequest& request, const Progress& progress) {
   layout::Shaper shaper(std::move(tree), [&dot](const layout::LayerGraph& graph, const Progress& p) { return layout::bestLayering(dot, graph, p); });
   auto picture = std::make_shared<GraphPicture>();
   picture->scene = layout::makeScene(shaper, open, progress);
-  GraphSheet sheet{std::move(picture), graphLook(request.drawing.dark), QString::fromStdString(std::filesystem::path(analysis.file.path).filename().string() + ": " + std::string(name(trace.kind)))};
+  GraphSheet sheet{std::move(picture), graphLook(request.drawing.dark),
+                   QString::fromStdString(std::filesystem::path(analysis.file.path).filename().string() + ": " + std::string(name(trace.kind)))};
   sheet.look.plain = sheet.look.detail;
   return sheet;
 }
 
 void drawSheet(const GraphSheet& graph, DrawingFormat format, double scale, ExportSink& sink, const Progress& progress) {
-  if (QFontDatabase::families().isEmpty()) throw Error(ErrorCode::badUse, "no font is installed (such as fonts-dejavu-core), so that nothing could be written in the boxes", "graph");
+  if (QFontDatabase::families().isEmpty())
+    throw Error(ErrorCode::badUse, "no font is installed (such as fonts-dejavu-core), so that nothing could be written in the boxes", "graph");
   if (graph.picture->scene.boxes.empty()) throw Error(ErrorCode::badUse, "the trace has no ops to draw", "graph");
   Sheet sheet(graph);
   if (format != DrawingFormat::png && sheet.items() > mostDrawn)
     tooLarge(QObject::tr("%1 boxes and lines are more than the %2 that programs for SVG and PDF show well").arg(sheet.items()).arg(mostDrawn));
   QByteArray bytes;
   switch (format) {
-    case DrawingFormat::svg:
-      bytes = drawSvg(sheet, graph.title, progress);
-      break;
-    case DrawingFormat::png:
-      bytes = drawPng(sheet, scale, progress);
-      break;
-    case DrawingFormat::pdf:
-      bytes = drawPdf(sheet, graph.title, progress);
-      break;
+    case DrawingFormat::svg: bytes = drawSvg(sheet, graph.title, progress); break;
+    case DrawingFormat::png: bytes = drawPng(sheet, scale, progress); break;
+    case DrawingFormat::pdf: bytes = drawPdf(sheet, graph.title, progress); break;
   }
   writeOut(bytes, sink, progress);
 }

@@ -21,8 +21,10 @@ QColor faded(QColor color, double share) {
 }
 
 void fillPixels(QImage& image, const QRectF& rect, QRgb color) {
-  const int left = std::max(0, static_cast<int>(std::floor(rect.left()))), right = std::min(image.width(), std::max(left + 1, static_cast<int>(std::ceil(rect.right()))));
-  const int top = std::max(0, static_cast<int>(std::floor(rect.top()))), bottom = std::min(image.height(), std::max(top + 1, static_cast<int>(std::ceil(rect.bottom()))));
+  const int left = std::max(0, static_cast<int>(std::floor(rect.left()))),
+            right = std::min(image.width(), std::max(left + 1, static_cast<int>(std::ceil(rect.right()))));
+  const int top = std::max(0, static_cast<int>(std::floor(rect.top()))),
+            bottom = std::min(image.height(), std::max(top + 1, static_cast<int>(std::ceil(rect.bottom()))));
   for (int y = top; y < bottom; ++y) {
     auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
     for (int x = left; x < right; ++x) line[x] = color;

@@ -52,10 +52,8 @@ void GraphGrid::fill(Layer& layer, const std::vector<QRectF>& areas) const {
   const auto isLarge = [](const Cells& c) { return (c.right - c.left + 1) * (c.bottom - c.top + 1) > largeCells; };
   for (std::size_t i = 0; i < areas.size(); ++i) {
     const auto c = cellsOf(areas[i]);
-    if (isLarge(c))
-      layer.large.push_back(static_cast<std::int32_t>(i));
-    else
-      each(c, [&](std::size_t cell) { ++layer.begin[cell + 1]; });
+    if (isLarge(c)) layer.large.push_back(static_cast<std::int32_t>(i));
+    else each(c, [&](std::size_t cell) { ++layer.begin[cell + 1]; });
   }
   for (std::size_t i = 1; i < layer.begin.size(); ++i) layer.begin[i] += layer.begin[i - 1];
   layer.items.resize(layer.begin.back());

@@ -18,9 +18,9 @@ class GraphGrid {
 
  private:
   struct Layer {
-    std::vector<std::uint32_t> begin;   ///< by cell
+    std::vector<std::uint32_t> begin;  ///< by cell
     std::vector<std::int32_t> items;
-    std::vector<std::int32_t> large;    ///< over so many cells that they are in every answer
+    std::vector<std::int32_t> large;  ///< over so many cells that they are in every answer
   };
   void fill(Layer& layer, const std::vector<QRectF>& areas) const;
   void query(const Layer& layer, const QRectF& area, std::vector<std::int32_t>& found) const;

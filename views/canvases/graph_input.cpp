@@ -29,12 +29,9 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
         ensureVisible(next, false);
       }
       return;
-    case Qt::Key_PageUp:
-      return panBy({0, -0.8 * height()});
-    case Qt::Key_PageDown:
-      return panBy({0, 0.8 * height()});
-    case Qt::Key_Home:
-      return zoomToWidth();
+    case Qt::Key_PageUp: return panBy({0, -0.8 * height()});
+    case Qt::Key_PageDown: return panBy({0, 0.8 * height()});
+    case Qt::Key_Home: return zoomToWidth();
     case Qt::Key_Return:
     case Qt::Key_Enter:
       if (current_ < 0) return;
@@ -42,8 +39,7 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
       if (const auto op = opOf(current_)) Q_EMIT jumpRequested(op);
       return;
     case Qt::Key_Plus:
-    case Qt::Key_Equal:
-      return current_ >= 0 ? setOpen(currentNode_, true) : void();
+    case Qt::Key_Equal: return current_ >= 0 ? setOpen(currentNode_, true) : void();
     case Qt::Key_Minus:
       if (current_ < 0) return;
       if (box(current_).open) return setOpen(currentNode_, false);
@@ -60,12 +56,9 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
           ensureVisible(around, false);
         }
       return;
-    case Qt::Key_Asterisk:
-      return setAllOpen(true);
-    case Qt::Key_Slash:
-      return setAllOpen(false);
-    default:
-      QWidget::keyPressEvent(event);
+    case Qt::Key_Asterisk: return setAllOpen(true);
+    case Qt::Key_Slash: return setAllOpen(false);
+    default: QWidget::keyPressEvent(event);
   }
 }
 
@@ -180,12 +173,9 @@ void GraphView::mouseDoubleClickEvent(QMouseEvent* event) {
 void GraphView::wheelEvent(QWheelEvent* event) {
   if (!picture_) return;
   const auto pixels = event->pixelDelta().isNull() ? QPointF(event->angleDelta()) / 120.0 * 90 : QPointF(event->pixelDelta());
-  if (event->modifiers() & Qt::ControlModifier)
-    zoomBy(std::pow(1.25, event->angleDelta().y() / 120.0), event->position());
-  else if (event->modifiers() & Qt::ShiftModifier)
-    panBy({-(pixels.y() + pixels.x()), 0});
-  else
-    panBy(-pixels);
+  if (event->modifiers() & Qt::ControlModifier) zoomBy(std::pow(1.25, event->angleDelta().y() / 120.0), event->position());
+  else if (event->modifiers() & Qt::ShiftModifier) panBy({-(pixels.y() + pixels.x()), 0});
+  else panBy(-pixels);
   event->accept();
 }
 
@@ -248,10 +238,8 @@ bool GraphView::event(QEvent* event) {
     if (node.savedBytes > 0) text += QLatin1Char('\n') + tr("keeps %1 for the backward").arg(bytesText(node.savedBytes));
   }
   // Plain text: names of a file must not be read as markup.
-  if (text.isEmpty())
-    QToolTip::hideText();
-  else
-    QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()), this);
+  if (text.isEmpty()) QToolTip::hideText();
+  else QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()), this);
   return true;
 }
 

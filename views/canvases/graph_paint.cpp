@@ -31,9 +31,7 @@ void GraphView::paintEvent(QPaintEvent*) {
       picture_->grid.edgesIn(area, edgesHere_);
       paintBatched(painter, paint);
       break;
-    case Detail::pixels:
-      paintPixels(painter, paint);
-      break;
+    case Detail::pixels: paintPixels(painter, paint); break;
   }
   painter.setRenderHint(QPainter::Antialiasing, true);
   paintHighlights(painter);
@@ -62,7 +60,8 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     const auto& edge = scene().edges[static_cast<std::size_t>(i)];
     if (!edgesShown(edge.kind)) continue;
     const auto path = scene().path(edge);
-    for (std::size_t k = 1; k < path.size(); ++k) lines[static_cast<std::size_t>(edge.kind)].append(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
+    for (std::size_t k = 1; k < path.size(); ++k)
+      lines[static_cast<std::size_t>(edge.kind)].append(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
   }
   for (std::size_t kind = 0; kind < lines.size(); ++kind) {
     // Without dashes: they cost more than all the rest.

@@ -6,8 +6,8 @@
 // What the units that paint the graph share.
 namespace retrograd::views {
 
-constexpr double corner = 6;         ///< radius of boxes, pixels
-constexpr double lanesHeight = 28;   ///< of the strip that names the lanes, pixels
+constexpr double corner = 6;        ///< radius of boxes, pixels
+constexpr double lanesHeight = 28;  ///< of the strip that names the lanes, pixels
 
 /// The colour with `share` of its opacity.
 QColor faded(QColor color, double share);

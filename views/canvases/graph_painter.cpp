@@ -49,31 +49,21 @@ void drawHead(QPainter& painter, const QPointF& tip, const QPointF& way, double 
 void drawChevron(QPainter& painter, const QPointF& c, double r, bool open, const QColor& color) {
   painter.setPen(QPen(color, 1.6, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
   painter.setBrush(Qt::NoBrush);
-  if (open)
-    painter.drawPolyline(QPolygonF{{c + QPointF(-r, -r / 2), c + QPointF(0, r / 2), c + QPointF(r, -r / 2)}});
-  else
-    painter.drawPolyline(QPolygonF{{c + QPointF(-r / 2, -r), c + QPointF(r / 2, 0), c + QPointF(-r / 2, r)}});
+  if (open) painter.drawPolyline(QPolygonF{{c + QPointF(-r, -r / 2), c + QPointF(0, r / 2), c + QPointF(r, -r / 2)}});
+  else painter.drawPolyline(QPolygonF{{c + QPointF(-r / 2, -r), c + QPointF(r / 2, 0), c + QPointF(-r / 2, r)}});
 }
 
 QString badgeText(const layout::Badge& badge) {
   const auto text = toQt(badge.text);
   switch (badge.kind) {
-    case layout::Badge::Kind::parameter:
-      return QStringLiteral("\u25aa") + text;
-    case layout::Badge::Kind::buffer:
-      return QStringLiteral("\u25ab") + text;
-    case layout::Badge::Kind::constant:
-      return QStringLiteral("#") + text;
-    case layout::Badge::Kind::input:
-      return QStringLiteral("\u25b8") + text;
-    case layout::Badge::Kind::cotangent:
-      return QStringLiteral("\u25b4") + text;
-    case layout::Badge::Kind::saved:
-      return QStringLiteral("\u25c7") + text;
-    case layout::Badge::Kind::gradient:
-      return QStringLiteral("\u2202") + text;
-    case layout::Badge::Kind::output:
-      return QStringLiteral("\u2192") + text;
+    case layout::Badge::Kind::parameter: return QStringLiteral("\u25aa") + text;
+    case layout::Badge::Kind::buffer: return QStringLiteral("\u25ab") + text;
+    case layout::Badge::Kind::constant: return QStringLiteral("#") + text;
+    case layout::Badge::Kind::input: return QStringLiteral("\u25b8") + text;
+    case layout::Badge::Kind::cotangent: return QStringLiteral("\u25b4") + text;
+    case layout::Badge::Kind::saved: return QStringLiteral("\u25c7") + text;
+    case layout::Badge::Kind::gradient: return QStringLiteral("\u2202") + text;
+    case layout::Badge::Kind::output: return QStringLiteral("\u2192") + text;
   }
   return text;
 }
@@ -289,7 +279,9 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
     painter.drawStaticText(QPointF(layout::box::padX, y + 2), text.badges);
   }
   painter.restore();
-  if (group) drawChevron(painter, {rect.right() - 12 * lens_.scale - (b.lane == layout::Lane::backward ? bar : 0), rect.top() + 13 * lens_.scale}, 3.5 * lens_.scale, false, look_.colors.faint);
+  if (group)
+    drawChevron(painter, {rect.right() - 12 * lens_.scale - (b.lane == layout::Lane::backward ? bar : 0), rect.top() + 13 * lens_.scale}, 3.5 * lens_.scale,
+                false, look_.colors.faint);
   marks(painter, i, rect);
 }
 
@@ -313,7 +305,8 @@ void GraphPainter::smallText(QPainter& painter, int i, const QRectF& rect) const
   if (!both) return;
   painter.setFont(look_.detail);
   painter.setPen(ink(look_.colors.faint));
-  painter.drawText(first.translated(0, metrics.height() - 1), Qt::AlignVCenter | Qt::AlignLeft, QFontMetricsF(look_.detail).elidedText(told, Qt::ElideRight, room.width()));
+  painter.drawText(first.translated(0, metrics.height() - 1), Qt::AlignVCenter | Qt::AlignLeft,
+                   QFontMetricsF(look_.detail).elidedText(told, Qt::ElideRight, room.width()));
 }
 
 /// What is where on a box: breakpoint at the outer top corner, NaN at the inner one, the op that runs next as an arrow from outside, origin links as diamonds.
@@ -338,8 +331,7 @@ void GraphPainter::marks(QPainter& painter, int i, const QRectF& rect) const {
     painter.setBrush(mark == BreakpointMark::disabled ? QBrush(look_.colors.canvas) : QBrush(theme.breakpoint));
     const QRectF disc(rect.left() - size / 2, rect.top() - size / 2, size, size);
     painter.drawEllipse(disc);
-    if (mark == BreakpointMark::conditional)
-      painter.fillRect(QRectF(disc.left() + size * 0.25, disc.center().y() - 1, size * 0.5, 2), look_.colors.canvas);
+    if (mark == BreakpointMark::conditional) painter.fillRect(QRectF(disc.left() + size * 0.25, disc.center().y() - 1, size * 0.5, 2), look_.colors.canvas);
   }
   const auto& badValues = lens_.execution->badValues();
   const bool bad = std::any_of(now.bad.begin(), now.bad.end(), holds) || (now.failed && holds(now.failed)) ||

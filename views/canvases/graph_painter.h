@@ -19,7 +19,7 @@ namespace retrograd::views {
 /// How a graph looks, wherever it is drawn.
 struct GraphLook {
   GraphColors colors;
-  Colors theme;               ///< of what is marked, as in listings
+  Colors theme;  ///< of what is marked, as in listings
   QFont title, detail, plain;
   std::array<bool, layout::edgeKindCount> shown{true, true, true, true, false};
   std::shared_ptr<const GraphOverlay> overlay;  ///< null: boxes tell their roles
@@ -35,20 +35,20 @@ struct GraphText {
   QStaticText title, detail, badges;
   bool hasBadges = false;
 };
-using GraphTexts = QCache<int, GraphText>;   ///< by box
+using GraphTexts = QCache<int, GraphText>;  ///< by box
 
 /// From where a graph is seen, and whose state marks its boxes.
 struct GraphLens {
-  QPointF origin;                            ///< the scene's point in the upper left corner
+  QPointF origin;  ///< the scene's point in the upper left corner
   double scale = 1;
-  QSizeF size;                               ///< of what is painted on
-  const Selection* selection = nullptr;      ///< null: nothing is selected
-  const ExecutionState* execution = nullptr; ///< null: no marks of a run
+  QSizeF size;                                ///< of what is painted on
+  const Selection* selection = nullptr;       ///< null: nothing is selected
+  const ExecutionState* execution = nullptr;  ///< null: no marks of a run
   const layout::Reach* reach = nullptr;
   int current = -1;
   bool hovering = false;
   const std::vector<std::int64_t>* edgeBytes = nullptr;  ///< by edge of the scene: they are its labels where there is room; null: none
-  bool cosmetic = true;                      ///< lines have their width whatever the painter's transformation
+  bool cosmetic = true;                                  ///< lines have their width whatever the painter's transformation
 
   QPointF toScreen(const QPointF& p) const { return (p - origin) * scale; }
   QRectF toScreen(const QRectF& r) const { return {toScreen(r.topLeft()), r.size() * scale}; }

@@ -16,7 +16,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr double leastToRead = 0.6;
-constexpr int stillAfter = 150;   // ms without movement before edges are smoothed
+constexpr int stillAfter = 150;  // ms without movement before edges are smoothed
 const QString layoutTag = QStringLiteral("layout");
 
 }  // namespace
@@ -29,8 +29,8 @@ struct GraphView::LayoutBench {
   layout::DotClient dot;
 
   // Known to both threads.
-  std::atomic<bool> asking = false;    ///< dot is being waited for
-  std::atomic<bool> hurried = false;   ///< its user did not want to wait: from now on dot is asked for small groups only
+  std::atomic<bool> asking = false;   ///< dot is being waited for
+  std::atomic<bool> hurried = false;  ///< its user did not want to wait: from now on dot is asked for small groups only
 
   explicit LayoutBench(const std::string& program) : dot(program) {}
 
@@ -68,9 +68,8 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
     connect(context_.stages, &StagePlan::changed, this, [this] {
       if (overlayKind_ == Overlay::stage) requestOverlay();
     });
-  connect(worker_.get(), &Worker::progressed, this, [this](QObject*, const QString&, const QString& stage, double fraction) {
-    busyPanel_->tell(stage, fraction);
-  });
+  connect(worker_.get(), &Worker::progressed, this,
+          [this](QObject*, const QString&, const QString& stage, double fraction) { busyPanel_->tell(stage, fraction); });
   busyPanel_ = new GraphBusy(this);
   connect(busyPanel_, &GraphBusy::cancelled, this, &GraphView::cancelLayout);
   updateStyle();
@@ -130,7 +129,8 @@ GraphLook GraphView::look(bool dark) const {
   look.shown = look_.shown;
   look.plain = look_.plain;
   if (picture_ && overlayKind_ != Overlay::role)
-    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, measures_, context_.stages ? context_.stages->cut() : nullptr, dark);
+    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, measures_,
+                                                        context_.stages ? context_.stages->cut() : nullptr, dark);
   return look;
 }
 

@@ -7,11 +7,11 @@
 #include <memory>
 #include <set>
 
-#include "views/widgets/graph_busy.h"
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_painter.h"
 #include "views/session/view_context.h"
 #include "views/text/line_pattern.h"
+#include "views/widgets/graph_busy.h"
 
 namespace retrograd::views {
 
@@ -66,10 +66,10 @@ class GraphView : public QWidget {
   int current() const { return current_; }
   /// The op that a box stands for; invalid for a group of several.
   BoundSymbolId opOf(int box) const;
-  QString textOf(int box) const;   ///< as a screen reader hears it
+  QString textOf(int box) const;  ///< as a screen reader hears it
   /// The box that shows the op, or the closed group that hides it; -1 where this trace does not have it.
   int boxOf(BoundSymbolId op) const;
-  QRectF boxRect(int box) const;   ///< in widget coordinates
+  QRectF boxRect(int box) const;  ///< in widget coordinates
   int boxAt(const QPointF& position) const;
   double scale() const { return scale_; }
   /// Where the small map is; empty while the whole graph is in sight.
@@ -82,7 +82,8 @@ class GraphView : public QWidget {
   /// Opens what hides the op and goes there.
   void reveal(BoundSymbolId op);
 
-  /// Marks all ops whose line has the text, in place, and groups with how many are in them; goes to the next one. Another search with the same `key` only goes on.
+  /// Marks all ops whose line has the text, in place, and groups with how many are in them; goes to the next one. Another search with the same `key` only goes
+  /// on.
   void find(const QString& key, const LinePattern& pattern, bool forward);
   void clearFind();
   /// How many of the ops in a box the search found.
@@ -196,25 +197,25 @@ class GraphView : public QWidget {
   TraceKind kind_ = TraceKind::joint;
   std::shared_ptr<const OpenDocument> document_;
   std::unique_ptr<Worker> worker_;
-  std::shared_ptr<LayoutBench> bench_;   ///< followed on the layout worker only
+  std::shared_ptr<LayoutBench> bench_;  ///< followed on the layout worker only
   std::shared_ptr<const GraphPicture> picture_;
-  layout::Folds wanted_;           ///< folds of the newest request
+  layout::Folds wanted_;  ///< folds of the newest request
   bool busy_ = false, stale_ = true;
-  bool cancelling_ = false;        ///< by the user: a newer request stops an older one too
+  bool cancelling_ = false;  ///< by the user: a newer request stops an older one too
   QString problem_;
   GraphBusy* busyPanel_ = nullptr;
 
   QPointF origin_;
   double scale_ = 1;
-  bool placed_ = false;            ///< the view has been put somewhere for this document
+  bool placed_ = false;  ///< the view has been put somewhere for this document
   bool still_ = true;
   QTimer stillTimer_;
 
   int current_ = -1, hovered_ = -1;
   std::int32_t currentNode_ = -1;  ///< of the current box, to find it after a layout
   layout::Lane currentLane_ = layout::Lane::forward;
-  layout::Reach reach_;            ///< of the hovered box, or the current one
-  layout::Reach ways_;             ///< that are lit until they are cleared
+  layout::Reach reach_;  ///< of the hovered box, or the current one
+  layout::Reach ways_;   ///< that are lit until they are cleared
   std::vector<BoundSymbolId> waysFrom_, waysTo_;
   std::shared_ptr<const GraphFinds> finds_;
   QString findKey_;

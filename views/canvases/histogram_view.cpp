@@ -19,9 +19,7 @@ void HistogramView::set(std::vector<std::int64_t> counts, const TensorStatistics
   counts_ = std::move(counts);
   statistics_ = statistics;
   setAccessibleDescription(
-      counts_.empty()
-          ? QString()
-          : tr("From %1 to %2, mean %3").arg(numberText(statistics.min), numberText(statistics.max), numberText(statistics.mean)));
+      counts_.empty() ? QString() : tr("From %1 to %2, mean %3").arg(numberText(statistics.min), numberText(statistics.max), numberText(statistics.mean)));
   setVisible(!counts_.empty());
   update();
 }
@@ -39,8 +37,7 @@ void HistogramView::paintEvent(QPaintEvent*) {
     if (counts_[i] == 0) continue;
     // At least two pixels: a single outlier among millions still shows.
     const double height = std::max(2.0, area.height() * static_cast<double>(counts_[i]) / static_cast<double>(most));
-    painter.fillRect(QRectF(area.left() + width * static_cast<double>(i), area.bottom() - height + 1, std::max(1.0, width - 1), height),
-                     colors.plot);
+    painter.fillRect(QRectF(area.left() + width * static_cast<double>(i), area.bottom() - height + 1, std::max(1.0, width - 1), height), colors.plot);
   }
   painter.fillRect(QRect(area.left(), area.bottom() + 1, area.width(), 1), colors.border);
   const QRect labels(area.left(), area.bottom() + 2, area.width(), fontMetrics().height());
@@ -54,8 +51,7 @@ void HistogramView::paintEvent(QPaintEvent*) {
   }
   if (statistics_.nan + statistics_.inf == 0) return;
   painter.setPen(colors.bad);
-  painter.drawText(area.adjusted(4, 0, -4, 0), Qt::AlignRight | Qt::AlignTop,
-                   tr("! %1 NaN, %2 Inf").arg(statistics_.nan).arg(statistics_.inf));
+  painter.drawText(area.adjusted(4, 0, -4, 0), Qt::AlignRight | Qt::AlignTop, tr("! %1 NaN, %2 Inf").arg(statistics_.nan).arg(statistics_.inf));
 }
 
 bool HistogramView::event(QEvent* event) {
@@ -67,8 +63,7 @@ bool HistogramView::event(QEvent* event) {
     const auto i = static_cast<std::size_t>(cell);
     const double step = (statistics_.max - statistics_.min) / cells;
     const double from = statistics_.min + step * static_cast<double>(i);
-    QToolTip::showText(help->globalPos(), tr("%1 elements from %2 to %3").arg(counts_[i]).arg(numberText(from), numberText(from + step)),
-                       this);
+    QToolTip::showText(help->globalPos(), tr("%1 elements from %2 to %3").arg(counts_[i]).arg(numberText(from), numberText(from + step)), this);
     return true;
   }
   return QWidget::event(event);

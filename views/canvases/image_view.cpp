@@ -172,8 +172,8 @@ void ImageView::paintScale(QPainter& painter) {
     painter.fillRect(bar.left(), bar.top() + y, bar.width(), 1, QColor(scale_.color(scale_.greatest() - span * y / std::max(1, bar.height() - 1))));
   painter.setPen(theme_->colors().comment);
   const auto label = [&](double number, int y) {
-    painter.drawText(QRect(bar.right() + 5, y - fontMetrics().height() / 2, scaleWidth - barWidth - 14, fontMetrics().height()), Qt::AlignLeft | Qt::AlignVCenter,
-                     numberText(number));
+    painter.drawText(QRect(bar.right() + 5, y - fontMetrics().height() / 2, scaleWidth - barWidth - 14, fontMetrics().height()),
+                     Qt::AlignLeft | Qt::AlignVCenter, numberText(number));
   };
   label(scale_.greatest(), bar.top());
   label(scale_.least(), bar.bottom());
@@ -195,9 +195,7 @@ void ImageView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_End: return setCursorAt(slice_->rowCount() - 1, slice_->columnCount() - 1);
     case Qt::Key_Plus: return zoomTo(cell() * 1.5);
     case Qt::Key_Minus: return zoomTo(cell() / 1.5);
-    case Qt::Key_0:
-      zoom_ = 0;
-      return layOut();
+    case Qt::Key_0: zoom_ = 0; return layOut();
     default: return QAbstractScrollArea::keyPressEvent(event);
   }
 }

@@ -22,22 +22,14 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
   if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier)) return CodeView::keyPressEvent(event);
   const bool control = event->modifiers() & Qt::ControlModifier;
   switch (event->key()) {
-    case Qt::Key_Up:
-      return moveCursor(cursor_ - 1, extend);
-    case Qt::Key_Down:
-      return moveCursor(cursor_ + 1, extend);
-    case Qt::Key_PageUp:
-      return moveCursor(cursor_ - visibleRows() + 1, extend);
-    case Qt::Key_PageDown:
-      return moveCursor(cursor_ + visibleRows() - 1, extend);
-    case Qt::Key_Home:
-      return moveCursor(0, extend);
-    case Qt::Key_End:
-      return moveCursor(rows_.count() - 1, extend);
-    case Qt::Key_Plus:
-      return foldAtCursor(false);
-    case Qt::Key_Minus:
-      return foldAtCursor(true);
+    case Qt::Key_Up: return moveCursor(cursor_ - 1, extend);
+    case Qt::Key_Down: return moveCursor(cursor_ + 1, extend);
+    case Qt::Key_PageUp: return moveCursor(cursor_ - visibleRows() + 1, extend);
+    case Qt::Key_PageDown: return moveCursor(cursor_ + visibleRows() - 1, extend);
+    case Qt::Key_Home: return moveCursor(0, extend);
+    case Qt::Key_End: return moveCursor(rows_.count() - 1, extend);
+    case Qt::Key_Plus: return foldAtCursor(false);
+    case Qt::Key_Minus: return foldAtCursor(true);
     case Qt::Key_Left:
       if (control) break;
       return foldAtCursor(true);
@@ -47,18 +39,15 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Escape:
       if (drag_.stage < 0) break;
       return letGoOfBorder(false);
-    case Qt::Key_Asterisk:
-      return setAllFolded(false);
-    case Qt::Key_Slash:
-      return setAllFolded(true);
+    case Qt::Key_Asterisk: return setAllFolded(false);
+    case Qt::Key_Slash: return setAllFolded(true);
     case Qt::Key_Return:
     case Qt::Key_Enter: {
       if (isHeader(cursor_)) return toggleFold(cursor_);
       if (const auto op = opAt(cursor_)) Q_EMIT jumpRequested(op);
       return;
     }
-    default:
-      break;
+    default: break;
   }
   CodeView::keyPressEvent(event);
 }
@@ -81,8 +70,7 @@ void ListingView::mousePressEvent(QMouseEvent* event) {
     Q_EMIT breakpointRequested(opForKey(visible));
     return;
   }
-  if (event->button() == Qt::LeftButton && point.x() >= foldLeft && point.x() < foldLeft + rowHeight_ &&
-      outline().foldable(rows_.rowAt(visible)))
+  if (event->button() == Qt::LeftButton && point.x() >= foldLeft && point.x() < foldLeft + rowHeight_ && outline().foldable(rows_.rowAt(visible)))
     return toggleFold(visible);
   // The menu of several selected lines is for all of them: a right click on one selects its op and leaves the lines selected.
   const bool keepsLines = event->button() == Qt::RightButton && isMarked(visible);
@@ -158,17 +146,10 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     QStringList marks;
     const auto& now = context_.execution->now();
     switch (context_.execution->mark(op)) {
-      case BreakpointMark::always:
-        marks << tr("Breakpoint");
-        break;
-      case BreakpointMark::conditional:
-        marks << tr("Breakpoint with a condition");
-        break;
-      case BreakpointMark::disabled:
-        marks << tr("Breakpoint, disabled");
-        break;
-      case BreakpointMark::none:
-        break;
+      case BreakpointMark::always: marks << tr("Breakpoint"); break;
+      case BreakpointMark::conditional: marks << tr("Breakpoint with a condition"); break;
+      case BreakpointMark::disabled: marks << tr("Breakpoint, disabled"); break;
+      case BreakpointMark::none: break;
     }
     if (now.current == op) marks << tr("Runs next");
     if (now.failed == op) marks << tr("Failed: %1").arg(now.error);
@@ -176,8 +157,7 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     if (const auto* note = context_.notes->at(op); note && note->bookmark) marks << tr("Bookmark");
     if (isKept(visible)) marks << tr("Does not pass the filter: visible because it is selected, is the counterpart of the selected op, or runs next");
     for (auto value : document.outputs(op))
-      if (this->document()->saved.contains(value))
-        marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
+      if (this->document()->saved.contains(value)) marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
     if (point.x() >= marksWidth() && stageAt(visible) >= 0) marks << tr("Pipeline stage %1").arg(stageAt(visible));
     if (marks.isEmpty() && togglesBreakpoint(point) && this->document()->program.executed(op)) marks << tr("Click to set a breakpoint");
     return marks.join(QLatin1Char('\n'));
@@ -203,11 +183,8 @@ bool ListingView::viewportEvent(QEvent* event) {
     auto* help = static_cast<QHelpEvent*>(event);
     const auto text = toolTipAt(help->pos());
     // Plain text: names of a file must not be read as markup.
-    if (text.isEmpty())
-      QToolTip::hideText();
-    else
-      QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()),
-                         viewport());
+    if (text.isEmpty()) QToolTip::hideText();
+    else QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()), viewport());
     return true;
   }
   return CodeView::viewportEvent(event);

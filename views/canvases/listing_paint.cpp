@@ -83,7 +83,7 @@ void ListingView::paintEvent(QPaintEvent*) {
   if (rows_.count() == 0) {
     painter.setPen(colors.gutterText);
     painter.drawText(viewport()->rect().adjusted(gutterWidth(), 0, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     rows_.isFiltered() && index().lines.size() > 0                      ? tr("No op passes the filter")
+                     rows_.isFiltered() && index().lines.size() > 0                       ? tr("No op passes the filter")
                      : document()->analysis->derived() || kind_ == TraceKind::computation ? tr("No ops")
                                                                                           : tr("Not derived: see Problems"));
     return;
@@ -117,20 +117,14 @@ void ListingView::paintBackground(QPainter& painter, int visible, const QRect& r
     case Relation::selected: {
       const auto controls = controlColorsOf(context_.theme->dark(), context_.theme->highContrast());
       painter.fillRect(text, hasFocus() ? colors.selected : controls.idleSelection);
-      painter.fillRect(QRect(text.left(), text.top(), tokens::selectionBar, text.height()), hasFocus() ? palette().color(QPalette::Highlight) : controls.idleBar);
+      painter.fillRect(QRect(text.left(), text.top(), tokens::selectionBar, text.height()),
+                       hasFocus() ? palette().color(QPalette::Highlight) : controls.idleBar);
       break;
     }
-    case Relation::origin:
-      painter.fillRect(text, colors.origin);
-      break;
-    case Relation::derived:
-      painter.fillRect(text, colors.derived);
-      break;
-    case Relation::sibling:
-      painter.fillRect(text, colors.sibling);
-      break;
-    case Relation::none:
-      break;
+    case Relation::origin: painter.fillRect(text, colors.origin); break;
+    case Relation::derived: painter.fillRect(text, colors.derived); break;
+    case Relation::sibling: painter.fillRect(text, colors.sibling); break;
+    case Relation::none: break;
   }
   if (isMarked(visible)) painter.fillRect(text, colors.selected);
   if (visible == cursor_ && hasFocus()) {
@@ -146,9 +140,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto op = opAt(visible);
   // Two cells: where the run stops and stands; what the op's values are about.
   const qreal size = marksWidth() / 2.0;
-  const auto cell = [&](int column) {
-    return QRectF(rect.left() + column * size, rect.top() + (rect.height() - size) / 2, size, size).adjusted(1, 1, -1, -1);
-  };
+  const auto cell = [&](int column) { return QRectF(rect.left() + column * size, rect.top() + (rect.height() - size) / 2, size, size).adjusted(1, 1, -1, -1); };
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   const auto row = rows_.rowAt(visible);
@@ -188,10 +180,8 @@ void ListingView::paintFold(QPainter& painter, int visible, const QRect& rect) c
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(context_.theme->colors().comment, 1.6, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
-  if (rows_.folded(row))
-    painter.drawPolyline(QPolygonF{{c + QPointF(-r / 2, -r), c + QPointF(r / 2, 0), c + QPointF(-r / 2, r)}});
-  else
-    painter.drawPolyline(QPolygonF{{c + QPointF(-r, -r / 2), c + QPointF(0, r / 2), c + QPointF(r, -r / 2)}});
+  if (rows_.folded(row)) painter.drawPolyline(QPolygonF{{c + QPointF(-r / 2, -r), c + QPointF(r / 2, 0), c + QPointF(-r / 2, r)}});
+  else painter.drawPolyline(QPolygonF{{c + QPointF(-r, -r / 2), c + QPointF(0, r / 2), c + QPointF(r, -r / 2)}});
   painter.restore();
 }
 

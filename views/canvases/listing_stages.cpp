@@ -110,9 +110,7 @@ void ListingView::paintDrag(QPainter& painter, int first) const {
   painter.drawText(tag, Qt::AlignCenter, text);
 }
 
-int ListingView::edgeAt(int y) const {
-  return std::clamp(verticalScrollBar()->value() + (y + rowHeight_ / 2) / rowHeight_, 0, rows_.count());
-}
+int ListingView::edgeAt(int y) const { return std::clamp(verticalScrollBar()->value() + (y + rowHeight_ / 2) / rowHeight_, 0, rows_.count()); }
 
 int ListingView::borderAt(const QPoint& point) const {
   if (stagesWidth() == 0 || point.x() < marksWidth() || point.x() >= gutterWidth()) return -1;

@@ -13,14 +13,10 @@ namespace {
 
 QString titleOf(TraceKind kind) {
   switch (kind) {
-    case TraceKind::computation:
-      return QObject::tr("Computation listing");
-    case TraceKind::joint:
-      return QObject::tr("Joint listing");
-    case TraceKind::forward:
-      return QObject::tr("Forward listing");
-    case TraceKind::backward:
-      return QObject::tr("Backward listing");
+    case TraceKind::computation: return QObject::tr("Computation listing");
+    case TraceKind::joint: return QObject::tr("Joint listing");
+    case TraceKind::forward: return QObject::tr("Forward listing");
+    case TraceKind::backward: return QObject::tr("Backward listing");
   }
   return {};
 }
@@ -28,14 +24,10 @@ QString titleOf(TraceKind kind) {
 /// What the mark beside a line says to those who hear it.
 QString relationText(Relation relation) {
   switch (relation) {
-    case Relation::origin:
-      return QObject::tr("origin of the selected op");
-    case Relation::derived:
-      return QObject::tr("comes from the selected op");
-    case Relation::sibling:
-      return QObject::tr("of the same operation");
-    default:
-      return {};
+    case Relation::origin: return QObject::tr("origin of the selected op");
+    case Relation::derived: return QObject::tr("comes from the selected op");
+    case Relation::sibling: return QObject::tr("of the same operation");
+    default: return {};
   }
 }
 
@@ -126,9 +118,7 @@ BoundSymbolId ListingView::opAt(int visible) const {
   return item >= 0 ? index().lines[static_cast<std::size_t>(item)] : BoundSymbolId();
 }
 
-bool ListingView::isHeader(int visible) const {
-  return document() && visible >= 0 && visible < rows_.count() && outline().isHeader(rows_.rowAt(visible));
-}
+bool ListingView::isHeader(int visible) const { return document() && visible >= 0 && visible < rows_.count() && outline().isHeader(rows_.rowAt(visible)); }
 
 int ListingView::rowOf(BoundSymbolId op) const {
   if (!document()) return -1;
@@ -168,10 +158,8 @@ void ListingView::ensureVisible(int visible, bool centre) {
   if (visible < 0 || isRowVisible(visible)) return;
   auto* bar = verticalScrollBar();
   const int rows = visibleRows();
-  if (centre)
-    bar->setValue(visible - rows / 2);
-  else
-    bar->setValue(visible < bar->value() ? visible : visible - rows + 1);
+  if (centre) bar->setValue(visible - rows / 2);
+  else bar->setValue(visible < bar->value() ? visible : visible - rows + 1);
 }
 
 void ListingView::setCursor(int visible, bool extend) {
@@ -322,9 +310,7 @@ void ListingView::changeRows(const std::function<bool()>& change) {
   viewport()->update();
 }
 
-bool ListingView::isKept(int visible) const {
-  return document() && visible >= 0 && visible < rows_.count() && !rows_.passes(rows_.rowAt(visible));
-}
+bool ListingView::isKept(int visible) const { return document() && visible >= 0 && visible < rows_.count() && !rows_.passes(rows_.rowAt(visible)); }
 
 QString ListingView::spokenAt(int visible) const {
   if (visible < 0 || visible >= rows_.count()) return {};
@@ -367,10 +353,8 @@ QString ListingView::copyText() const {
   if (!document() || cursor_ < 0) return {};
   for (int visible = std::min(cursor_, anchor_); visible <= std::max(cursor_, anchor_); ++visible) {
     const auto op = opAt(visible);
-    if (op)
-      lines << lineOf(index().document(), op, &document()->saved, false).text;
-    else
-      lines << QStringLiteral("# ") + textAt(visible);
+    if (op) lines << lineOf(index().document(), op, &document()->saved, false).text;
+    else lines << QStringLiteral("# ") + textAt(visible);
   }
   return lines.join(QLatin1Char('\n'));
 }

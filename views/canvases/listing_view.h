@@ -172,13 +172,13 @@ class ListingView : public CodeView {
   Grouping grouping_ = Grouping::operation;
   bool shortNames_ = true;
   LineNumber column_ = LineNumber::none;
-  class MarkedScrollBar* marks_;  ///< the vertical scroll bar
+  class MarkedScrollBar* marks_;                  ///< the vertical scroll bar
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
-  int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor
+  int anchor_ = -1;                                 ///< where the selected lines begin; they end at the cursor
   mutable int widestShape_ = 0, widestOrigin_ = 0;  ///< characters, of the lines seen so far
   bool numbers_ = false;                            ///< the gutter has the ops' numbers
-  mutable QCache<int, LineText> texts_{2000};  ///< by outline row
+  mutable QCache<int, LineText> texts_{2000};       ///< by outline row
   BoundSymbolId shownExecution_;
   bool selecting_ = false;  ///< the selection changes because of this view: do not scroll it
 

@@ -42,10 +42,7 @@ void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t
   end_ = empty() ? 1 : static_cast<double>(count());
   if (empty() || (current_ && *current_ >= count())) current_.reset();
   setAccessibleDescription(empty() ? QString()
-                                   : tr("%1 ops, peak %2 after op %3")
-                                         .arg(count())
-                                         .arg(bytesText(timeline_->peakBytes))
-                                         .arg(timeline_->peakPosition + 1));
+                                   : tr("%1 ops, peak %2 after op %3").arg(count()).arg(bytesText(timeline_->peakBytes)).arg(timeline_->peakPosition + 1));
   update();
 }
 
@@ -104,7 +101,8 @@ void MemoryView::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), colors.background);
   if (empty()) {
     painter.setPen(colors.gutterText);
-    painter.drawText(rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, tr("Open a model with a backward: here is what memory is alive for after each op"));
+    painter.drawText(rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     tr("Open a model with a backward: here is what memory is alive for after each op"));
     return;
   }
   const auto area = plot();
@@ -218,8 +216,8 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   if (!current_) return;
   const int x = xOf(*current_);
   line(x, palette().color(QPalette::Highlight), Qt::SolidLine, 2);
-  const auto level = area.bottom() - static_cast<double>(timeline_->total(*current_)) /
-                                         static_cast<double>(std::max<std::int64_t>(1, timeline_->peakBytes)) * (area.height() - 1);
+  const auto level = area.bottom() - static_cast<double>(timeline_->total(*current_)) / static_cast<double>(std::max<std::int64_t>(1, timeline_->peakBytes)) *
+                                         (area.height() - 1);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(colors.background, 1));
   painter.setBrush(palette().color(QPalette::Highlight));
@@ -299,29 +297,20 @@ void MemoryView::keyPressEvent(QKeyEvent* event) {
   const auto from = current_.value_or(execution_ > 0 ? std::min(execution_ - 1, last) : 0);
   const auto step = event->modifiers() & Qt::ControlModifier ? std::max<std::size_t>(1, count() / 10) : 1;
   switch (event->key()) {
-    case Qt::Key_Left:
-      return pick(from > step ? from - step : 0);
-    case Qt::Key_Right:
-      return pick(std::min(last, current_ ? from + step : from));
-    case Qt::Key_Home:
-      return pick(0);
-    case Qt::Key_End:
-      return pick(last);
-    case Qt::Key_P:
-      return pick(timeline_->peakPosition);
+    case Qt::Key_Left: return pick(from > step ? from - step : 0);
+    case Qt::Key_Right: return pick(std::min(last, current_ ? from + step : from));
+    case Qt::Key_Home: return pick(0);
+    case Qt::Key_End: return pick(last);
+    case Qt::Key_P: return pick(timeline_->peakPosition);
     case Qt::Key_Plus:
-    case Qt::Key_Equal:
-      return zoomBy(0.5, std::clamp(static_cast<double>(from), begin_, end_));
-    case Qt::Key_Minus:
-      return zoomBy(2, std::clamp(static_cast<double>(from), begin_, end_));
-    case Qt::Key_0:
-      return zoomTo(0, static_cast<double>(count()));
+    case Qt::Key_Equal: return zoomBy(0.5, std::clamp(static_cast<double>(from), begin_, end_));
+    case Qt::Key_Minus: return zoomBy(2, std::clamp(static_cast<double>(from), begin_, end_));
+    case Qt::Key_0: return zoomTo(0, static_cast<double>(count()));
     case Qt::Key_Return:
     case Qt::Key_Enter:
       if (current_) Q_EMIT activated(*current_);
       return;
-    default:
-      return QWidget::keyPressEvent(event);
+    default: return QWidget::keyPressEvent(event);
   }
 }
 

@@ -10,8 +10,8 @@
 namespace retrograd::views {
 
 /// Live bytes by use over forward and backward, stacked; the border, the peak and where execution stands are marked. A position is an op of
-/// the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a tenth, Home, End and P (the peak) jump. The wheel, + and - zoom, 0 shows all;
-/// dragging with Shift zooms to a range. At the left is an axis in bytes, below one of op numbers with the border.
+/// the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a tenth, Home, End and P (the peak) jump. The wheel, + and - zoom,
+/// 0 shows all; dragging with Shift zooms to a range. At the left is an axis in bytes, below one of op numbers with the border.
 class MemoryView : public QWidget {
   Q_OBJECT
 
@@ -69,7 +69,7 @@ class MemoryView : public QWidget {
   void paintStack(QPainter& painter, const QRect& area) const;
   void paintMarks(QPainter& painter, const QRect& area) const;
   void paintAxes(QPainter& painter, const QRect& area) const;
-  double placeOf(double x) const;      ///< a position with its fraction, by x
+  double placeOf(double x) const;  ///< a position with its fraction, by x
   double xAt(double place) const;
   void zoomBy(double factor, double around);
   void paintLabel(QPainter& painter, int x, int y, const QString& text, const QColor& color) const;
@@ -79,8 +79,8 @@ class MemoryView : public QWidget {
   QPixmap stack_;
   std::size_t forwardSize_ = 0, execution_ = 0;
   std::optional<std::size_t> current_, hover_;
-  double begin_ = 0, end_ = 1;                ///< in sight
-  std::optional<double> dragFrom_, dragTo_;   ///< places of a range that is being chosen
+  double begin_ = 0, end_ = 1;               ///< in sight
+  std::optional<double> dragFrom_, dragTo_;  ///< places of a range that is being chosen
 };
 
 }  // namespace retrograd::views

@@ -27,14 +27,10 @@ ScheduleView::ScheduleView(Theme* theme, QWidget* parent) : QAbstractScrollArea(
 QColor ScheduleView::colorOf(ActionKind kind) const {
   const auto& colors = theme_->colors().schedule;
   switch (kind) {
-    case ActionKind::forward:
-      return colors.forward;
-    case ActionKind::backwardInput:
-      return colors.backwardInput;
-    case ActionKind::backwardWeight:
-      return colors.backwardWeight;
-    default:
-      return colors.backward;
+    case ActionKind::forward: return colors.forward;
+    case ActionKind::backwardInput: return colors.backwardInput;
+    case ActionKind::backwardWeight: return colors.backwardWeight;
+    default: return colors.backward;
   }
 }
 
@@ -45,8 +41,8 @@ void ScheduleView::show(ScheduleLayout layout) {
   scale_ = fitScale();
   placeBars();
   const auto* run = layout_.run();
-  setAccessibleDescription(layout_.empty() ? hint_
-                                           : tr("%1 ranks, %2 cells, until %3").arg(layout_.ranks()).arg(layout_.cells().size()).arg(run->timeText(layout_.makespan())));
+  setAccessibleDescription(
+      layout_.empty() ? hint_ : tr("%1 ranks, %2 cells, until %3").arg(layout_.ranks()).arg(layout_.cells().size()).arg(run->timeText(layout_.makespan())));
   viewport()->update();
   Q_EMIT told(-1);
 }
@@ -237,7 +233,8 @@ void ScheduleView::reveal(int cell) {
   auto* down = verticalScrollBar();
   const auto rect = cellRect(cell);
   if (rect.left() < labelWidth() || rect.width() > plotWidth()) across->setValue(across->value() + static_cast<int>(std::floor(rect.left())) - labelWidth());
-  else if (rect.right() > viewport()->width() - side) across->setValue(across->value() + static_cast<int>(std::ceil(rect.right())) - viewport()->width() + side);
+  else if (rect.right() > viewport()->width() - side)
+    across->setValue(across->value() + static_cast<int>(std::ceil(rect.right())) - viewport()->width() + side);
   const int bottom = viewport()->height() - axisHeight();
   if (rect.top() < 4) down->setValue(down->value() + static_cast<int>(rect.top()) - 4);
   else if (rect.bottom() > bottom) down->setValue(down->value() + static_cast<int>(rect.bottom()) - bottom);
@@ -285,31 +282,21 @@ void ScheduleView::keyPressEvent(QKeyEvent* event) {
   const int step = event->modifiers() & Qt::ControlModifier ? 10 : 1;
   const double middle = current_ >= 0 ? cellRect(current_).center().x() : labelWidth() + plotWidth() / 2.0;
   switch (event->key()) {
-    case Qt::Key_Left:
-      return go(layout_.beside(from, -step));
-    case Qt::Key_Right:
-      return go(current_ < 0 ? from : layout_.beside(from, step));
-    case Qt::Key_Up:
-      return go(layout_.across(from, -1));
-    case Qt::Key_Down:
-      return go(current_ < 0 ? from : layout_.across(from, 1));
-    case Qt::Key_Home:
-      return go(layout_.begin(layout_.cell(from).rank));
-    case Qt::Key_End:
-      return go(layout_.end(layout_.cell(from).rank) - 1);
+    case Qt::Key_Left: return go(layout_.beside(from, -step));
+    case Qt::Key_Right: return go(current_ < 0 ? from : layout_.beside(from, step));
+    case Qt::Key_Up: return go(layout_.across(from, -1));
+    case Qt::Key_Down: return go(current_ < 0 ? from : layout_.across(from, 1));
+    case Qt::Key_Home: return go(layout_.begin(layout_.cell(from).rank));
+    case Qt::Key_End: return go(layout_.end(layout_.cell(from).rank) - 1);
     case Qt::Key_Plus:
-    case Qt::Key_Equal:
-      return zoomBy(1.25, middle);
-    case Qt::Key_Minus:
-      return zoomBy(0.8, middle);
-    case Qt::Key_0:
-      return zoomToAll();
+    case Qt::Key_Equal: return zoomBy(1.25, middle);
+    case Qt::Key_Minus: return zoomBy(0.8, middle);
+    case Qt::Key_0: return zoomToAll();
     case Qt::Key_Return:
     case Qt::Key_Enter:
       if (current_ >= 0) Q_EMIT activated(current_);
       return;
-    default:
-      return QAbstractScrollArea::keyPressEvent(event);
+    default: return QAbstractScrollArea::keyPressEvent(event);
   }
 }
 

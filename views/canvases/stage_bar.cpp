@@ -196,14 +196,10 @@ void StageBar::keyPressEvent(QKeyEvent* event) {
   if (!cut_) return QWidget::keyPressEvent(event);
   const bool moves = event->modifiers() & Qt::ControlModifier;
   switch (event->key()) {
-    case Qt::Key_Left:
-      return moves ? moveBy(-1) : pick(std::max(0, current_ - 1));
-    case Qt::Key_Right:
-      return moves ? moveBy(1) : pick(std::min(stages() - 1, current_ + 1));
-    case Qt::Key_Home:
-      return pick(0);
-    case Qt::Key_End:
-      return pick(stages() - 1);
+    case Qt::Key_Left: return moves ? moveBy(-1) : pick(std::max(0, current_ - 1));
+    case Qt::Key_Right: return moves ? moveBy(1) : pick(std::min(stages() - 1, current_ + 1));
+    case Qt::Key_Home: return pick(0);
+    case Qt::Key_End: return pick(stages() - 1);
     case Qt::Key_Escape:
       if (dragged_ < 0) break;
       dragged_ = -1;
@@ -213,8 +209,7 @@ void StageBar::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Enter:
       if (current_ >= 0) Q_EMIT activated(current_);
       return;
-    default:
-      break;
+    default: break;
   }
   QWidget::keyPressEvent(event);
 }
@@ -223,7 +218,12 @@ QString StageBar::tipAt(const QPointF& point) const {
   if (!cut_) return {};
   if (const int s = borderAt(point); s > 0) {
     const auto& border = cut_->borders[static_cast<std::size_t>(s - 1)];
-    return tr("Stage %1 | stage %2: %3 forwards (%4 values), %5 backwards\nDrag to move the cut").arg(s - 1).arg(s).arg(bytesText(border.valueBytes)).arg(border.values).arg(bytesText(border.gradientBytes));
+    return tr("Stage %1 | stage %2: %3 forwards (%4 values), %5 backwards\nDrag to move the cut")
+        .arg(s - 1)
+        .arg(s)
+        .arg(bytesText(border.valueBytes))
+        .arg(border.values)
+        .arg(bytesText(border.gradientBytes));
   }
   const int s = stageAt(point);
   if (s < 0) return {};

@@ -66,7 +66,7 @@ class StageBar : public QWidget {
   std::shared_ptr<const StageCut> cut_;
   std::vector<double> sums_;  ///< load before each position; one longer than the ops
   int current_ = -1;
-  int dragged_ = -1;          ///< stage whose beginning is dragged
+  int dragged_ = -1;  ///< stage whose beginning is dragged
   std::optional<std::size_t> target_;
 };
 

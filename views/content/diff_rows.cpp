@@ -32,8 +32,7 @@ std::shared_ptr<const Comparison> compareTraces(ComparedTrace left, ComparedTrac
   return comparison;
 }
 
-DiffRows::DiffRows(std::shared_ptr<const Comparison> comparison, bool onlyDifferences)
-    : comparison_(std::move(comparison)), onlyDifferences_(onlyDifferences) {
+DiffRows::DiffRows(std::shared_ptr<const Comparison> comparison, bool onlyDifferences) : comparison_(std::move(comparison)), onlyDifferences_(onlyDifferences) {
   if (!comparison_) return;
   const auto& diff = comparison_->diff;
   for (auto side : bothSides) rowOfOp_[static_cast<std::size_t>(side)].assign(comparison_->of(side).analysis->document->boundSymbolCount(), -1);
@@ -103,9 +102,7 @@ int DiffRows::nextBlock(int visible, bool forward) const {
   return here == blocks_.begin() ? -1 : *(here - 1);
 }
 
-int DiffRows::blockAt(int visible) const {
-  return static_cast<int>(std::upper_bound(blocks_.begin(), blocks_.end(), visible) - blocks_.begin()) - 1;
-}
+int DiffRows::blockAt(int visible) const { return static_cast<int>(std::upper_bound(blocks_.begin(), blocks_.end(), visible) - blocks_.begin()) - 1; }
 
 LineText DiffRows::line(int visible, Side side) const {
   const auto& one = row(visible);
@@ -130,13 +127,13 @@ std::vector<bool> DiffRows::changedTokens(int visible, Side side) const {
     LineText line;
     if (const auto op = comparison_->diff.op(one, which))
       line = lineOf(*comparison_->of(which).analysis->document, op, &comparison_->saved[static_cast<std::size_t>(which)], true);
-    else
-      line = this->line(visible, which);
+    else line = this->line(visible, which);
     for (const auto& token : line.tokens) {
       const auto value = which == Side::left || !token.value ? token.value : pairs.partner(Side::right, token.value);
       const bool known = value && (which == Side::left || pairs.same(value, token.value));
       const auto text = line.text.mid(token.begin, token.length);
-      const auto number = static_cast<std::int32_t>(texts.try_emplace(known ? QStringLiteral("value %1").arg(value.index) : text, static_cast<std::int32_t>(texts.size())).first->second);
+      const auto number = static_cast<std::int32_t>(
+          texts.try_emplace(known ? QStringLiteral("value %1").arg(value.index) : text, static_cast<std::int32_t>(texts.size())).first->second);
       tokens[static_cast<std::size_t>(which)].push_back(number);
     }
   }
@@ -158,17 +155,12 @@ int DiffRows::depth(int visible, Side side) const {
 
 QString DiffRows::sign(Kind kind) {
   switch (kind) {
-    case Kind::same:
-      return {};
-    case Kind::changed:
-      return QStringLiteral("~");
-    case Kind::onlyLeft:
-      return QStringLiteral("\u2212");
-    case Kind::onlyRight:
-      return QStringLiteral("+");
+    case Kind::same: return {};
+    case Kind::changed: return QStringLiteral("~");
+    case Kind::onlyLeft: return QStringLiteral("\u2212");
+    case Kind::onlyRight: return QStringLiteral("+");
     case Kind::movedAway:
-    case Kind::movedHere:
-      return QStringLiteral("\u21c5");
+    case Kind::movedHere: return QStringLiteral("\u21c5");
   }
   return {};
 }

@@ -14,7 +14,7 @@ struct ComparedTrace {
   std::shared_ptr<const Analysis> analysis;
   std::shared_ptr<const PassTraces> passes;  ///< where the trace is one that a pass left; else null
   const Trace* trace = nullptr;
-  QString title;                             ///< "model.pt2, as few bytes saved as possible"
+  QString title;  ///< "model.pt2, as few bytes saved as possible"
 
   DiffSide side() const;
 };
@@ -23,7 +23,7 @@ struct ComparedTrace {
 struct Comparison {
   ComparedTrace left, right;
   TraceDiff diff;
-  std::array<SavedValues, 2> saved;          ///< by side, for what lines say
+  std::array<SavedValues, 2> saved;  ///< by side, for what lines say
 
   const ComparedTrace& of(Side side) const { return side == Side::left ? left : right; }
 };
@@ -64,7 +64,7 @@ class DiffRows {
   LineText line(int visible, Side side) const;
   /// Whether each token of line() stands for something else than on the other side; only of rows with both.
   std::vector<bool> changedTokens(int visible, Side side) const;
-  int lineNumber(int visible, Side side) const;   ///< from 1; 0 for what is no op
+  int lineNumber(int visible, Side side) const;  ///< from 1; 0 for what is no op
   int depth(int visible, Side side) const;
   /// "~": told beside the colour.
   static QString sign(DiffRow::Kind kind);
@@ -79,11 +79,11 @@ class DiffRows {
 
   std::shared_ptr<const Comparison> comparison_;
   bool onlyDifferences_ = false;
-  std::vector<std::int32_t> begins_;                   ///< by visible row: the first row behind it
-  std::vector<std::int32_t> visibleOf_;                ///< by row
+  std::vector<std::int32_t> begins_;     ///< by visible row: the first row behind it
+  std::vector<std::int32_t> visibleOf_;  ///< by row
   std::vector<int> blocks_;
-  std::vector<std::uint8_t> shown_;                    ///< by row: it is not folded away
-  std::array<std::vector<std::int32_t>, 2> rowOfOp_;   ///< by side and op: where it stands
+  std::vector<std::uint8_t> shown_;                   ///< by row: it is not folded away
+  std::array<std::vector<std::int32_t>, 2> rowOfOp_;  ///< by side and op: where it stands
 };
 
 }  // namespace retrograd::views

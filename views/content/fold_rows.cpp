@@ -28,8 +28,7 @@ void FoldRows::setAllFolded(bool on) {
 bool FoldRows::reveal(std::int32_t row) {
   if (!outline_ || row < 0) return false;
   bool changed = false;
-  for (auto parent = outline_->parent[static_cast<std::size_t>(row)]; parent >= 0;
-       parent = outline_->parent[static_cast<std::size_t>(parent)]) {
+  for (auto parent = outline_->parent[static_cast<std::size_t>(row)]; parent >= 0; parent = outline_->parent[static_cast<std::size_t>(parent)]) {
     changed = changed || folded(parent);
     folded_[static_cast<std::size_t>(parent)] = false;
   }

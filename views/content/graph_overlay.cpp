@@ -9,7 +9,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr int steps = OverlayColors::steps;
-constexpr double mixed = -2, nothing = -1;   // amounts of Overlay::dtype and Overlay::device that are none
+constexpr double mixed = -2, nothing = -1;  // amounts of Overlay::dtype and Overlay::device that are none
 
 constexpr int mostStagesInLegend = 12;
 
@@ -17,50 +17,34 @@ constexpr int mostStagesInLegend = 12;
 
 QString titleText(Overlay overlay) {
   switch (overlay) {
-    case Overlay::role:
-      return QObject::tr("Role");
-    case Overlay::time:
-      return QObject::tr("Time");
-    case Overlay::bytes:
-      return QObject::tr("Bytes");
-    case Overlay::saved:
-      return QObject::tr("Saved");
-    case Overlay::health:
-      return QObject::tr("Health");
-    case Overlay::dtype:
-      return QObject::tr("Dtype");
-    case Overlay::device:
-      return QObject::tr("Device");
-    case Overlay::stage:
-      return QObject::tr("Stage");
+    case Overlay::role: return QObject::tr("Role");
+    case Overlay::time: return QObject::tr("Time");
+    case Overlay::bytes: return QObject::tr("Bytes");
+    case Overlay::saved: return QObject::tr("Saved");
+    case Overlay::health: return QObject::tr("Health");
+    case Overlay::dtype: return QObject::tr("Dtype");
+    case Overlay::device: return QObject::tr("Device");
+    case Overlay::stage: return QObject::tr("Stage");
   }
   return {};
 }
 
 QString toolTipText(Overlay overlay) {
   switch (overlay) {
-    case Overlay::role:
-      return QObject::tr("Forward, gradient, sum, recomputed");
-    case Overlay::time:
-      return QObject::tr("How long each op took in the present run");
-    case Overlay::bytes:
-      return QObject::tr("Memory that each op's results take");
-    case Overlay::saved:
-      return QObject::tr("Kept for the backward, or recomputed in it");
-    case Overlay::health:
-      return QObject::tr("Where NaN or Inf were seen");
-    case Overlay::dtype:
-      return QObject::tr("Element type of each op's first result");
-    case Overlay::device:
-      return QObject::tr("Device that each op's first result is on");
-    case Overlay::stage:
-      return QObject::tr("Pipeline stages, and the bytes that cross their borders");
+    case Overlay::role: return QObject::tr("Forward, gradient, sum, recomputed");
+    case Overlay::time: return QObject::tr("How long each op took in the present run");
+    case Overlay::bytes: return QObject::tr("Memory that each op's results take");
+    case Overlay::saved: return QObject::tr("Kept for the backward, or recomputed in it");
+    case Overlay::health: return QObject::tr("Where NaN or Inf were seen");
+    case Overlay::dtype: return QObject::tr("Element type of each op's first result");
+    case Overlay::device: return QObject::tr("Device that each op's first result is on");
+    case Overlay::stage: return QObject::tr("Pipeline stages, and the bytes that cross their borders");
   }
   return {};
 }
 
-GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
-                           const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark)
+GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document,
+                           const ExecutionState& execution, const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark)
     : kind_(overlay), tree_(std::move(tree)), document_(std::move(document)), colors_(dark), cut_(std::move(cut)) {
   if (kind_ == Overlay::role) return;
   if (kind_ == Overlay::stage) {
@@ -86,10 +70,8 @@ GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphT
     if (node.parent < 0) continue;
     auto& above = amounts_[static_cast<std::size_t>(node.parent)];
     for (std::size_t lane = 0; lane < layout::laneCount; ++lane) {
-      if (sums)
-        above[lane] += amount[lane];
-      else if (amount[lane] != nothing)
-        above[lane] = above[lane] == nothing || above[lane] == amount[lane] ? amount[lane] : mixed;
+      if (sums) above[lane] += amount[lane];
+      else if (amount[lane] != nothing) above[lane] = above[lane] == nothing || above[lane] == amount[lane] ? amount[lane] : mixed;
     }
   }
 }
@@ -99,10 +81,8 @@ double GraphOverlay::amountOf(BoundSymbolId op) {
   const auto outputs = document.outputs(op);
   switch (kind_) {
     case Overlay::role:
-    case Overlay::stage:
-      return 0;
-    case Overlay::time:
-      return byOp_[static_cast<std::size_t>(op.index)];
+    case Overlay::stage: return 0;
+    case Overlay::time: return byOp_[static_cast<std::size_t>(op.index)];
     case Overlay::bytes: {
       // Of storages that it does not share with what it reads.
       double bytes = 0;
@@ -118,12 +98,12 @@ double GraphOverlay::amountOf(BoundSymbolId op) {
       if (document.boundSymbol(op).origin.role == Role::recompute) return 1;
       double bytes = 0;
       for (auto output : outputs)
-        if (const auto storage = output ? document.value(output).storage : StorageId(); storage && document_->saved.contains(output) && !document.storage(storage).external)
+        if (const auto storage = output ? document.value(output).storage : StorageId();
+            storage && document_->saved.contains(output) && !document.storage(storage).external)
           bytes += static_cast<double>(document.storage(storage).bytes);
       return bytes;
     }
-    case Overlay::health:
-      return badOps_.contains(op) || std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return badValues_.contains(v); }) ? 1 : 0;
+    case Overlay::health: return badOps_.contains(op) || std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return badValues_.contains(v); }) ? 1 : 0;
     case Overlay::dtype:
       for (auto output : outputs)
         if (output && document.isTensor(output)) return static_cast<double>(document.meta(document.value(output).meta).dtype);
@@ -153,17 +133,13 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
   const auto amount = amounts_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
   switch (kind_) {
     case Overlay::role:
-    case Overlay::stage:
-      return {};
-    case Overlay::time:
-      return amount > 0 ? secondsText(amount) : QObject::tr("not run");
-    case Overlay::bytes:
-      return amount > 0 ? bytesText(static_cast<std::int64_t>(amount)) : QObject::tr("no memory of its own");
+    case Overlay::stage: return {};
+    case Overlay::time: return amount > 0 ? secondsText(amount) : QObject::tr("not run");
+    case Overlay::bytes: return amount > 0 ? bytesText(static_cast<std::int64_t>(amount)) : QObject::tr("no memory of its own");
     case Overlay::saved:
       if (lane == layout::Lane::backward) return amount > 0 ? QObject::tr("%n recomputed", nullptr, static_cast<int>(amount)) : QString();
       return amount > 0 ? QObject::tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount))) : QObject::tr("keeps nothing");
-    case Overlay::health:
-      return amount > 0 ? QObject::tr("NaN or Inf: %n op(s)", nullptr, static_cast<int>(amount)) : QString();
+    case Overlay::health: return amount > 0 ? QObject::tr("NaN or Inf: %n op(s)", nullptr, static_cast<int>(amount)) : QString();
     case Overlay::dtype:
       if (amount == mixed) return QObject::tr("several dtypes");
       return amount == nothing ? QObject::tr("no tensor") : toQt(shortName(static_cast<DType>(static_cast<int>(amount))));
@@ -186,21 +162,17 @@ QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
   const auto none = colors_.none();
   switch (kind_) {
     case Overlay::role:
-    case Overlay::stage:
-      return {};
+    case Overlay::stage: return {};
     case Overlay::time:
-    case Overlay::bytes:
-      return stepOf(amount) < 0 ? none : colors_.ramp(stepOf(amount));
+    case Overlay::bytes: return stepOf(amount) < 0 ? none : colors_.ramp(stepOf(amount));
     case Overlay::saved:
       if (amount <= 0) return none;
       return lane == layout::Lane::backward ? colors_.recomputed() : colors_.ramp(stepOf(amount));
-    case Overlay::health:
-      return amount > 0 ? colors_.bad() : none;
+    case Overlay::health: return amount > 0 ? colors_.bad() : none;
     case Overlay::dtype:
       if (amount == mixed || amount == nothing) return none;
       return colors_.dtype(static_cast<DType>(static_cast<int>(amount)));
-    case Overlay::device:
-      return amount == mixed || amount == nothing ? none : colors_.stage(static_cast<int>(amount));
+    case Overlay::device: return amount == mixed || amount == nothing ? none : colors_.stage(static_cast<int>(amount));
   }
   return {};
 }
@@ -211,8 +183,7 @@ std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
     for (int step = 0; step < steps; ++step) entries.push_back({colors_.ramp(step), words(most_ / std::pow(4.0, steps - 1 - step))});
   };
   switch (kind_) {
-    case Overlay::role:
-      break;
+    case Overlay::role: break;
     case Overlay::stage:
       if (!stages_) {
         entries.push_back({colors_.none(), QObject::tr("no stages: cut the model in Stages")});
@@ -220,7 +191,9 @@ std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
       }
       for (int s = 0; s < std::min(cut_->stages(), mostStagesInLegend); ++s) {
         const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
-        entries.push_back({colors_.stage(s), QObject::tr("stage %1: %n op(s), %2 of parameters", nullptr, static_cast<int>(facts.ops)).arg(s).arg(bytesText(facts.parameterBytes))});
+        entries.push_back(
+            {colors_.stage(s),
+             QObject::tr("stage %1: %n op(s), %2 of parameters", nullptr, static_cast<int>(facts.ops)).arg(s).arg(bytesText(facts.parameterBytes))});
       }
       if (cut_->stages() > mostStagesInLegend) entries.push_back({colors_.none(), QObject::tr("and %1 more").arg(cut_->stages() - mostStagesInLegend)});
       break;
@@ -233,9 +206,7 @@ std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
       ramp([](double amount) { return QObject::tr("about %1").arg(bytesText(static_cast<std::int64_t>(amount))); });
       if (kind_ == Overlay::saved) entries.push_back({colors_.recomputed(), QObject::tr("recomputed")});
       break;
-    case Overlay::health:
-      entries.push_back({colors_.bad(), most_ > 0 ? QObject::tr("NaN or Inf") : QObject::tr("NaN or Inf: none seen")});
-      break;
+    case Overlay::health: entries.push_back({colors_.bad(), most_ > 0 ? QObject::tr("NaN or Inf") : QObject::tr("NaN or Inf: none seen")}); break;
     case Overlay::dtype: {
       std::set<int> present;
       for (std::int32_t i = 0; i < tree_->size(); ++i)

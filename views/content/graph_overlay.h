@@ -15,7 +15,8 @@ namespace retrograd::views {
 
 /// What the boxes of a graph tell beside what they are.
 enum class Overlay : std::uint8_t { role, time, bytes, saved, health, dtype, device, stage };
-inline constexpr std::array overlays{Overlay::role, Overlay::time, Overlay::bytes, Overlay::saved, Overlay::health, Overlay::dtype, Overlay::device, Overlay::stage};
+inline constexpr std::array overlays{Overlay::role,   Overlay::time,  Overlay::bytes,  Overlay::saved,
+                                     Overlay::health, Overlay::dtype, Overlay::device, Overlay::stage};
 QString titleText(Overlay overlay);
 QString toolTipText(Overlay overlay);
 
@@ -50,11 +51,11 @@ class GraphOverlay {
   std::shared_ptr<const layout::GraphTree> tree_;
   std::shared_ptr<const OpenDocument> document_;
   OverlayColors colors_;
-  std::vector<double> byOp_;   ///< time, by bound symbol
+  std::vector<double> byOp_;  ///< time, by bound symbol
   std::set<ValueId> badValues_;
   std::set<BoundSymbolId> badOps_;
   std::vector<std::array<double, layout::laneCount>> amounts_;
-  double most_ = 0;            ///< of an op
+  double most_ = 0;              ///< of an op
   std::vector<Device> devices_;  ///< that ops of the graph are on, in the order in which they are met
   std::shared_ptr<const StageCut> cut_;
   std::unique_ptr<NodeStages> stages_;  ///< for Overlay::stage, where there is a cut

@@ -29,10 +29,8 @@ LineText withNotes(LineText line, BoundSymbolId op, const Document& document, co
     const bool isOperation = token.kind == TokenKind::header && !document.outputs(op).empty();
     const auto value = isOperation ? document.outputs(op).front() : token.value;
     const auto own = value ? notes.nameOf(value) : QString();
-    if (own.isEmpty())
-      add(line.text.mid(token.begin, token.length), token.kind, token.value);
-    else
-      add(own, TokenKind::ownName, value);
+    if (own.isEmpty()) add(line.text.mid(token.begin, token.length), token.kind, token.value);
+    else add(own, TokenKind::ownName, value);
   }
   addComments();
   if (noted.codeLength < 0 && line.codeLength >= 0) noted.codeLength = static_cast<int>(noted.text.size());

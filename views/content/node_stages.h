@@ -32,7 +32,7 @@ class NodeStages {
 
   const layout::GraphTree& tree_;
   std::vector<std::array<Range, layout::laneCount>> ranges_;
-  mutable const layout::Scene* scene_ = nullptr;     ///< whose edges the texts are of
+  mutable const layout::Scene* scene_ = nullptr;  ///< whose edges the texts are of
   mutable std::map<std::int32_t, QString> edgeTexts_;
 };
 

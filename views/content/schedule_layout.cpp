@@ -10,14 +10,10 @@ QString tr(const char* text) { return QCoreApplication::translate("ScheduleLayou
 
 QString meaning(ActionKind kind) {
   switch (kind) {
-    case ActionKind::forward:
-      return tr("forward");
-    case ActionKind::backwardInput:
-      return tr("gradients of inputs");
-    case ActionKind::backwardWeight:
-      return tr("gradients of weights");
-    default:
-      return tr("backward");
+    case ActionKind::forward: return tr("forward");
+    case ActionKind::backwardInput: return tr("gradients of inputs");
+    case ActionKind::backwardWeight: return tr("gradients of weights");
+    default: return tr("backward");
   }
 }
 
@@ -69,14 +65,10 @@ int ScheduleLayout::across(int cell, int ranks) const {
 
 QChar ScheduleLayout::letter(ActionKind kind) {
   switch (kind) {
-    case ActionKind::forward:
-      return QLatin1Char('F');
-    case ActionKind::backwardInput:
-      return QLatin1Char('I');
-    case ActionKind::backwardWeight:
-      return QLatin1Char('W');
-    default:
-      return QLatin1Char('B');
+    case ActionKind::forward: return QLatin1Char('F');
+    case ActionKind::backwardInput: return QLatin1Char('I');
+    case ActionKind::backwardWeight: return QLatin1Char('W');
+    default: return QLatin1Char('B');
   }
 }
 

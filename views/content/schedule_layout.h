@@ -13,8 +13,8 @@ struct ScheduleCell {
   ActionKind kind = ActionKind::forward;  ///< F, B, I or W
   int stage = 0, microbatch = 0;
   double start = 0, end = 0;
-  bool overlapped = false;                ///< runs together with the cells of its `position`
-  std::size_t position = 0;               ///< in the rank's row
+  bool overlapped = false;   ///< runs together with the cells of its `position`
+  std::size_t position = 0;  ///< in the rank's row
 };
 
 /// Time in which a rank waits.

@@ -81,7 +81,9 @@ CompareValuesDialog::CompareValuesDialog(ViewContext context, ValuePlace a, Valu
 
 void CompareValuesDialog::show(const Answer& answer) {
   const auto add = [this](const QString& label, const QString& a, const QString& b) { new QTreeWidgetItem(table_, {label, a, b}); };
-  const auto number = [&](const QString& label, double TensorStatistics::*field) { add(label, numberText(answer.a.statistics.*field), numberText(answer.b.statistics.*field)); };
+  const auto number = [&](const QString& label, double TensorStatistics::* field) {
+    add(label, numberText(answer.a.statistics.*field), numberText(answer.b.statistics.*field));
+  };
   add(tr("Type"), typeText(answer.a.data.meta), typeText(answer.b.data.meta));
   number(tr("Min"), &TensorStatistics::min);
   number(tr("Max"), &TensorStatistics::max);
@@ -99,9 +101,11 @@ void CompareValuesDialog::show(const Answer& answer) {
     add(tr("Mean difference"), numberText(d.mean), {});
     add(tr("Relative difference"), numberText(d.relative), {});
     add(tr("Cosine"), numberText(d.cosine), {});
-    summary_->setText(d.identical                          ? tr("They are the same, bit for bit")
-                      : d.different == 0 && d.oneFinite == 0 ? tr("Their elements are equal")
-                                                             : tr("%1 of %2 elements differ, by %3 at most").arg(d.different + d.oneFinite).arg(answer.a.data.meta.elements()).arg(numberText(d.largest)));
+    summary_->setText(
+        d.identical ? tr("They are the same, bit for bit")
+        : d.different == 0 && d.oneFinite == 0
+            ? tr("Their elements are equal")
+            : tr("%1 of %2 elements differ, by %3 at most").arg(d.different + d.oneFinite).arg(answer.a.data.meta.elements()).arg(numberText(d.largest)));
   }
   for (int column = 0; column < 3; ++column) table_->resizeColumnToContents(column);
 }

@@ -169,7 +169,7 @@ void ExportDialog::followFormat() {
 
 void ExportDialog::documentChanged() {
   const auto& document = context_.controller->document();
-  if (measuring_) cancel();   // the run was of another document; what is being written holds its own
+  if (measuring_) cancel();  // the run was of another document; what is being written holds its own
   if (!document && !busy()) return hide();
   const bool derived = document && document->analysis->derived();
   for (auto kind : kinds) {
@@ -208,8 +208,7 @@ void ExportDialog::formatChanged() {
 void ExportDialog::traceToggled(TraceKind kind, bool on) {
   if (format().isDrawing)
     for (auto other : kinds) traces_[static_cast<std::size_t>(other)]->setChecked(other == kind);
-  else if (!on && traces().empty())
-    traces_[static_cast<std::size_t>(kind)]->setChecked(true);
+  else if (!on && traces().empty()) traces_[static_cast<std::size_t>(kind)]->setChecked(true);
   updateState();
 }
 
@@ -304,8 +303,7 @@ void ExportDialog::write(std::vector<OpMeasure> measures) {
           drawSheet(*sheet, drawingOf(*now), drawing.scale, sink, progress);
           progress.check();
         });
-      else
-        exportFile(*now, {*analysis, tracesOf(*analysis, chosen), measures, file, drawing}, progress);
+      else exportFile(*now, {*analysis, tracesOf(*analysis, chosen), measures, file, drawing}, progress);
     } catch (const Error& error) {
       problem = error.code() == ErrorCode::cancelled ? tr("Cancelled; nothing was written") : QString::fromUtf8(error.what());
     } catch (const std::exception& error) {

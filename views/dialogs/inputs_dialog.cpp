@@ -79,8 +79,8 @@ QWidget* InputsDialog::makeSources() {
 }
 
 void InputsDialog::browse() {
-  auto* dialog = new QFileDialog(this, tr("Inputs"), QFileInfo(QString::fromStdString(request_.path)).absolutePath(),
-                                 tr("safetensors (*.safetensors);;All files (*)"));
+  auto* dialog =
+      new QFileDialog(this, tr("Inputs"), QFileInfo(QString::fromStdString(request_.path)).absolutePath(), tr("safetensors (*.safetensors);;All files (*)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
   connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {

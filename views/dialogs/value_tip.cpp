@@ -49,7 +49,8 @@ QString ValueTip::heading() const {
   const auto& document = *context_.controller->document()->analysis->document;
   const auto meta = document.value(value_).meta;
   const auto name = fullNameOf(document, value_, context_.notes);
-  return meta ? QStringLiteral("%1  %2  %3").arg(name, typeText(document.meta(meta)), bytesText(document.meta(meta).bytes())) : name + QStringLiteral("  ") + tr("number");
+  return meta ? QStringLiteral("%1  %2  %3").arg(name, typeText(document.meta(meta)), bytesText(document.meta(meta).bytes()))
+              : name + QStringLiteral("  ") + tr("number");
 }
 
 void ValueTip::show(BoundSymbolId op, ValueId value, const QPoint& at) {
@@ -109,11 +110,8 @@ bool ValueTip::eventFilter(QObject* watched, QEvent* event) {
       case QEvent::KeyPress:
       case QEvent::MouseButtonPress:
       case QEvent::Wheel:
-      case QEvent::WindowDeactivate:
-        leave();
-        break;
-      default:
-        break;
+      case QEvent::WindowDeactivate: leave(); break;
+      default: break;
     }
   return QFrame::eventFilter(watched, event);
 }

@@ -17,8 +17,7 @@ const QString checkQuestion = QStringLiteral("check");
 }  // namespace
 
 ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWidget* parent)
-    : Panel(context, "checks", parent), model_(new ChecksModel(this)), tree_(new QTreeView(this)), range_(new QLineEdit(this)),
-      summary_(new QLabel(this)) {
+    : Panel(context, "checks", parent), model_(new ChecksModel(this)), tree_(new QTreeView(this)), range_(new QLineEdit(this)), summary_(new QLabel(this)) {
   tree_->setObjectName(QStringLiteral("checks"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("What the check of a gradient found"), false);

@@ -26,7 +26,8 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   prepareTree(*table_, tr("Two runs op by op"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);
-  for (const auto& [column, width] : {std::pair(CompareModel::value, 120), {CompareModel::relative, 90}, {CompareModel::largest, 90}, {CompareModel::normA, 90}, {CompareModel::normB, 90}})
+  for (const auto& [column, width] :
+       {std::pair(CompareModel::value, 120), {CompareModel::relative, 90}, {CompareModel::largest, 90}, {CompareModel::normA, 90}, {CompareModel::normB, 90}})
     table_->header()->resizeSection(column, width);
   summary_ = new QLabel(this);
   summary_->setObjectName(QStringLiteral("compare-summary"));
@@ -92,7 +93,8 @@ QWidget* CompareDock::makeFields(QAction* compare) {
     label->setBuddy(field);
     grid->addWidget(label, row, at);
   };
-  for (const auto& [title, field] : {std::pair<QString, QWidget*>(tr("Precisio&n"), precision_), {tr("&Device"), device_}, {tr("&Seed"), seed_}, {tr("&Tolerance"), tolerance_}}) {
+  for (const auto& [title, field] :
+       {std::pair<QString, QWidget*>(tr("Precisio&n"), precision_), {tr("&Device"), device_}, {tr("&Seed"), seed_}, {tr("&Tolerance"), tolerance_}}) {
     place(title, field, 0, column);
     grid->addWidget(field, 0, column + 1);
     column += 2;
@@ -155,9 +157,8 @@ void CompareDock::refresh() {
 void CompareDock::askForDevices() {
   if (devicesFilled_ || !context_.controller->document()) return;
   // Once more for each document until it is answered: of a document that goes, no answer comes.
-  ask(Panel::Asked::inSight, QStringLiteral("devices"), {}, [this](const Bench& bench, const Progress&) -> Worker::Deliver {
-    return [this, devices = bench.engine.devices()] { fillDevices(devices); };
-  });
+  ask(Panel::Asked::inSight, QStringLiteral("devices"), {},
+      [this](const Bench& bench, const Progress&) -> Worker::Deliver { return [this, devices = bench.engine.devices()] { fillDevices(devices); }; });
 }
 
 /// One that cannot be used stands there too and says why.
@@ -226,7 +227,10 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
   model_->show(document, comparison);
   const int first = model_->firstDivergence();
   first_->setEnabled(first >= 0);
-  auto text = first < 0 ? tr("\u2713 Against %1: the runs agree in %2 values; the largest relative difference is %3").arg(words).arg(comparison->rows.size()).arg(numberText(comparison->largest))
+  auto text = first < 0 ? tr("\u2713 Against %1: the runs agree in %2 values; the largest relative difference is %3")
+                              .arg(words)
+                              .arg(comparison->rows.size())
+                              .arg(numberText(comparison->largest))
                         : tr("\u25c6 Against %1: the runs diverge at %2, value %3 of %4")
                               .arg(words, nameOf(*document->analysis->document, comparison->rows[static_cast<std::size_t>(first)].valueA, context_.notes))
                               .arg(first + 1)

@@ -15,32 +15,22 @@ const QString timelineQuestion = QStringLiteral("timeline");
 
 QString labelOf(MemoryUse use) {
   switch (use) {
-    case MemoryUse::saved:
-      return QObject::tr("saved");
-    case MemoryUse::result:
-      return QObject::tr("results");
-    case MemoryUse::gradient:
-      return QObject::tr("gradients");
-    case MemoryUse::forward:
-      return QObject::tr("forward temporaries");
-    case MemoryUse::backward:
-      return QObject::tr("backward temporaries");
+    case MemoryUse::saved: return QObject::tr("saved");
+    case MemoryUse::result: return QObject::tr("results");
+    case MemoryUse::gradient: return QObject::tr("gradients");
+    case MemoryUse::forward: return QObject::tr("forward temporaries");
+    case MemoryUse::backward: return QObject::tr("backward temporaries");
   }
   return {};
 }
 
 QString tipOf(MemoryUse use) {
   switch (use) {
-    case MemoryUse::saved:
-      return QObject::tr("Activations kept for the backward");
-    case MemoryUse::result:
-      return QObject::tr("Outputs of the computation that nothing saves");
-    case MemoryUse::gradient:
-      return QObject::tr("Gradients of parameters and inputs");
-    case MemoryUse::forward:
-      return QObject::tr("Values of the forward that it lets go itself");
-    case MemoryUse::backward:
-      return QObject::tr("Values of the backward that it lets go itself, recomputed ones included");
+    case MemoryUse::saved: return QObject::tr("Activations kept for the backward");
+    case MemoryUse::result: return QObject::tr("Outputs of the computation that nothing saves");
+    case MemoryUse::gradient: return QObject::tr("Gradients of parameters and inputs");
+    case MemoryUse::forward: return QObject::tr("Values of the forward that it lets go itself");
+    case MemoryUse::backward: return QObject::tr("Values of the backward that it lets go itself, recomputed ones included");
   }
   return {};
 }
@@ -125,9 +115,7 @@ QToolButton* MemoryDock::makeJump(QWidget* parent, const QString& text, const QS
   return button;
 }
 
-void MemoryDock::addMeasure(QAction* action) {
-  measuredLine_->addWidget(commandButton(action, this));
-}
+void MemoryDock::addMeasure(QAction* action) { measuredLine_->addWidget(commandButton(action, this)); }
 
 void MemoryDock::forgetMeasured() {
   measured_->setText(tr("The allocator was not watched yet"));
@@ -205,7 +193,8 @@ QString MemoryDock::aliveAt(std::size_t position) const {
   for (const auto& life : timeline_->lives)
     if (life.from <= position && position < life.to) alive.push_back(&life);
   const auto shown = std::min(most, alive.size());
-  std::partial_sort(alive.begin(), alive.begin() + static_cast<std::ptrdiff_t>(shown), alive.end(), [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+  std::partial_sort(alive.begin(), alive.begin() + static_cast<std::ptrdiff_t>(shown), alive.end(),
+                    [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
   const auto& document = *document_->analysis->document;
   QStringList lines;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -232,8 +221,7 @@ void MemoryDock::describeAt(std::optional<std::size_t> position) {
   const auto line = op ? lineOf(*document_->analysis->document, op, nullptr, true, false).text : QString();
   const auto what = position ? tr("%1 live after %2") : tr("Peak: %1 live after %2");
   caption_->setText(what.arg(bytesText(timeline_->total(at)), line));
-  const auto always = tr("Alive all the time: parameters %1, inputs %2")
-                          .arg(bytesText(timeline_->parameterBytes), bytesText(timeline_->inputBytes));
+  const auto always = tr("Alive all the time: parameters %1, inputs %2").arg(bytesText(timeline_->parameterBytes), bytesText(timeline_->inputBytes));
   caption_->setToolTip(caption_->text() + QLatin1Char('\n') + always);
   for (std::size_t i = 0; i < memoryUseCount; ++i)
     figures_[i]->setText(QStringLiteral("%1 %2").arg(labelOf(static_cast<MemoryUse>(i)), bytesText(timeline_->liveBytes[at][i])));

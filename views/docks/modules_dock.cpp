@@ -9,8 +9,7 @@
 
 namespace retrograd::views {
 
-ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
-    : Panel(context, "modules", parent), model_(new ModulesModel(this)), tree_(new QTreeView(this)) {
+ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, "modules", parent), model_(new ModulesModel(this)), tree_(new QTreeView(this)) {
   tree_->setObjectName(QStringLiteral("modules"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("Modules"), true);

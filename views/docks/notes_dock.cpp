@@ -8,8 +8,7 @@
 
 namespace retrograd::views {
 
-NotesDock::NotesDock(ViewContext context, QWidget* parent)
-    : Panel(context, "notes", parent), model_(new NotesModel(this)), table_(new QTreeView(this)) {
+NotesDock::NotesDock(ViewContext context, QWidget* parent) : Panel(context, "notes", parent), model_(new NotesModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("notes"));
   table_->setModel(model_);
   prepareTree(*table_, tr("Notes"), true);
@@ -34,8 +33,7 @@ NotesDock::NotesDock(ViewContext context, QWidget* parent)
   add(tr("Bookmark"), QKeySequence(Qt::Key_Space), [this] { toggleBookmark(); });
   add(tr("Remove"), QKeySequence::Delete, [this] { remove(); });
   connect(context_.notes, &NoteBook::changed, this, &NotesDock::invalidate);
-  connect(model_, &NotesModel::bookmarkRequested, this,
-          [this](std::size_t note, bool on) { context_.notes->edit(note, [on](Note& n) { n.bookmark = on; }); });
+  connect(model_, &NotesModel::bookmarkRequested, this, [this](std::size_t note, bool on) { context_.notes->edit(note, [on](Note& n) { n.bookmark = on; }); });
 }
 
 void NotesDock::refresh() {

@@ -44,7 +44,8 @@ Panel::Panel(ViewContext context, const char* name, QWidget* parent) : QWidget(p
 }
 
 bool Panel::busy() const {
-  return soon_.isActive() || std::any_of(questions_.begin(), questions_.end(), [](const AskedQuestion& question) { return question.state == QuestionState::asked; });
+  return soon_.isActive() ||
+         std::any_of(questions_.begin(), questions_.end(), [](const AskedQuestion& question) { return question.state == QuestionState::asked; });
 }
 
 void Panel::invalidate() {
@@ -79,9 +80,8 @@ void Panel::ask(Asked asked, const QString& question, const QString& title, Ques
 
 void Panel::askAloud(QLabel* line, const QString& question, const QString& title, const QString& busy, Questions::Question work) {
   line->setText(busy);
-  ask(Asked::anyhow, question, title, std::move(work), [line](const QString& message) {
-    line->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
-  });
+  ask(Asked::anyhow, question, title, std::move(work),
+      [line](const QString& message) { line->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message); });
 }
 
 void Panel::cancel(const QString& question) { context_.controller->questions().cancel(tag(question)); }

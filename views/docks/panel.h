@@ -108,7 +108,7 @@ class Panel : public QWidget {
   QString name_;
   QTimer soon_;
   QList<QMetaObject::Connection> dockConnections_;
-  bool inFront_ = true;    ///< its dock, if it has one, is not behind another's tab
+  bool inFront_ = true;  ///< its dock, if it has one, is not behind another's tab
   bool inSight_ = false;
   bool stale_ = true;
   QHash<QString, AskedQuestion> questions_;

@@ -30,11 +30,8 @@ bool PinButton::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::Resize:
     case QEvent::Show:
     case QEvent::LayoutRequest:
-    case QEvent::StyleChange:
-      place();
-      break;
-    default:
-      break;
+    case QEvent::StyleChange: place(); break;
+    default: break;
   }
   return QToolButton::eventFilter(watched, event);
 }

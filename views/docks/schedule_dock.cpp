@@ -46,7 +46,8 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);
   using Ranks = ScheduleRanksModel;
-  for (const auto& [column, width] : {std::pair<int, int>(Ranks::rank, 36), {Ranks::bubble, 54}, {Ranks::inFlight, 54}, {Ranks::peakBytes, 66}, {Ranks::busy, 64}})
+  for (const auto& [column, width] :
+       {std::pair<int, int>(Ranks::rank, 36), {Ranks::bubble, 54}, {Ranks::inFlight, 54}, {Ranks::peakBytes, 66}, {Ranks::busy, 64}})
     table_->header()->resizeSection(column, width);
   auto* drawing = new QWidget(this);
   auto* column = new QVBoxLayout(drawing);
@@ -141,7 +142,8 @@ QWidget* ScheduleDock::makeControls(QAction* save) {
   auto* button = commandButton(save, line);
   auto* row = new QHBoxLayout(line);
   row->setContentsMargins(6, 4, 6, 4);
-  for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_), static_cast<QWidget*>(microbatches_), static_cast<QWidget*>(link_)})
+  for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_), static_cast<QWidget*>(microbatches_),
+                       static_cast<QWidget*>(link_)})
     row->addWidget(widget);
   row->addStretch(1);
   row->addWidget(button);
@@ -223,8 +225,7 @@ void ScheduleDock::show(const std::shared_ptr<const ScheduleRun>& run) {
                           .arg(run->schedule.stages)
                           .arg(run->schedule.microbatches)
                           .arg(run->timesText()));
-  else
-    message_->setText(QStringLiteral("! ") + run->problem);
+  else message_->setText(QStringLiteral("! ") + run->problem);
   Q_EMIT changed();
 }
 

@@ -58,7 +58,7 @@ class ScheduleDock : public Panel {
   ScheduleView* view_;
   QTreeView* table_;
   ScheduleRanksModel* model_;
-  int stages_ = 0;  ///< of the cut that the ranks were fitted to
+  int stages_ = 0;                          ///< of the cut that the ranks were fitted to
   bool stale_ = true, refreshing_ = false;  ///< stale: the request or the cut is another than what was simulated
 };
 

@@ -139,9 +139,9 @@ void SourceDock::refresh() {
   launches_ = false;
   found_.clear();
   path_->clear();
-  showProblem(!op ? unlessClosed(tr("Select an op to see the Python source that it comes from"))
+  showProblem(!op                                           ? unlessClosed(tr("Select an op to see the Python source that it comes from"))
               : document->analysis->document->sourceCount() ? tr("This op has no source: none is known of what it comes from")
-                                               : tr("The model says of no op where it comes from"));
+                                                            : tr("The model says of no op where it comes from"));
 }
 
 void SourceDock::read() {

@@ -58,7 +58,9 @@ void StageCheckDock::clear(const QString& text) {
 
 void StageCheckDock::planChanged() {
   const auto& cut = context_.stages->cut();
-  if (!cut_ || (cut && cut->split.stages.size() == cut_->split.stages.size() && cut->cuts == cut_->cuts && cut->request.options == cut_->request.options && cut->bench == cut_->bench)) return;
+  if (!cut_ || (cut && cut->split.stages.size() == cut_->split.stages.size() && cut->cuts == cut_->cuts && cut->request.options == cut_->request.options &&
+                cut->bench == cut_->bench))
+    return;
   if (checking_) Panel::cancel(question);
   checking_ = false;
   clear(tr("The stages have changed: check again."));
@@ -82,8 +84,9 @@ void StageCheckDock::check() {
       if (cut_ != cut) return;
       checking_ = false;
       const auto equal = found.count(StageVerdict::equal), close = found.count(StageVerdict::close), wrong = found.count(StageVerdict::differs);
-      auto text = wrong == 0 ? tr("\u2713 %1 stages give what the whole model gives: %2 of %3 tensors bit for bit").arg(cut->stages()).arg(equal).arg(found.rows.size())
-                             : tr("\u2717 %1 of %2 tensors DIFFER from the whole model's").arg(wrong).arg(found.rows.size());
+      auto text =
+          wrong == 0 ? tr("\u2713 %1 stages give what the whole model gives: %2 of %3 tensors bit for bit").arg(cut->stages()).arg(equal).arg(found.rows.size())
+                     : tr("\u2717 %1 of %2 tensors DIFFER from the whole model's").arg(wrong).arg(found.rows.size());
       if (close > 0) text += tr(", %1 within the tolerance").arg(close);
       summary_->setText(text + QLatin1Char('.'));
       model_->show(context_.controller->document(), std::move(found));

@@ -154,11 +154,22 @@ QWidget* StagesDock::makeTables() {
   stagesTable_ = makeTable(stagesModel_, tr("Stages"), "stages-table");
   edgesTable_ = makeTable(edgesModel_, tr("What crosses"), "stages-edges");
   sharedTable_ = makeTable(sharedModel_, tr("Shared parameters"), "stages-shared");
-  for (const auto& [column, width] : {std::pair<int, int>(StagesModel::stage, 84), {StagesModel::ops, 60}, {StagesModel::time, 110}, {StagesModel::parameters, 120}, {StagesModel::activations, 84}, {StagesModel::saved, 76}})
+  for (const auto& [column, width] : {std::pair<int, int>(StagesModel::stage, 84),
+                                      {StagesModel::ops, 60},
+                                      {StagesModel::time, 110},
+                                      {StagesModel::parameters, 120},
+                                      {StagesModel::activations, 84},
+                                      {StagesModel::saved, 76}})
     stagesTable_->header()->resizeSection(column, width);
-  for (const auto& [column, width] : {std::pair<int, int>(StageEdgesModel::source, 68), {StageEdgesModel::destination, 96}, {StageEdgesModel::value, 120}, {StageEdgesModel::type, 120}, {StageEdgesModel::bytes, 76}, {StageEdgesModel::allBytes, 106}})
+  for (const auto& [column, width] : {std::pair<int, int>(StageEdgesModel::source, 68),
+                                      {StageEdgesModel::destination, 96},
+                                      {StageEdgesModel::value, 120},
+                                      {StageEdgesModel::type, 120},
+                                      {StageEdgesModel::bytes, 76},
+                                      {StageEdgesModel::allBytes, 106}})
     edgesTable_->header()->resizeSection(column, width);
-  for (const auto& [column, width] : {std::pair<int, int>(SharedParametersModel::names, 170), {SharedParametersModel::stages, 150}, {SharedParametersModel::use, 200}})
+  for (const auto& [column, width] :
+       {std::pair<int, int>(SharedParametersModel::names, 170), {SharedParametersModel::stages, 150}, {SharedParametersModel::use, 200}})
     sharedTable_->header()->resizeSection(column, width);
   connect(stagesTable_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
     if (index.isValid()) bar_->setCurrent(index.row());
@@ -292,7 +303,8 @@ void StagesDock::refreshLoss() {
   const auto& outputs = plan_->outputs();
   loss_->clear();
   loss_->addItem(tr("Loss: every output"), QString());
-  loss_->setItemData(0, tr("The gradient begins at each output: with 1 where it is a single number and the only one, else with numbers drawn from the seed"), Qt::ToolTipRole);
+  loss_->setItemData(0, tr("The gradient begins at each output: with 1 where it is a single number and the only one, else with numbers drawn from the seed"),
+                     Qt::ToolTipRole);
   for (const auto& output : outputs) {
     const auto place = QString::fromStdString(output.place), value = QString::fromStdString(output.value);
     loss_->addItem(place == value || value.isEmpty() ? tr("Loss: %1").arg(place) : tr("Loss: %1 (%2)").arg(place, value), place);
@@ -309,10 +321,14 @@ void StagesDock::refreshSharing() {
   const auto selected = selectedShared();
   for (auto [action, use] : {std::pair(copy_, MultiUse::replicate), std::pair(send_, MultiUse::transmit)}) {
     const bool differs = std::any_of(selected.begin(), selected.end(), [use = use](const SharedParameter& parameter) { return parameter.use != use; });
-    const auto reason = selected.empty() ? tr("No parameter is selected") : plan_->busy() ? tr("The model is being cut") : differs ? QString() : tr("They are shared in this way");
+    const auto reason = selected.empty() ? tr("No parameter is selected")
+                        : plan_->busy()  ? tr("The model is being cut")
+                        : differs        ? QString()
+                                         : tr("They are shared in this way");
     action->setEnabled(reason.isEmpty());
-    action->setToolTip(reason.isEmpty() ? use == MultiUse::transmit ? tr("The first stage that uses it holds it and sends it to the others, which send its gradient back")
-                                                                    : tr("Each stage that uses it holds it; the gradients have to be summed before the optimizer's step")
+    action->setToolTip(reason.isEmpty() ? use == MultiUse::transmit
+                                              ? tr("The first stage that uses it holds it and sends it to the others, which send its gradient back")
+                                              : tr("Each stage that uses it holds it; the gradients have to be summed before the optimizer's step")
                                         : reason);
     action->setStatusTip(action->toolTip());
   }
@@ -323,7 +339,8 @@ void StagesDock::refreshControls() {
   const bool equal = static_cast<How>(how_->currentData().toInt()) == How::equalStages;
   points_->setVisible(!equal);
   for (QWidget* widget : {static_cast<QWidget*>(stages_), static_cast<QWidget*>(of_), static_cast<QWidget*>(balance_)}) widget->setVisible(equal);
-  for (QWidget* widget : {static_cast<QWidget*>(how_), static_cast<QWidget*>(points_), static_cast<QWidget*>(stages_), static_cast<QWidget*>(balance_), static_cast<QWidget*>(markers_), static_cast<QWidget*>(shared_), static_cast<QWidget*>(loss_)})
+  for (QWidget* widget : {static_cast<QWidget*>(how_), static_cast<QWidget*>(points_), static_cast<QWidget*>(stages_), static_cast<QWidget*>(balance_),
+                          static_cast<QWidget*>(markers_), static_cast<QWidget*>(shared_), static_cast<QWidget*>(loss_)})
     widget->setEnabled(open);
   const auto count = plan_->markers();
   markers_->setVisible(count > 0);
@@ -333,16 +350,11 @@ void StagesDock::refreshControls() {
 
 void StagesDock::refreshMessage() {
   QString text;
-  if (!context_.controller->document())
-    text = tr("Open a model to cut it into stages.");
-  else if (!plan_->problem().isEmpty())
-    text = QStringLiteral("! ") + plan_->problem();
-  else if (plan_->measuring() && plan_->busy())
-    text = tr("Measuring what the ops take...");
-  else if (plan_->busy())
-    text = tr("Cutting...");
-  else if (!plan_->hasMarks())
-    text = tr("The model is in one piece. Cut it into equal stages, at points, or before an op that you choose in a listing (K).");
+  if (!context_.controller->document()) text = tr("Open a model to cut it into stages.");
+  else if (!plan_->problem().isEmpty()) text = QStringLiteral("! ") + plan_->problem();
+  else if (plan_->measuring() && plan_->busy()) text = tr("Measuring what the ops take...");
+  else if (plan_->busy()) text = tr("Cutting...");
+  else if (!plan_->hasMarks()) text = tr("The model is in one piece. Cut it into equal stages, at points, or before an op that you choose in a listing (K).");
   message_->setText(text);
   message_->parentWidget()->setVisible(!text.isEmpty());
   toOp_->setVisible(!plan_->problem().isEmpty() && plan_->problemOp().valid());

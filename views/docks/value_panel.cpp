@@ -9,8 +9,15 @@
 namespace retrograd::views {
 
 ValuePanel::ValuePanel(Theme* theme, const QString& name, QWidget* parent)
-    : QWidget(parent), title_(new QLabel(this)), histogram_(new HistogramView(theme, this)), slice_(new SliceModel(this)), table_(new QTableView(this)),
-      image_(new ImageView(theme, slice_, this)), stack_(new QStackedWidget(this)), leading_(new QWidget(this)), leadingLine_(new QHBoxLayout(leading_)) {
+    : QWidget(parent),
+      title_(new QLabel(this)),
+      histogram_(new HistogramView(theme, this)),
+      slice_(new SliceModel(this)),
+      table_(new QTableView(this)),
+      image_(new ImageView(theme, slice_, this)),
+      stack_(new QStackedWidget(this)),
+      leading_(new QWidget(this)),
+      leadingLine_(new QHBoxLayout(leading_)) {
   leadingLine_->setContentsMargins(0, 0, 0, 0);
   leadingLine_->addWidget(new QLabel(tr("Slice"), leading_));
   leadingLine_->addStretch(1);

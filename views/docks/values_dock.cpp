@@ -19,8 +19,7 @@ const QString besideKey = QStringLiteral("beside");
 
 }  // namespace
 
-ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent)
-    : Panel(context, "values", parent), model_(new ValuesModel(this)) {
+ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent) : Panel(context, "values", parent), model_(new ValuesModel(this)) {
   table_ = new QTreeView(this);
   table_->setObjectName(QStringLiteral("values"));
   table_->setModel(model_);
@@ -163,7 +162,8 @@ void ValuesDock::showDetail(const ValueReport& report) {
 void ValuesDock::showPanel(ValuePanel& panel, const QString& label, const ValueDetail& detail) {
   const auto& document = *context_.controller->document()->analysis->document;
   const auto name = label + fullNameOf(document, detail.value, context_.notes);
-  if (!detail.contents.data) return panel.clear(detail.reason.empty() ? tr("%1 is a number").arg(name) : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
+  if (!detail.contents.data)
+    return panel.clear(detail.reason.empty() ? tr("%1 is a number").arg(name) : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
   const auto& meta = detail.contents.meta;
   panel.show(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())), detail);
 }

@@ -5,8 +5,7 @@
 
 namespace retrograd::views {
 
-WatchesDock::WatchesDock(ViewContext context, QWidget* parent)
-    : Panel(context, "watches", parent), model_(new ValuesModel(this)), table_(new QTreeView(this)) {
+WatchesDock::WatchesDock(ViewContext context, QWidget* parent) : Panel(context, "watches", parent), model_(new ValuesModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("watches"));
   table_->setModel(model_);
   model_->followNotes(context_.notes);

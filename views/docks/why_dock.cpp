@@ -117,7 +117,8 @@ void WhyDock::forget() {
 }
 
 QString WhyDock::emptyText() const {
-  if (context_.selection->op()) return state(whyQuestion) == QuestionState::answered ? tr("The selected op saves nothing, and all it makes has a gradient") : QString();
+  if (context_.selection->op())
+    return state(whyQuestion) == QuestionState::answered ? tr("The selected op saves nothing, and all it makes has a gradient") : QString();
   return unlessClosed(tr("Select an op to see why its values are saved, or have no gradient"));
 }
 

@@ -31,8 +31,8 @@ struct OpenRequest {
   std::uint64_t seed = 0;
   std::optional<std::vector<std::string>> gradInputs;  ///< as DerivationRequest::gradInputs
   PartitionOptions partition;
-  std::optional<Device> device;           ///< where to run; absent: where the file says
-  std::string loss;                       ///< the output at which the gradient begins with 1 (core/cut/loss.h); empty: at all outputs
+  std::optional<Device> device;  ///< where to run; absent: where the file says
+  std::string loss;              ///< the output at which the gradient begins with 1 (core/cut/loss.h); empty: at all outputs
 };
 
 /// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker; what stops it may be set by any thread,
@@ -78,14 +78,14 @@ class Runner {
 
 /// Two tensors element by element, in double precision, over elements that are finite in both.
 struct ValueDifference {
-  std::string failure;          ///< why they cannot be compared: "shapes differ"; empty where they can
-  bool identical = false;       ///< bit for bit
-  std::int64_t different = 0;   ///< elements
-  std::int64_t oneFinite = 0;   ///< elements that are finite in one only
-  double largest = 0, mean = 0; ///< of |a - b|
-  double relative = 0;          ///< `largest` by the greatest magnitude of either
-  double cosine = 0;            ///< of the angle between them
-  std::int64_t place = -1;      ///< index of the element that differs most, row by row
+  std::string failure;           ///< why they cannot be compared: "shapes differ"; empty where they can
+  bool identical = false;        ///< bit for bit
+  std::int64_t different = 0;    ///< elements
+  std::int64_t oneFinite = 0;    ///< elements that are finite in one only
+  double largest = 0, mean = 0;  ///< of |a - b|
+  double relative = 0;           ///< `largest` by the greatest magnitude of either
+  double cosine = 0;             ///< of the angle between them
+  std::int64_t place = -1;       ///< index of the element that differs most, row by row
 };
 
 /// What stands behind the window: opens files and runs them. Called on the worker only. Tests put their own in its place.

@@ -30,7 +30,8 @@ void PoolJob::start(Work work) {
         },
         Qt::QueuedConnection);
   };
-  const auto report = [self = QPointer(this), number = number_, last = std::chrono::steady_clock::time_point()](std::string_view stage, double fraction) mutable {
+  const auto report = [self = QPointer(this), number = number_, last = std::chrono::steady_clock::time_point()](std::string_view stage,
+                                                                                                                double fraction) mutable {
     const auto now = std::chrono::steady_clock::now();
     if (now - last < std::chrono::milliseconds(33)) return;
     last = now;
@@ -45,7 +46,7 @@ void PoolJob::start(Work work) {
     Deliver answer;
     try {
       answer = work(Progress(stop, report));
-    } catch (const Error&) {  // cancelled, or the document does not answer this
+    } catch (const Error&) {           // cancelled, or the document does not answer this
     } catch (const std::bad_alloc&) {  // what was asked for stays without an answer, the window stays
     }
     deliver(answer);

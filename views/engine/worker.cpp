@@ -91,8 +91,7 @@ std::vector<std::shared_ptr<Worker::Entry>> Worker::dropWhere(const Filter& matc
 void Worker::cancelWhere(const Filter& matches) {
   const auto error = std::make_shared<const Error>(ErrorCode::cancelled, "cancelled before it began");
   for (const auto& entry : dropWhere(matches, matches))
-    QMetaObject::invokeMethod(
-        this, [this, entry, error] { deliver(entry, {}, error); }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(this, [this, entry, error] { deliver(entry, {}, error); }, Qt::QueuedConnection);
 }
 
 void Worker::loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Worker* self) {
@@ -112,14 +111,12 @@ void Worker::loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Wor
 
 void Worker::runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry) {
   // The Worker joins this thread before it goes, so `self` outlives every call here.
-  QMetaObject::invokeMethod(
-      self, [self, entry] { Q_EMIT self->started(entry->ownerKey, entry->job.tag, entry->job.title); }, Qt::QueuedConnection);
+  QMetaObject::invokeMethod(self, [self, entry] { Q_EMIT self->started(entry->ownerKey, entry->job.tag, entry->job.title); }, Qt::QueuedConnection);
   Deliver result;
   std::shared_ptr<const Error> error;
   try {
-    const Progress progress(entry->stop.get_token(), [&queue, self, entry](std::string_view stage, double fraction) {
-      reportProgress(queue, self, entry, stage, fraction);
-    });
+    const Progress progress(entry->stop.get_token(),
+                            [&queue, self, entry](std::string_view stage, double fraction) { reportProgress(queue, self, entry, stage, fraction); });
     progress.check();
     result = entry->job.work(progress);
   } catch (const Error& e) {
@@ -131,8 +128,7 @@ void Worker::runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const s
     std::lock_guard lock(queue->mutex);
     queue->running.reset();
   }
-  QMetaObject::invokeMethod(
-      self, [self, entry, result, error] { self->deliver(entry, result, error); }, Qt::QueuedConnection);
+  QMetaObject::invokeMethod(self, [self, entry, result, error] { self->deliver(entry, result, error); }, Qt::QueuedConnection);
 }
 
 void Worker::deliver(const std::shared_ptr<Entry>& entry, const Deliver& result, const std::shared_ptr<const Error>& error) {
@@ -145,8 +141,7 @@ void Worker::deliver(const std::shared_ptr<Entry>& entry, const Deliver& result,
   }
 }
 
-void Worker::reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry, std::string_view stage,
-                            double fraction) {
+void Worker::reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry, std::string_view stage, double fraction) {
   constexpr qint64 millisecondsBetweenReports = 33;
   {
     std::lock_guard lock(queue->mutex);

@@ -69,8 +69,7 @@ class Worker : public QObject {
   static void loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Worker* self);
   static void runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry);
   void deliver(const std::shared_ptr<Entry>& entry, const Deliver& result, const std::shared_ptr<const Error>& error);
-  static void reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry, std::string_view stage,
-                             double fraction);
+  static void reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry, std::string_view stage, double fraction);
 
   std::shared_ptr<Queue> queue_;
   std::jthread thread_;

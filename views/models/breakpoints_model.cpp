@@ -13,18 +13,12 @@ using When = Breakpoint::When;
 
 QString conditionText(const Breakpoint& breakpoint) {
   switch (breakpoint.when) {
-    case When::always:
-      return QObject::tr("always");
-    case When::nan:
-      return QObject::tr("NaN");
-    case When::bad:
-      return QObject::tr("NaN or Inf");
-    case When::norm:
-      return QObject::tr("norm > %1").arg(numberText(breakpoint.limit));
-    case When::largest:
-      return QObject::tr("largest > %1").arg(numberText(breakpoint.limit));
-    case When::meta:
-      return QObject::tr("shape or dtype differs");
+    case When::always: return QObject::tr("always");
+    case When::nan: return QObject::tr("NaN");
+    case When::bad: return QObject::tr("NaN or Inf");
+    case When::norm: return QObject::tr("norm > %1").arg(numberText(breakpoint.limit));
+    case When::largest: return QObject::tr("largest > %1").arg(numberText(breakpoint.limit));
+    case When::meta: return QObject::tr("shape or dtype differs");
   }
   return {};
 }
@@ -76,14 +70,10 @@ QString BreakpointsModel::whereText(const Breakpoint& breakpoint) const {
       const auto forward = document_->program.forwardSize();
       return *position < forward ? tr("forward %1").arg(*position) : tr("backward %1").arg(*position - forward);
     }
-    case Where::opKind:
-      return tr("every %1").arg(QString::fromStdString(breakpoint.text));
-    case Where::module:
-      return tr("module %1").arg(QString::fromStdString(breakpoint.text));
-    case Where::value:
-      return tr("value %1").arg(nameOf(*document_->analysis->document, breakpoint.value, notes_));
-    case Where::anywhere:
-      return tr("any op");
+    case Where::opKind: return tr("every %1").arg(QString::fromStdString(breakpoint.text));
+    case Where::module: return tr("module %1").arg(QString::fromStdString(breakpoint.text));
+    case Where::value: return tr("value %1").arg(nameOf(*document_->analysis->document, breakpoint.value, notes_));
+    case Where::anywhere: return tr("any op");
   }
   return {};
 }
@@ -110,14 +100,10 @@ QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::ToolTipRole && index.column() == where) return QString::fromStdString(describe(*document_->analysis, breakpoint));
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   switch (index.column()) {
-    case where:
-      return whereText(breakpoint);
-    case condition:
-      return conditionText(breakpoint);
-    case hits:
-      return hitsText(index.row());
-    default:
-      return opText(breakpoint);
+    case where: return whereText(breakpoint);
+    case condition: return conditionText(breakpoint);
+    case hits: return hitsText(index.row());
+    default: return opText(breakpoint);
   }
 }
 

@@ -40,26 +40,24 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::ToolTipRole && !row.note.empty()) return QString::fromStdString(row.note);
   if (role != Qt::DisplayRole) return {};
   switch (index.column()) {
-    case value:
-      return (index.row() == firstDivergence() ? QStringLiteral("\u25c6 ") : QString()) + nameOf(document, row.valueA, notes_);
-    case relative:
-      return numberText(row.relative);
-    case largest:
-      return numberText(row.largest);
-    case normA:
-      return numberText(row.normA);
-    case normB:
-      return numberText(row.normB);
-    default:
-      return callOf(document, row.opA, notes_) + (row.note.empty() ? QString() : QStringLiteral("   ! ") + QString::fromStdString(row.note));
+    case value: return (index.row() == firstDivergence() ? QStringLiteral("\u25c6 ") : QString()) + nameOf(document, row.valueA, notes_);
+    case relative: return numberText(row.relative);
+    case largest: return numberText(row.largest);
+    case normA: return numberText(row.normA);
+    case normB: return numberText(row.normB);
+    default: return callOf(document, row.opA, notes_) + (row.note.empty() ? QString() : QStringLiteral("   ! ") + QString::fromStdString(row.note));
   }
 }
 
 QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
   const std::array titles{tr("Value"), tr("Relative"), tr("Largest"), tr("Norm here"), tr("Norm there"), tr("Op")};
-  const std::array tips{tr("\u25c6: the first value where the runs diverge"), tr("Largest difference, relative to the largest element of either"), tr("Largest difference of two elements"),
-                        tr("2-norm in the run of what is open"), tr("2-norm in the other run"), tr("The op that makes the value")};
+  const std::array tips{tr("\u25c6: the first value where the runs diverge"),
+                        tr("Largest difference, relative to the largest element of either"),
+                        tr("Largest difference of two elements"),
+                        tr("2-norm in the run of what is open"),
+                        tr("2-norm in the other run"),
+                        tr("The op that makes the value")};
   if (section < 0 || section >= columns) return {};
   if (role == Qt::DisplayRole) return titles[static_cast<std::size_t>(section)];
   if (role == Qt::ToolTipRole) return tips[static_cast<std::size_t>(section)];

@@ -50,14 +50,10 @@ QVariant InputsModel::data(const QModelIndex& index, int role) const {
   }
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   switch (index.column()) {
-    case inputName:
-      return row.name;
-    case dtype:
-      return row.dtype;
-    case shape:
-      return row.shape;
-    default:
-      return row.source;
+    case inputName: return row.name;
+    case dtype: return row.dtype;
+    case shape: return row.shape;
+    default: return row.source;
   }
 }
 

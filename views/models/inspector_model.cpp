@@ -49,13 +49,11 @@ class InspectorModel::Filler {
     section->op = op_;
     if (bound_.name) section->add(tr("name"), toQt(document_.text(bound_.name)));
     if (bound_.module) section->add(tr("module"), toQt(document_.text(bound_.module)));
-    if (!symbol.schema.empty())
-      section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
+    if (!symbol.schema.empty()) section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
     if (const auto position = open_.program.positionOf(op_)) {
       const auto forward = open_.program.forwardSize();
-      section->add(tr("runs"), *position < forward
-                                   ? tr("forward, op %1 of %2").arg(*position + 1).arg(forward)
-                                   : tr("backward, op %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
+      section->add(tr("runs"), *position < forward ? tr("forward, op %1 of %2").arg(*position + 1).arg(forward)
+                                                   : tr("backward, op %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
     }
     QStringList effects;
     if (bound_.effects & effect::writes) effects << tr("writes in place");
@@ -84,9 +82,7 @@ class InspectorModel::Filler {
   void originSection() {
     const auto& origin = bound_.origin;
     if (origin.role == Role::none) return derivedSection();
-    auto* section = root_->add(tr("Origin"), origin.op      ? operationName(document_, origin.op)
-                                             : origin.value ? nameOf(origin.value)
-                                                            : tr("none"));
+    auto* section = root_->add(tr("Origin"), origin.op ? operationName(document_, origin.op) : origin.value ? nameOf(origin.value) : tr("none"));
     section->op = origin.op;
     section->add(tr("role"), toQt(name(origin.role)));
     if (origin.op) addOp(section, tr("operation"), origin.op);
@@ -168,7 +164,7 @@ class InspectorModel::Filler {
       const bool external = storage && storage->external;
       const bool counts = storage && !external && counted.insert(entry.storage).second;
       if (counts) bytes += storage->bytes;
-      auto* node = section->add(nameOf(row.value), external ? tr("there anyway: %1").arg(sourceOf(*storage))
+      auto* node = section->add(nameOf(row.value), external             ? tr("there anyway: %1").arg(sourceOf(*storage))
                                                    : counts || !storage ? bytesText(storage ? storage->bytes : 0)
                                                                         : tr("memory counted above"));
       node->value = row.value;

@@ -42,34 +42,26 @@ QVariant KeymapModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::ToolTipRole && !binding.lostTo.isEmpty()) return tr("The key it would have is that of %1").arg(textOf(binding.lostTo));
   if (role != Qt::DisplayRole) return {};
   switch (index.column()) {
-    case commandColumn:
-      return command.text;
-    case keyColumn:
-      return binding.key.toString(QKeySequence::NativeText);
+    case commandColumn: return command.text;
+    case keyColumn: return binding.key.toString(QKeySequence::NativeText);
     case sourceColumn:
       return binding.source == Keymap::Source::user     ? tr("you")
              : !binding.lostTo.isEmpty()                ? tr("taken: %1").arg(textOf(binding.lostTo))
              : binding.key.isEmpty()                    ? QString()
              : binding.source == Keymap::Source::preset ? tr("preset")
                                                         : tr("Retrograd");
-    case whatColumn:
-      return command.what;
-    default:
-      return {};
+    case whatColumn: return command.what;
+    default: return {};
   }
 }
 
 QVariant KeymapModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   switch (section) {
-    case commandColumn:
-      return tr("Command");
-    case keyColumn:
-      return tr("Key");
-    case sourceColumn:
-      return tr("Set by");
-    default:
-      return tr("What it does");
+    case commandColumn: return tr("Command");
+    case keyColumn: return tr("Key");
+    case sourceColumn: return tr("Set by");
+    default: return tr("What it does");
   }
 }
 

@@ -93,9 +93,7 @@ QModelIndex ModulesModel::parent(const QModelIndex& child) const {
   return parent == root_.get() ? QModelIndex() : createIndex(parent->row, 0, parent);
 }
 
-int ModulesModel::rowCount(const QModelIndex& parent) const {
-  return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size());
-}
+int ModulesModel::rowCount(const QModelIndex& parent) const { return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size()); }
 
 int ModulesModel::columnCount(const QModelIndex&) const { return 3; }
 
@@ -103,18 +101,12 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   const auto* node = nodeOf(index);
   switch (role) {
-    case Qt::DisplayRole:
-      return index.column() == 0 ? QVariant(node->name) : index.column() == 1 ? QVariant(node->forward) : QVariant(node->backward);
-    case Qt::TextAlignmentRole:
-      return QVariant(index.column() ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
-    case Qt::ToolTipRole:
-      return tr("%1: %2 forward ops, %3 backward ops").arg(node->path).arg(node->forward).arg(node->backward);
-    case moduleRole:
-      return path(index);
-    case opRole:
-      return node->first.index;
-    default:
-      return {};
+    case Qt::DisplayRole: return index.column() == 0 ? QVariant(node->name) : index.column() == 1 ? QVariant(node->forward) : QVariant(node->backward);
+    case Qt::TextAlignmentRole: return QVariant(index.column() ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+    case Qt::ToolTipRole: return tr("%1: %2 forward ops, %3 backward ops").arg(node->path).arg(node->forward).arg(node->backward);
+    case moduleRole: return path(index);
+    case opRole: return node->first.index;
+    default: return {};
   }
 }
 

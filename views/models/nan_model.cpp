@@ -60,8 +60,7 @@ class Filler {
       node->op = document_.value(value).producer;
     }
     const bool inBackward = isBackwardRole(document_.boundSymbol(walk_.root).origin.role);
-    if (walk_.forward && walk_.forward != walk_.root)
-      addOp(section, inBackward ? QObject::tr("of the forward") : QObject::tr("operation"), walk_.forward);
+    if (walk_.forward && walk_.forward != walk_.root) addOp(section, inBackward ? QObject::tr("of the forward") : QObject::tr("operation"), walk_.forward);
     if (walk_.nanFrom && walk_.nanFrom != walk_.root) addOp(section, QObject::tr("NaN first at"), walk_.nanFrom);
   }
 

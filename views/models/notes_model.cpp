@@ -60,7 +60,8 @@ QString NotesModel::whereText(const PlacedNote& note) const {
   if (note.isLost()) return tr("gone");
   const auto op = opOf(*document_, note);
   if (!op) return tr("input");
-  if (document_->analysis->document->boundSymbol(op).origin.role == Role::none) return tr("computation %1").arg(document_->trace(TraceKind::computation).line(op));
+  if (document_->analysis->document->boundSymbol(op).origin.role == Role::none)
+    return tr("computation %1").arg(document_->trace(TraceKind::computation).line(op));
   const auto position = document_->program.positionOf(op);
   if (!position) return tr("joint");
   const auto forward = document_->program.forwardSize();
@@ -84,12 +85,9 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !document_) return {};
   const auto& placed = note(index.row());
   switch (role) {
-    case Qt::CheckStateRole:
-      return index.column() == bookmark ? QVariant(placed.note.bookmark ? Qt::Checked : Qt::Unchecked) : QVariant();
-    case opRole:
-      return opOf(*document_, placed).index;
-    case valueRole:
-      return placed.value.index;
+    case Qt::CheckStateRole: return index.column() == bookmark ? QVariant(placed.note.bookmark ? Qt::Checked : Qt::Unchecked) : QVariant();
+    case opRole: return opOf(*document_, placed).index;
+    case valueRole: return placed.value.index;
     case Qt::FontRole: {
       QFont font;
       font.setItalic(true);
@@ -98,22 +96,15 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole:
       if (placed.isLost()) return tr("The file has changed, and there is no such place any more. The note is kept until you remove it.");
       return index.column() == comment ? toQt(placed.note.comment) : index.column() == bookmark ? tr("Bookmark") : data(index, Qt::DisplayRole);
-    case Qt::DisplayRole:
-      break;
-    default:
-      return {};
+    case Qt::DisplayRole: break;
+    default: return {};
   }
   switch (index.column()) {
-    case where:
-      return whereText(placed);
-    case what:
-      return whatText(placed);
-    case name:
-      return toQt(placed.note.name);
-    case comment:
-      return oneLine(placed.note.comment);
-    default:
-      return {};
+    case where: return whereText(placed);
+    case what: return whatText(placed);
+    case name: return toQt(placed.note.name);
+    case comment: return oneLine(placed.note.comment);
+    default: return {};
   }
 }
 

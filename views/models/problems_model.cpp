@@ -9,12 +9,9 @@ namespace {
 
 QString severityText(Problem::Severity severity) {
   switch (severity) {
-    case Problem::Severity::note:
-      return QObject::tr("note");
-    case Problem::Severity::warning:
-      return QObject::tr("warning");
-    case Problem::Severity::error:
-      return QObject::tr("error");
+    case Problem::Severity::note: return QObject::tr("note");
+    case Problem::Severity::warning: return QObject::tr("warning");
+    case Problem::Severity::error: return QObject::tr("error");
   }
   return {};
 }
@@ -32,8 +29,7 @@ void ProblemsModel::setDocument(const std::shared_ptr<const OpenDocument>& docum
     problems_ = analysis.problems;
     // The analysis may or may not repeat what its file has said.
     for (const auto& problem : analysis.file.problems)
-      if (std::none_of(problems_.begin(), problems_.end(), [&](const Problem& p) { return sameProblem(p, problem); }))
-        problems_.push_back(problem);
+      if (std::none_of(problems_.begin(), problems_.end(), [&](const Problem& p) { return sameProblem(p, problem); })) problems_.push_back(problem);
     for (const auto& reason : analysis.dataDependent)
       problems_.push_back({Problem::Severity::note, "The traces hold for these inputs only: " + reason, {}, -1});
     std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) { return a.severity > b.severity; });

@@ -27,30 +27,28 @@ QVariant ScheduleRanksModel::data(const QModelIndex& index, int role) const {
   if (role != Qt::DisplayRole) return {};
   const auto& line = run_->simulation.ranks[static_cast<std::size_t>(index.row())];
   switch (index.column()) {
-    case rank:
-      return index.row();
+    case rank: return index.row();
     case stages: {
       QStringList all;
       for (std::size_t s = 0; s < run_->schedule.rankOfStage.size(); ++s)
         if (run_->schedule.rankOfStage[s] == index.row()) all << QString::number(s);
       return all.join(QStringLiteral(", "));
     }
-    case busy:
-      return run_->timeText(line.busy);
-    case bubble:
-      return run_->simulation.makespan > 0 ? tr("%1 %").arg(100 * (1 - line.busy / run_->simulation.makespan), 0, 'f', 1) : QStringLiteral("\u2013");
-    case inFlight:
-      return line.peakInFlight;
-    default:
-      return run_->times == StageTimes::equal ? QStringLiteral("\u2013") : bytesText(line.peakBytes);
+    case busy: return run_->timeText(line.busy);
+    case bubble: return run_->simulation.makespan > 0 ? tr("%1 %").arg(100 * (1 - line.busy / run_->simulation.makespan), 0, 'f', 1) : QStringLiteral("\u2013");
+    case inFlight: return line.peakInFlight;
+    default: return run_->times == StageTimes::equal ? QStringLiteral("\u2013") : bytesText(line.peakBytes);
   }
 }
 
 QVariant ScheduleRanksModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
   static const std::array<const char*, columns> names{"Rank", "Bubble", "In flight", "Peak", "Busy", "Stages"};
-  static const std::array<const char*, columns> tips{"The rank", "Part of the whole time that it waits", "Most forwards at one time whose weight gradient was still to come, of all its stages",
-                                                     "Most bytes that those kept for the backward; not known with equal times", "Time that it computes",
+  static const std::array<const char*, columns> tips{"The rank",
+                                                     "Part of the whole time that it waits",
+                                                     "Most forwards at one time whose weight gradient was still to come, of all its stages",
+                                                     "Most bytes that those kept for the backward; not known with equal times",
+                                                     "Time that it computes",
                                                      "Stages that it holds"};
   if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::AlignVCenter | (isText(section) ? Qt::AlignLeft : Qt::AlignRight));
   if (role == Qt::DisplayRole) return tr(names[static_cast<std::size_t>(section)]);

@@ -31,16 +31,11 @@ double smallFloat(unsigned bits, int exponentBits, int mantissaBits, int bias, b
 double float8(DType dtype, unsigned bits) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   switch (dtype) {
-    case DType::f8e4m3fn:
-      return (bits & 0x7f) == 0x7f ? nan : smallFloat(bits, 4, 3, 7, false);
-    case DType::f8e5m2:
-      return smallFloat(bits, 5, 2, 15, true);
-    case DType::f8e4m3fnuz:
-      return bits == 0x80 ? nan : smallFloat(bits, 4, 3, 8, false);
-    case DType::f8e5m2fnuz:
-      return bits == 0x80 ? nan : smallFloat(bits, 5, 2, 16, false);
-    default:
-      return bits == 0xff ? nan : std::ldexp(1.0, static_cast<int>(bits) - 127);  // f8e8m0fnu
+    case DType::f8e4m3fn: return (bits & 0x7f) == 0x7f ? nan : smallFloat(bits, 4, 3, 7, false);
+    case DType::f8e5m2: return smallFloat(bits, 5, 2, 15, true);
+    case DType::f8e4m3fnuz: return bits == 0x80 ? nan : smallFloat(bits, 4, 3, 8, false);
+    case DType::f8e5m2fnuz: return bits == 0x80 ? nan : smallFloat(bits, 5, 2, 16, false);
+    default: return bits == 0xff ? nan : std::ldexp(1.0, static_cast<int>(bits) - 127);  // f8e8m0fnu
   }
 }
 
@@ -55,32 +50,19 @@ QString elementText(const TensorData& data, std::int64_t element) {
   const auto dtype = data.meta.dtype;
   const auto* at = data.data + element * itemSize(dtype);
   switch (dtype) {
-    case DType::b8:
-      return read<std::uint8_t>(at) ? QStringLiteral("True") : QStringLiteral("False");
-    case DType::u8:
-      return QString::number(read<std::uint8_t>(at));
-    case DType::i8:
-      return QString::number(read<std::int8_t>(at));
-    case DType::i16:
-      return QString::number(read<std::int16_t>(at));
-    case DType::u16:
-      return QString::number(read<std::uint16_t>(at));
-    case DType::i32:
-      return QString::number(read<std::int32_t>(at));
-    case DType::u32:
-      return QString::number(read<std::uint32_t>(at));
-    case DType::i64:
-      return QString::number(read<std::int64_t>(at));
-    case DType::u64:
-      return QString::number(read<std::uint64_t>(at));
-    case DType::c32:
-      return complexText(smallFloat(read<std::uint16_t>(at), 5, 10, 15, true), smallFloat(read<std::uint16_t>(at + 2), 5, 10, 15, true));
-    case DType::c64:
-      return complexText(static_cast<double>(read<float>(at)), static_cast<double>(read<float>(at + 4)));
-    case DType::c128:
-      return complexText(read<double>(at), read<double>(at + 8));
-    default:
-      return numberText(elementNumber(data, element));
+    case DType::b8: return read<std::uint8_t>(at) ? QStringLiteral("True") : QStringLiteral("False");
+    case DType::u8: return QString::number(read<std::uint8_t>(at));
+    case DType::i8: return QString::number(read<std::int8_t>(at));
+    case DType::i16: return QString::number(read<std::int16_t>(at));
+    case DType::u16: return QString::number(read<std::uint16_t>(at));
+    case DType::i32: return QString::number(read<std::int32_t>(at));
+    case DType::u32: return QString::number(read<std::uint32_t>(at));
+    case DType::i64: return QString::number(read<std::int64_t>(at));
+    case DType::u64: return QString::number(read<std::uint64_t>(at));
+    case DType::c32: return complexText(smallFloat(read<std::uint16_t>(at), 5, 10, 15, true), smallFloat(read<std::uint16_t>(at + 2), 5, 10, 15, true));
+    case DType::c64: return complexText(static_cast<double>(read<float>(at)), static_cast<double>(read<float>(at + 4)));
+    case DType::c128: return complexText(read<double>(at), read<double>(at + 8));
+    default: return numberText(elementNumber(data, element));
   }
 }
 
@@ -156,8 +138,6 @@ std::int64_t SliceModel::elementAt(int row, int column) const {
   return (element * rows() + row) * columns() + column;
 }
 
-QVariant SliceModel::headerData(int section, Qt::Orientation, int role) const {
-  return role == Qt::DisplayRole ? QVariant(section) : QVariant();
-}
+QVariant SliceModel::headerData(int section, Qt::Orientation, int role) const { return role == Qt::DisplayRole ? QVariant(section) : QVariant(); }
 
 }  // namespace retrograd::views

@@ -24,18 +24,15 @@ QVariant FramesModel::data(const QModelIndex& index, int role) const {
   const auto& one = frame(index.row());
   const auto file = toQt(one.file);
   switch (role) {
-    case Qt::DisplayRole:
-      return index.column() == function ? toQt(one.function) : QStringLiteral("%1:%2").arg(QFileInfo(file).fileName()).arg(one.line);
-    case Qt::ToolTipRole:
-      return QStringLiteral("%1:%2, %3\n%4").arg(file).arg(one.line).arg(toQt(one.function), toQt(one.code));
+    case Qt::DisplayRole: return index.column() == function ? toQt(one.function) : QStringLiteral("%1:%2").arg(QFileInfo(file).fileName()).arg(one.line);
+    case Qt::ToolTipRole: return QStringLiteral("%1:%2, %3\n%4").arg(file).arg(one.line).arg(toQt(one.function), toQt(one.code));
     case Qt::FontRole: {
       QFont font;
       font.setItalic(true);
       // Those inside of the one that the op is known by are PyTorch's.
       return index.row() < shown_ ? QVariant(font) : QVariant();
     }
-    default:
-      return {};
+    default: return {};
   }
 }
 
@@ -76,19 +73,15 @@ QVariant SourceLinesModel::data(const QModelIndex& index, int role) const {
   const bool current = index.row() == currentRow();
   const auto count = opsAt(index.row()).size();
   switch (role) {
-    case currentRole:
-      return current;
-    case Qt::TextAlignmentRole:
-      return index.column() == code ? QVariant() : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    case currentRole: return current;
+    case Qt::TextAlignmentRole: return index.column() == code ? QVariant() : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     case Qt::ToolTipRole:
       return count ? tr("%n op(s) of the computation come from here: Enter goes to the next of them", nullptr, static_cast<int>(count)) : QVariant();
     case Qt::AccessibleTextRole:
       if (index.column() == number) return current ? tr("line %1, of the selected op").arg(index.row() + 1) : tr("line %1").arg(index.row() + 1);
       [[fallthrough]];
-    case Qt::DisplayRole:
-      break;
-    default:
-      return {};
+    case Qt::DisplayRole: break;
+    default: return {};
   }
   if (index.column() == number) return (current ? QStringLiteral("\u25b6 %1") : QStringLiteral("%1")).arg(index.row() + 1);
   if (index.column() == ops) return count ? QString::number(count) : QString();

@@ -44,12 +44,9 @@ int StageCheckModel::columnCount(const QModelIndex& parent) const { return paren
 
 QString StageCheckModel::verdictText(const StageCheckRow& row) const {
   switch (row.verdict) {
-    case StageVerdict::equal:
-      return tr("\u2713 equal, bit for bit");
-    case StageVerdict::close:
-      return tr("\u2713 equal, within the tolerance");
-    default:
-      return row.reason.empty() ? tr("\u2717 DIFFERS") : tr("\u2717 DIFFERS: %1").arg(QString::fromStdString(row.reason));
+    case StageVerdict::equal: return tr("\u2713 equal, bit for bit");
+    case StageVerdict::close: return tr("\u2713 equal, within the tolerance");
+    default: return row.reason.empty() ? tr("\u2717 DIFFERS") : tr("\u2717 DIFFERS: %1").arg(QString::fromStdString(row.reason));
   }
 }
 
@@ -57,35 +54,28 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   const auto& row = check_.rows[static_cast<std::size_t>(index.row())];
   const auto target = targets_[static_cast<std::size_t>(index.row())];
-  const auto figure = [](double number) { return number == 0 ? QStringLiteral("0") : std::isinf(number) ? QStringLiteral("\u2013") : QString::number(number, 'e', 2); };
+  const auto figure = [](double number) {
+    return number == 0 ? QStringLiteral("0") : std::isinf(number) ? QStringLiteral("\u2013") : QString::number(number, 'e', 2);
+  };
   switch (role) {
-    case opRole:
-      return target ? QVariant(static_cast<int>(document_->analysis->document->value(target).producer.index)) : QVariant();
-    case valueRole:
-      return target ? QVariant(static_cast<int>(target.index)) : QVariant();
-    case Qt::TextAlignmentRole:
-      return QVariant::fromValue(Qt::AlignVCenter | (index.column() >= difference ? Qt::AlignRight : Qt::AlignLeft));
+    case opRole: return target ? QVariant(static_cast<int>(document_->analysis->document->value(target).producer.index)) : QVariant();
+    case valueRole: return target ? QVariant(static_cast<int>(target.index)) : QVariant();
+    case Qt::TextAlignmentRole: return QVariant::fromValue(Qt::AlignVCenter | (index.column() >= difference ? Qt::AlignRight : Qt::AlignLeft));
     case Qt::ToolTipRole:
       if (index.column() != verdict || row.verdict == StageVerdict::equal) return {};
       return tr("The tensor's tolerance is %1.").arg(numberText(row.tolerance));
-    case Qt::DisplayRole:
-      break;
-    default:
-      return {};
+    case Qt::DisplayRole: break;
+    default: return {};
   }
   switch (index.column()) {
-    case name:
-      return row.of == Of::output ? tr("output %1").arg(QString::fromStdString(row.name)) : QString::fromStdString(row.name);
+    case name: return row.of == Of::output ? tr("output %1").arg(QString::fromStdString(row.name)) : QString::fromStdString(row.name);
     case what:
       if (row.of == Of::parameter) return tr("parameter gradient");
       if (row.of == Of::input) return tr("input gradient");
       return row.of == Of::output ? tr("output") : tr("what is left in it");
-    case verdict:
-      return verdictText(row);
-    case difference:
-      return figure(row.difference);
-    default:
-      return figure(row.relative);
+    case verdict: return verdictText(row);
+    case difference: return figure(row.difference);
+    default: return figure(row.relative);
   }
 }
 

@@ -44,18 +44,12 @@ int StagesModel::columnCount(const QModelIndex& parent) const { return parent.is
 
 double StagesModel::amount(const StageFacts& facts, int column) {
   switch (column) {
-    case ops:
-      return static_cast<double>(facts.ops);
-    case time:
-      return facts.time();
-    case parameters:
-      return static_cast<double>(facts.parameterElements);
-    case activations:
-      return static_cast<double>(facts.activationBytes);
-    case saved:
-      return static_cast<double>(facts.savedBytes);
-    default:
-      return 0;
+    case ops: return static_cast<double>(facts.ops);
+    case time: return facts.time();
+    case parameters: return static_cast<double>(facts.parameterElements);
+    case activations: return static_cast<double>(facts.activationBytes);
+    case saved: return static_cast<double>(facts.savedBytes);
+    default: return 0;
   }
 }
 
@@ -72,14 +66,10 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
   const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
   const auto op = cut_->firstOp(s);
   switch (role) {
-    case stageRole:
-      return s;
-    case swatchRole:
-      return index.column() == stage ? QVariant(s) : QVariant();
-    case opRole:
-      return op.index;
-    case Qt::TextAlignmentRole:
-      return aligned(index.column() != stage && index.column() != from);
+    case stageRole: return s;
+    case swatchRole: return index.column() == stage ? QVariant(s) : QVariant();
+    case opRole: return op.index;
+    case Qt::TextAlignmentRole: return aligned(index.column() != stage && index.column() != from);
     case shareRole: {
       double most = 0;
       for (const auto& other : cut_->facts) most = std::max(most, amount(other, index.column()));
@@ -87,44 +77,38 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
     }
     case Qt::ToolTipRole:
       switch (index.column()) {
-        case time:
-          return tr("Forward %1, backward %2").arg(timeText(*cut_, facts.forward), timeText(*cut_, facts.backward));
+        case time: return tr("Forward %1, backward %2").arg(timeText(*cut_, facts.forward), timeText(*cut_, facts.backward));
         case parameters:
-          return tr("%1 elements in %2 tensors, %3; buffers %4").arg(facts.parameterElements).arg(facts.parameters).arg(bytesText(facts.parameterBytes), bytesText(facts.bufferBytes));
-        default:
-          return op ? lineOf(cut_->tables(), op, nullptr, true, false).text : QString();
+          return tr("%1 elements in %2 tensors, %3; buffers %4")
+              .arg(facts.parameterElements)
+              .arg(facts.parameters)
+              .arg(bytesText(facts.parameterBytes), bytesText(facts.bufferBytes));
+        default: return op ? lineOf(cut_->tables(), op, nullptr, true, false).text : QString();
       }
-    case Qt::DisplayRole:
-      break;
-    default:
-      return {};
+    case Qt::DisplayRole: break;
+    default: return {};
   }
   switch (index.column()) {
-    case stage:
-      return tr("Stage %1").arg(s);
-    case ops:
-      return QString::number(facts.ops);
-    case time:
-      return timeText(*cut_, facts.time());
+    case stage: return tr("Stage %1").arg(s);
+    case ops: return QString::number(facts.ops);
+    case time: return timeText(*cut_, facts.time());
     case parameters:
       return facts.parameters == 0 ? QStringLiteral("\u2013") : tr("%1 · %2").arg(countText(facts.parameterElements), bytesText(facts.parameterBytes));
-    case activations:
-      return bytesText(facts.activationBytes);
-    case saved:
-      return bytesText(facts.savedBytes);
-    default:
-      return op ? operationName(cut_->tables(), op) : tr("no op");
+    case activations: return bytesText(facts.activationBytes);
+    case saved: return bytesText(facts.savedBytes);
+    default: return op ? operationName(cut_->tables(), op) : tr("no op");
   }
 }
 
 QVariant StagesModel::headerData(int section, Qt::Orientation orientation, int role) const {
   const bool measured = cut_ && cut_->measured;
-  return header<columns>({tr("Stage"), tr("Ops"), measured ? tr("Time, measured") : tr("Time, estimated"), tr("Parameters"), tr("Activations"), tr("Saved"), tr("Begins at")},
-                         {tr("Number, counted along the model"), tr("Ops of the computation"),
-                          measured ? tr("Forward and backward, as a run took") : tr("Share of forward and backward, estimated from the ops; Measure runs them"),
-                          tr("Elements and bytes of the parameters that it holds"), tr("Memory that its ops' results take, each storage once"),
-                          tr("Of that, what the whole model's forward keeps for the backward"), tr("Its first op")},
-                         section, orientation, role);
+  return header<columns>(
+      {tr("Stage"), tr("Ops"), measured ? tr("Time, measured") : tr("Time, estimated"), tr("Parameters"), tr("Activations"), tr("Saved"), tr("Begins at")},
+      {tr("Number, counted along the model"), tr("Ops of the computation"),
+       measured ? tr("Forward and backward, as a run took") : tr("Share of forward and backward, estimated from the ops; Measure runs them"),
+       tr("Elements and bytes of the parameters that it holds"), tr("Memory that its ops' results take, each storage once"),
+       tr("Of that, what the whole model's forward keeps for the backward"), tr("Its first op")},
+      section, orientation, role);
 }
 
 // --- edges ---
@@ -152,48 +136,36 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
   const int skipped = edge.source < 0 ? 0 : edge.destination - edge.source - 1;
   const bool hasGradient = cut_->gradients[static_cast<std::size_t>(index.row())];
   switch (role) {
-    case stageRole:
-      return edge.destination;
+    case stageRole: return edge.destination;
     case swatchRole:
       if (index.column() == source && edge.source >= 0) return edge.source;
       return index.column() == destination ? QVariant(edge.destination) : QVariant();
-    case valueRole:
-      return edge.value.index;
+    case valueRole: return edge.value.index;
     case opRole: {
       const auto maker = tables.value(edge.value).producer;
       return maker ? maker.index : cut_->firstOp(edge.destination).index;
     }
-    case Qt::TextAlignmentRole:
-      return aligned(index.column() == bytes || index.column() == allBytes);
+    case Qt::TextAlignmentRole: return aligned(index.column() == bytes || index.column() == allBytes);
     case Qt::ToolTipRole:
       return skipped > 0 ? tr("Goes straight past %n stage(s)", nullptr, skipped) : edge.source < 0 ? tr("An input of the model") : tr("To the next stage");
-    case Qt::DisplayRole:
-      break;
-    default:
-      return {};
+    case Qt::DisplayRole: break;
+    default: return {};
   }
   switch (index.column()) {
-    case source:
-      return edge.source < 0 ? tr("input") : QString::number(edge.source);
-    case destination:
-      return skipped > 0 ? tr("%1  \u21e5 skips %2").arg(edge.destination).arg(skipped) : QString::number(edge.destination);
-    case value:
-      return QString::fromStdString(described.name);
-    case type:
-      return tables.isTensor(edge.value) ? typeText(tables.meta(tables.value(edge.value).meta)) : tr("number");
-    case bytes:
-      return bytesText(described.bytes);
-    case allBytes:
-      return bytesText(described.bytes * microbatches_);
-    default:
-      return edge.source < 0 ? QString() : hasGradient ? tr("\u2190 sent back") : tr("none");
+    case source: return edge.source < 0 ? tr("input") : QString::number(edge.source);
+    case destination: return skipped > 0 ? tr("%1  \u21e5 skips %2").arg(edge.destination).arg(skipped) : QString::number(edge.destination);
+    case value: return QString::fromStdString(described.name);
+    case type: return tables.isTensor(edge.value) ? typeText(tables.meta(tables.value(edge.value).meta)) : tr("number");
+    case bytes: return bytesText(described.bytes);
+    case allBytes: return bytesText(described.bytes * microbatches_);
+    default: return edge.source < 0 ? QString() : hasGradient ? tr("\u2190 sent back") : tr("none");
   }
 }
 
 QVariant StageEdgesModel::headerData(int section, Qt::Orientation orientation, int role) const {
   return header<columns>({tr("From"), tr("To"), tr("Value"), tr("Type"), tr("Bytes"), tr("x Microbatches"), tr("Gradient")},
-                         {tr("The stage that makes it"), tr("The stage that uses it; \u21e5 marks one that is not the next"), tr("Its name in the file"), tr("Element type and shape"),
-                          tr("For one microbatch"), tr("For all microbatches"), tr("Whether its gradient goes the way back")},
+                         {tr("The stage that makes it"), tr("The stage that uses it; \u21e5 marks one that is not the next"), tr("Its name in the file"),
+                          tr("Element type and shape"), tr("For one microbatch"), tr("For all microbatches"), tr("Whether its gradient goes the way back")},
                          section, orientation, role);
 }
 
@@ -238,20 +210,22 @@ QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
     }
     case stages: {
       QStringList all;
-      for (const auto& [stage, name] : shared.nameIn) all << (shared.names.size() > 1 ? tr("%1 (%2)").arg(stage).arg(QString::fromStdString(name)) : QString::number(stage));
+      for (const auto& [stage, name] : shared.nameIn)
+        all << (shared.names.size() > 1 ? tr("%1 (%2)").arg(stage).arg(QString::fromStdString(name)) : QString::number(stage));
       return all.join(QStringLiteral(", "));
     }
-    case use:
-      return sent ? tr("stage %1 sends it").arg(shared.nameIn.begin()->first) : tr("a copy in each: sum their gradients");
-    default:
-      return bytesText(shared.bytes);
+    case use: return sent ? tr("stage %1 sends it").arg(shared.nameIn.begin()->first) : tr("a copy in each: sum their gradients");
+    default: return bytesText(shared.bytes);
   }
 }
 
 QVariant SharedParametersModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  return header<columns>({tr("Parameter"), tr("Stages"), tr("How it is shared"), tr("Bytes")},
-                         {tr("All names of a tied one"), tr("The stages that use it"), tr("Copies need their gradients summed before the optimizer's step. Space switches the selected parameters, so does the context menu"), tr("Of one copy")}, section,
-                         orientation, role);
+  return header<columns>(
+      {tr("Parameter"), tr("Stages"), tr("How it is shared"), tr("Bytes")},
+      {tr("All names of a tied one"), tr("The stages that use it"),
+       tr("Copies need their gradients summed before the optimizer's step. Space switches the selected parameters, so does the context menu"),
+       tr("Of one copy")},
+      section, orientation, role);
 }
 
 }  // namespace retrograd::views

@@ -38,9 +38,7 @@ QModelIndex TreeModel::parent(const QModelIndex& child) const {
   return parent == root_.get() ? QModelIndex() : createIndex(parent->row, 0, parent);
 }
 
-int TreeModel::rowCount(const QModelIndex& parent) const {
-  return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size());
-}
+int TreeModel::rowCount(const QModelIndex& parent) const { return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size()); }
 
 int TreeModel::columnCount(const QModelIndex&) const { return 2; }
 
@@ -48,26 +46,19 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   const auto* node = nodeOf(index);
   switch (role) {
-    case Qt::DisplayRole:
-      return index.column() == 0 ? node->label : node->text;
-    case Qt::TextAlignmentRole:
-      return QVariant(Qt::AlignLeft | Qt::AlignTop);
-    case Qt::ToolTipRole:
-      return node->tip.isEmpty() ? node->text : node->tip;
-    case Qt::AccessibleTextRole:
-      return node->label + QStringLiteral(": ") + node->text;
+    case Qt::DisplayRole: return index.column() == 0 ? node->label : node->text;
+    case Qt::TextAlignmentRole: return QVariant(Qt::AlignLeft | Qt::AlignTop);
+    case Qt::ToolTipRole: return node->tip.isEmpty() ? node->text : node->tip;
+    case Qt::AccessibleTextRole: return node->label + QStringLiteral(": ") + node->text;
     case Qt::FontRole: {
       if (node->parent != root_.get() || index.column() != 0) return {};
       QFont font;
       font.setBold(true);
       return font;
     }
-    case opRole:
-      return node->op.index;
-    case valueRole:
-      return node->value.index;
-    default:
-      return {};
+    case opRole: return node->op.index;
+    case valueRole: return node->value.index;
+    default: return {};
   }
 }
 

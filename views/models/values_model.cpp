@@ -33,9 +33,7 @@ void ValuesModel::setReport(std::shared_ptr<const ValueReport> report) {
   if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
 }
 
-ValueId ValuesModel::valueAt(int row) const {
-  return row >= 0 && row < rowCount() ? rows_[static_cast<std::size_t>(row)].value : ValueId();
-}
+ValueId ValuesModel::valueAt(int row) const { return row >= 0 && row < rowCount() ? rows_[static_cast<std::size_t>(row)].value : ValueId(); }
 
 std::vector<ValueId> ValuesModel::values() const {
   std::vector<ValueId> values;
@@ -63,24 +61,15 @@ QString ValuesModel::number(const ValueRow& row, int column) const {
   if (!row.statistics) return {};
   const auto& s = *row.statistics;
   switch (column) {
-    case least:
-      return numberText(s.min);
-    case greatest:
-      return numberText(s.max);
-    case mean:
-      return numberText(s.mean);
-    case deviation:
-      return numberText(s.standardDeviation);
-    case norm:
-      return numberText(s.norm);
-    case nan:
-      return QString::number(s.nan);
-    case inf:
-      return QString::number(s.inf);
-    case zeros:
-      return QString::number(s.zeros);
-    default:
-      return {};
+    case least: return numberText(s.min);
+    case greatest: return numberText(s.max);
+    case mean: return numberText(s.mean);
+    case deviation: return numberText(s.standardDeviation);
+    case norm: return numberText(s.norm);
+    case nan: return QString::number(s.nan);
+    case inf: return QString::number(s.inf);
+    case zeros: return QString::number(s.zeros);
+    default: return {};
   }
 }
 
@@ -90,19 +79,15 @@ QString ValuesModel::text(const ValueRow& row, int column) const {
   // At run time a dynamic size has its number: the present value's shape wins over the trace's.
   const auto* meta = row.state.present && !row.state.number ? &row.state.meta : entry.meta ? &document.meta(entry.meta) : nullptr;
   switch (column) {
-    case label:
-      return (row.output ? tr("out  ") : tr("in  ")) + QString::fromStdString(row.label);
-    case valueName:
-      return nameOf(document, row.value, notes_);
-    case type:
-      return meta ? toQt(torchName(meta->dtype)) + QLatin1Char(' ') + shapeText(*meta) : tr("number");
+    case label: return (row.output ? tr("out  ") : tr("in  ")) + QString::fromStdString(row.label);
+    case valueName: return nameOf(document, row.value, notes_);
+    case type: return meta ? toQt(torchName(meta->dtype)) + QLatin1Char(' ') + shapeText(*meta) : tr("number");
     case state:
       if (row.state.number) return QString::fromStdString(printArgument(document, *row.state.number, {}));
       if (!answered_) return {};
       if (!row.state.present) return QString::fromStdString(row.state.reason);
       return row.absentNow.empty() ? tr("present") : QString::fromStdString(row.absentNow);
-    default:
-      return number(row, column);
+    default: return number(row, column);
   }
 }
 
@@ -116,29 +101,23 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
       const bool marks = bad && ((index.column() == nan && row.statistics->nan) || (index.column() == inf && row.statistics->inf));
       return marks ? QStringLiteral("! ") + shown : shown;
     }
-    case Qt::ToolTipRole:
-      return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_) : text(row, index.column());
-    case Qt::TextAlignmentRole:
-      return QVariant(index.column() >= least ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+    case Qt::ToolTipRole: return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_) : text(row, index.column());
+    case Qt::TextAlignmentRole: return QVariant(index.column() >= least ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::FontRole: {
       if (!bad || (index.column() != nan && index.column() != inf)) return {};
       QFont font;
       font.setBold(true);
       return font;
     }
-    case opRole:
-      return document_->analysis->document->value(row.value).producer.index;
-    case valueRole:
-      return row.value.index;
-    default:
-      return {};
+    case opRole: return document_->analysis->document->value(row.value).producer.index;
+    case valueRole: return row.value.index;
+    default: return {};
   }
 }
 
 QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  static const std::array<const char*, columns> names{"Operand", "Value", "Type", "State", "Min", "Max",
-                                                      "Mean",    "Std",   "Norm", "NaN",   "Inf", "Zeros"};
+  static const std::array<const char*, columns> names{"Operand", "Value", "Type", "State", "Min", "Max", "Mean", "Std", "Norm", "NaN", "Inf", "Zeros"};
   return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
 }
 

@@ -51,10 +51,10 @@ class WhyModel::Filler {
       if (reader.origin) addOp(node, tr("derivative of"), reader.origin);
     }
     if (why.saved && why.maker) {
-      section->add(tr("lives"), tr("from %1 to %2, over %n ops", nullptr, static_cast<int>(why.lastRead - why.from))
-                                    .arg(placeText(why.from), placeText(why.lastRead)));
-      section->add(tr("bytes"), why.storageBytes == why.bytes ? bytesText(why.bytes)
-                                                              : tr("%1, in a storage of %2").arg(bytesText(why.bytes), bytesText(why.storageBytes)));
+      section->add(tr("lives"),
+                   tr("from %1 to %2, over %n ops", nullptr, static_cast<int>(why.lastRead - why.from)).arg(placeText(why.from), placeText(why.lastRead)));
+      section->add(tr("bytes"),
+                   why.storageBytes == why.bytes ? bytesText(why.bytes) : tr("%1, in a storage of %2").arg(bytesText(why.bytes), bytesText(why.storageBytes)));
     }
     for (auto other : why.sharing) addValue(section, tr("same storage"), other);
   }

@@ -37,14 +37,17 @@ void GradientFlowChart::setCurrent(int bar) {
   update();
 }
 
-QRect GradientFlowChart::plot() const { return rect().adjusted(fontMetrics().horizontalAdvance(QStringLiteral("1e-10")) + 8, fontMetrics().height() + 6, -8, -6); }
+QRect GradientFlowChart::plot() const {
+  return rect().adjusted(fontMetrics().horizontalAdvance(QStringLiteral("1e-10")) + 8, fontMetrics().height() + 6, -8, -6);
+}
 
-double GradientFlowChart::height(double number) const { return number > 0 ? std::clamp((std::log10(number) - least_) / (most_ - least_), 0.0, 1.0) : 0; }
+double GradientFlowChart::shareOf(double number) const { return number > 0 ? std::clamp((std::log10(number) - least_) / (most_ - least_), 0.0, 1.0) : 0; }
 
 int GradientFlowChart::barAt(const QPoint& at) const {
   const auto area = plot();
   if (bars_.empty() || !area.contains(at)) return -1;
-  return std::min(static_cast<int>(static_cast<double>(at.x() - area.left()) * static_cast<double>(bars_.size()) / area.width()), static_cast<int>(bars_.size()) - 1);
+  return std::min(static_cast<int>(static_cast<double>(at.x() - area.left()) * static_cast<double>(bars_.size()) / area.width()),
+                  static_cast<int>(bars_.size()) - 1);
 }
 
 void GradientFlowChart::paintEvent(QPaintEvent*) {
@@ -68,12 +71,12 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
     if (static_cast<int>(i) == current_) painter.fillRect(QRectF(left, area.top(), width, area.height()), colors.selected);
     if (!bar.isKnown) continue;
     const auto draw = [&](double at, double number, const QColor& color) {
-      const double h = height(number) * area.height();
+      const double h = shareOf(number) * area.height();
       painter.fillRect(QRectF(left + width * at, area.bottom() - h, std::max(width * 0.38, 1.0), h), color);
     };
     draw(0.1, bar.value, colors.value);
     draw(0.5, bar.gradient, colors.derivedMark);
-    ratios << QPointF(left + width / 2, area.bottom() - height(bar.ratio()) * area.height());
+    ratios << QPointF(left + width / 2, area.bottom() - shareOf(bar.ratio()) * area.height());
   }
   painter.setPen(QPen(colors.text, 1.6));
   painter.drawPolyline(ratios);
@@ -100,7 +103,11 @@ bool GradientFlowChart::event(QEvent* event) {
     const int at = barAt(help->pos());
     if (at < 0) return QToolTip::hideText(), true;
     const auto& bar = bars_[static_cast<std::size_t>(at)];
-    QToolTip::showText(help->globalPos(), bar.isKnown ? tr("%1\nvalue %2\ngradient %3\nratio %4").arg(bar.name, numberText(bar.value), numberText(bar.gradient), numberText(bar.ratio())) : bar.name, this);
+    QToolTip::showText(help->globalPos(),
+                       bar.isKnown
+                           ? tr("%1\nvalue %2\ngradient %3\nratio %4").arg(bar.name, numberText(bar.value), numberText(bar.gradient), numberText(bar.ratio()))
+                           : bar.name,
+                       this);
     return true;
   }
   return QWidget::event(event);

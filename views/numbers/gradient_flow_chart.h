@@ -34,7 +34,7 @@ class GradientFlowChart : public QWidget {
 
  private:
   QRect plot() const;
-  double height(double number) const;  ///< from 0 to 1 on the scale
+  double shareOf(double number) const;  ///< from 0 to 1 on the scale
 
   Theme* theme_;
   std::vector<Bar> bars_;

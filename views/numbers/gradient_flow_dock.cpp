@@ -54,7 +54,8 @@ void GradientFlowDock::refresh() {
       bar.value = value->norm;
       bar.gradient = slope->norm;
       const auto bad = slope->nan + slope->inf;
-      cells << numberText(bar.value) << numberText(bar.gradient) << numberText(bar.ratio()) << (bad > 0 ? QStringLiteral("! %1").arg(bad) : QStringLiteral("0"));
+      cells << numberText(bar.value) << numberText(bar.gradient) << numberText(bar.ratio())
+            << (bad > 0 ? QStringLiteral("! %1").arg(bad) : QStringLiteral("0"));
     }
     auto* item = new QTreeWidgetItem(table_, cells);
     item->setData(0, opRole, analysis.document->value(gradient).producer.index);

@@ -12,20 +12,13 @@ namespace {
 /// LineNumber::none for columns that are no numbers of a run.
 LineNumber kindOf(int column) {
   switch (column) {
-    case TraceTableModel::time:
-      return LineNumber::time;
-    case TraceTableModel::bytes:
-      return LineNumber::bytes;
-    case TraceTableModel::norm:
-      return LineNumber::norm;
-    case TraceTableModel::greatest:
-      return LineNumber::greatest;
-    case TraceTableModel::bad:
-      return LineNumber::bad;
-    case TraceTableModel::gradientNorm:
-      return LineNumber::gradientNorm;
-    default:
-      return LineNumber::none;
+    case TraceTableModel::time: return LineNumber::time;
+    case TraceTableModel::bytes: return LineNumber::bytes;
+    case TraceTableModel::norm: return LineNumber::norm;
+    case TraceTableModel::greatest: return LineNumber::greatest;
+    case TraceTableModel::bad: return LineNumber::bad;
+    case TraceTableModel::gradientNorm: return LineNumber::gradientNorm;
+    default: return LineNumber::none;
   }
 }
 
@@ -60,18 +53,12 @@ QString TraceTableModel::text(BoundSymbolId op, int column) const {
   const auto outputs = document.outputs(op);
   const auto first = outputs.empty() ? ValueId() : outputs[0];
   switch (column) {
-    case number:
-      return QStringLiteral("#%1").arg(op.index);
-    case opName:
-      return toQt(document.symbol(bound.symbol).name);
-    case module:
-      return bound.module ? toQt(document.text(bound.module)) : QString();
-    case output:
-      return first ? toQt(document.displayName(first)) : QString();
-    case type:
-      return first && document.value(first).meta ? typeText(document.meta(document.value(first).meta)) : QString();
-    default:
-      return numberText(kindOf(column), numbers_.number(kindOf(column), op));
+    case number: return QStringLiteral("#%1").arg(op.index);
+    case opName: return toQt(document.symbol(bound.symbol).name);
+    case module: return bound.module ? toQt(document.text(bound.module)) : QString();
+    case output: return first ? toQt(document.displayName(first)) : QString();
+    case type: return first && document.value(first).meta ? typeText(document.meta(document.value(first).meta)) : QString();
+    default: return numberText(kindOf(column), numbers_.number(kindOf(column), op));
   }
 }
 
@@ -80,14 +67,10 @@ QVariant TraceTableModel::data(const QModelIndex& index, int role) const {
   if (!op || !document_) return {};
   switch (role) {
     case Qt::DisplayRole:
-    case Qt::ToolTipRole:
-      return text(op, index.column());
-    case Qt::TextAlignmentRole:
-      return QVariant(index.column() >= time ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
-    case opRole:
-      return op.index;
-    default:
-      return {};
+    case Qt::ToolTipRole: return text(op, index.column());
+    case Qt::TextAlignmentRole: return QVariant(index.column() >= time ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+    case opRole: return op.index;
+    default: return {};
   }
 }
 

@@ -39,7 +39,8 @@ void CheckNotice::look() {
   if (!now.files.empty()) {
     const auto percent = now.bytes ? static_cast<int>(100 * now.checked / now.bytes) : 100;
     status_->setText(tr("Verifying weights: %1 %").arg(percent));
-    status_->setToolTip(tr("Compares the checksums of the weights of %1 with their contents. A weight that a run needs is verified first.").arg(toQt(now.files.front())));
+    status_->setToolTip(
+        tr("Compares the checksums of the weights of %1 with their contents. A weight that a run needs is verified first.").arg(toQt(now.files.front())));
   }
   if (const auto damage = now.damaged.empty() ? QString() : toQt(now.damaged.back()); !damage.isEmpty() && damage != shown_) {
     shown_ = damage;

@@ -23,8 +23,9 @@ class Comparing : public QObject {
     if (!open || !place.value || !place.op) return;
     if (!first_.value || first_ == place) {
       first_ = place;
-      window_.statusBar()->showMessage(MainWindow::tr("%1 is the first of two values: select another and press %2 again")
-                                           .arg(nameOf(*open->analysis->document, place.value, context.notes), action_->shortcut().toString(QKeySequence::NativeText)));
+      window_.statusBar()->showMessage(
+          MainWindow::tr("%1 is the first of two values: select another and press %2 again")
+              .arg(nameOf(*open->analysis->document, place.value, context.notes), action_->shortcut().toString(QKeySequence::NativeText)));
       return;
     }
     window_.statusBar()->clearMessage();
@@ -42,11 +43,12 @@ class Comparing : public QObject {
 
 const WindowPart part(PartOrder::compareValues, [](MainWindow& window) {
   auto* comparing = new Comparing(window);
-  auto* action = window.actions().add("compare-values", MainWindow::tr("Compare Two &Values"), MainWindow::tr("Takes the chosen value, and with the next one compares both"), QKeySequence(Qt::Key_V));
+  auto* action = window.actions().add("compare-values", MainWindow::tr("Compare Two &Values"),
+                                      MainWindow::tr("Takes the chosen value, and with the next one compares both"), QKeySequence(Qt::Key_V));
   comparing->setAction(action);
   window.actions().allowUnless(action, [&window] {
     const auto context = window.context();
-    return !context.controller->document()        ? MainWindow::tr("No file is open")
+    return !context.controller->document()       ? MainWindow::tr("No file is open")
            : !context.execution->now().available ? context.execution->now().unavailableReason
            : context.selection->chosenValue()    ? QString()
                                                  : MainWindow::tr("No value is selected");

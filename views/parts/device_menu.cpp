@@ -15,8 +15,7 @@ const WindowPart part(PartOrder::deviceMenu, [](MainWindow& window) {
 
 }  // namespace
 
-DeviceMenu::DeviceMenu(ViewContext context, QWidget* parent)
-    : QMenu(tr("Run O&n"), parent), context_(context), group_(new QActionGroup(this)) {
+DeviceMenu::DeviceMenu(ViewContext context, QWidget* parent) : QMenu(tr("Run O&n"), parent), context_(context), group_(new QActionGroup(this)) {
   setObjectName(QStringLiteral("devices"));
   setToolTipsVisible(true);
   menuAction()->setEnabled(false);

@@ -19,13 +19,15 @@ std::optional<GraphSheet> shownGraph(const MainWindow& window, const GraphView& 
 }
 
 const WindowPart part(PartOrder::exports, [](MainWindow& window) {
-  auto* action = window.actions().add("export", MainWindow::tr("&Export..."), MainWindow::tr("Traces as text, page, script or table, the graph as a picture, a run as a profile"),
+  auto* action = window.actions().add("export", MainWindow::tr("&Export..."),
+                                      MainWindow::tr("Traces as text, page, script or table, the graph as a picture, a run as a profile"),
                                       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_X));
   window.actions().allowUnless(action, [&window] { return window.context().controller->document() ? QString() : MainWindow::tr("No file is open"); });
   window.menu("file")->insertAction(window.actions().close, action);
   window.menu("file")->insertSeparator(window.actions().close);
-  auto* dialog = new ExportDialog(window.context(), window.shared().settings,
-                                  [&window](TraceKind kind, bool dark) { return shownGraph(window, window.listings().graph(), kind, dark); }, &window);
+  auto* dialog = new ExportDialog(
+      window.context(), window.shared().settings, [&window](TraceKind kind, bool dark) { return shownGraph(window, window.listings().graph(), kind, dark); },
+      &window);
   QObject::connect(action, &QAction::triggered, dialog, [dialog] {
     dialog->show();
     dialog->raise();

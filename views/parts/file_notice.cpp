@@ -34,7 +34,8 @@ FileNotice::FileNotice(ViewContext context, QWidget* parent) : MessageBar(contex
 
 void FileNotice::documentChanged() {
   const auto& document = context_.controller->document();
-  if (document && document->file == watch_.read() && watch_.state() != FileWatch::State::same) return tell();  // made of the same contents, partitioned otherwise
+  if (document && document->file == watch_.read() && watch_.state() != FileWatch::State::same)
+    return tell();  // made of the same contents, partitioned otherwise
   waiting_ = false;
   watch_.watch(document ? toQt(document->request.path) : QString(), document ? document->file : FileStamp());
   hide();
@@ -68,14 +69,12 @@ QString FileNotice::whatHappened() const {
   switch (watch_.state()) {
     case FileWatch::State::gone:
       return tr("%1 is no longer there: it was removed or renamed. You can go on with what is open, and reload when the file is back.").arg(name);
-    case FileWatch::State::replaced:
-      return tr("%1 was replaced by another file. You can go on with the one that is open.").arg(name);
+    case FileWatch::State::replaced: return tr("%1 was replaced by another file. You can go on with the one that is open.").arg(name);
     case FileWatch::State::cutShort:
-      return tr("%1 was cut short on disk, from %2 to %3. A run that needs what is missing stops with an error.").arg(name, bytesText(watch_.read().size), bytesText(watch_.now().size));
-    case FileWatch::State::changed:
-      return tr("%1 was changed on disk. Numbers read from it from now on may be the new ones: reload it to be sure.").arg(name);
-    case FileWatch::State::same:
-      break;
+      return tr("%1 was cut short on disk, from %2 to %3. A run that needs what is missing stops with an error.")
+          .arg(name, bytesText(watch_.read().size), bytesText(watch_.now().size));
+    case FileWatch::State::changed: return tr("%1 was changed on disk. Numbers read from it from now on may be the new ones: reload it to be sure.").arg(name);
+    case FileWatch::State::same: break;
   }
   return {};
 }

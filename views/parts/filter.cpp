@@ -11,12 +11,13 @@ namespace retrograd::views {
 namespace {
 
 const std::vector<SavedFilters::Entry>& exampleFilters() {
-  static const std::vector<SavedFilters::Entry> all{{QObject::tr("What the backward computes"), QStringLiteral("role:backward")},
-                                                    {QObject::tr("What is saved for the backward"), QStringLiteral("saved")},
-                                                    {QObject::tr("What runs again in the backward"), QStringLiteral("recomputed or role:recompute")},
-                                                    {QObject::tr("Where gradients are summed"), QStringLiteral("role:accumulation")},
-                                                    {QObject::tr("What makes more than a MiB"), QStringLiteral("bytes>1M")},
-                                                    {QObject::tr("Products of matrices"), QStringLiteral("op:mm or op:addmm or op:bmm or op:baddbmm or op:linear")}};
+  static const std::vector<SavedFilters::Entry> all{
+      {QObject::tr("What the backward computes"), QStringLiteral("role:backward")},
+      {QObject::tr("What is saved for the backward"), QStringLiteral("saved")},
+      {QObject::tr("What runs again in the backward"), QStringLiteral("recomputed or role:recompute")},
+      {QObject::tr("Where gradients are summed"), QStringLiteral("role:accumulation")},
+      {QObject::tr("What makes more than a MiB"), QStringLiteral("bytes>1M")},
+      {QObject::tr("Products of matrices"), QStringLiteral("op:mm or op:addmm or op:bmm or op:baddbmm or op:linear")}};
   return all;
 }
 
@@ -117,8 +118,8 @@ void install(MainWindow& window) {
                             QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), [box] { box->open(); });
   const auto clear = command("filter-clear", QObject::tr("&Clear"), QObject::tr("Shows all ops again"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K),
                              [filters] { filters->apply({}); });
-  const auto back = command("filter-back", QObject::tr("&Previous Filter"), QObject::tr("Back to the filter before"), QKeySequence(Qt::CTRL | Qt::Key_BracketLeft),
-                            [filter] { filter->back(); });
+  const auto back = command("filter-back", QObject::tr("&Previous Filter"), QObject::tr("Back to the filter before"),
+                            QKeySequence(Qt::CTRL | Qt::Key_BracketLeft), [filter] { filter->back(); });
   const auto forward = command("filter-forward", QObject::tr("&Next Filter"), QObject::tr("The filter that Previous Filter came from"),
                                QKeySequence(Qt::CTRL | Qt::Key_BracketRight), [filter] { filter->forward(); });
   menu->addSeparator();
@@ -136,11 +137,14 @@ void install(MainWindow& window) {
     });
   };
   only("filter-op", QObject::tr("Only the Same &Op"), QObject::tr("Shows the ops of the selected one's kind"), {}, sameOpWords);
-  only("filter-module", QObject::tr("Only Its &Module"), QObject::tr("Shows the ops of the selected one's module"), QObject::tr("The selected op is in no module"), sameModuleWords);
-  only("filter-origin", QObject::tr("Only from the Same Ope&ration"), QObject::tr("Shows what comes from the same operation of the computation, forward and backward"),
-       QObject::tr("The selected op comes from no operation"), sameOriginWords);
+  only("filter-module", QObject::tr("Only Its &Module"), QObject::tr("Shows the ops of the selected one's module"),
+       QObject::tr("The selected op is in no module"), sameModuleWords);
+  only("filter-origin", QObject::tr("Only from the Same Ope&ration"),
+       QObject::tr("Shows what comes from the same operation of the computation, forward and backward"), QObject::tr("The selected op comes from no operation"),
+       sameOriginWords);
   menu->addSeparator();
-  const auto save = command("filter-save", QObject::tr("&Save the Filter..."), QObject::tr("Keeps the filter under a name, for all files"), {}, [filters] { filters->save(); });
+  const auto save = command("filter-save", QObject::tr("&Save the Filter..."), QObject::tr("Keeps the filter under a name, for all files"), {},
+                            [filters] { filters->save(); });
   filters->addExamples();
 
   actions.allowUnless(open, closed);

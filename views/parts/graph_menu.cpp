@@ -55,12 +55,18 @@ class GraphMenu {
     const auto tr = [](const char* text) { return MainWindow::tr(text); };
     add("graph-fit", tr("Zoom to &Fit"), tr("Shows the whole graph"), QKeySequence(Qt::Key_F), [](GraphView& graph) { graph.zoomToFit(); });
     add("graph-width", tr("Zoom to &Width"), tr("Shows the graph in its whole width (Home in the graph)"), {}, [](GraphView& graph) { graph.zoomToWidth(); });
-    add("graph-selection", tr("Zoom to &Selection"), tr("Goes close to the selected op or group"), QKeySequence(Qt::Key_S), [](GraphView& graph) { graph.zoomToSelection(); }, true);
-    add("graph-module", tr("Zoom to &Module"), tr("Shows the module that the selected op is in, both lanes of it; again: the module around it"), QKeySequence(Qt::Key_M),
-        [](GraphView& graph) { graph.zoomToModule(); }, true);
-    add("graph-full-size", tr("Full Si&ze"), tr("Boxes in the size in which they are read best"), QKeySequence(Qt::Key_1), [](GraphView& graph) { graph.zoomToFullSize(); });
-    add("graph-zoom-in", tr("Zoom &In"), tr("Closer (Ctrl and wheel)"), QKeySequence(Qt::CTRL | Qt::Key_Equal), [](GraphView& graph) { graph.zoomBy(1.25, graph.rect().center()); });
-    add("graph-zoom-out", tr("Zoom &Out"), tr("Away (Ctrl and wheel)"), QKeySequence(Qt::CTRL | Qt::Key_Minus), [](GraphView& graph) { graph.zoomBy(0.8, graph.rect().center()); });
+    add(
+        "graph-selection", tr("Zoom to &Selection"), tr("Goes close to the selected op or group"), QKeySequence(Qt::Key_S),
+        [](GraphView& graph) { graph.zoomToSelection(); }, true);
+    add(
+        "graph-module", tr("Zoom to &Module"), tr("Shows the module that the selected op is in, both lanes of it; again: the module around it"),
+        QKeySequence(Qt::Key_M), [](GraphView& graph) { graph.zoomToModule(); }, true);
+    add("graph-full-size", tr("Full Si&ze"), tr("Boxes in the size in which they are read best"), QKeySequence(Qt::Key_1),
+        [](GraphView& graph) { graph.zoomToFullSize(); });
+    add("graph-zoom-in", tr("Zoom &In"), tr("Closer (Ctrl and wheel)"), QKeySequence(Qt::CTRL | Qt::Key_Equal),
+        [](GraphView& graph) { graph.zoomBy(1.25, graph.rect().center()); });
+    add("graph-zoom-out", tr("Zoom &Out"), tr("Away (Ctrl and wheel)"), QKeySequence(Qt::CTRL | Qt::Key_Minus),
+        [](GraphView& graph) { graph.zoomBy(0.8, graph.rect().center()); });
     auto* map = add("graph-map", tr("Small Ma&p"), tr("The whole graph in the corner, with what is in sight"), {}, [](GraphView&) {});
     map->setCheckable(true);
     map->setChecked(true);
@@ -68,8 +74,10 @@ class GraphMenu {
   }
 
   void addFolds() {
-    add("graph-open-all", MainWindow::tr("Open &All"), MainWindow::tr("Opens every group (* in the graph)"), {}, [](GraphView& graph) { graph.setAllOpen(true); });
-    add("graph-close-all", MainWindow::tr("&Close All"), MainWindow::tr("Closes every group (/ in the graph)"), {}, [](GraphView& graph) { graph.setAllOpen(false); });
+    add("graph-open-all", MainWindow::tr("Open &All"), MainWindow::tr("Opens every group (* in the graph)"), {},
+        [](GraphView& graph) { graph.setAllOpen(true); });
+    add("graph-close-all", MainWindow::tr("&Close All"), MainWindow::tr("Closes every group (/ in the graph)"), {},
+        [](GraphView& graph) { graph.setAllOpen(false); });
   }
 
   void addOverlays() {
@@ -137,13 +145,14 @@ class GraphWays : public QObject {
       menu->addAction(action);
       return action;
     };
-    auto* begin = add("graph-way-from", MainWindow::tr("Begin a Path Here"), MainWindow::tr("The selected op is where the ways begin that the next command lights"), [this] { beginHere(); });
-    auto* end = add("graph-way-to", MainWindow::tr("Light All Pa&ths to Here"), MainWindow::tr("Lights all ways along values from where a path was begun to the selected op; Esc in the graph ends it"), [this] {
-      light(from_, {selected()});
-    });
-    auto* loss = add("graph-ways-to-loss", MainWindow::tr("Light All Ways to the &Loss"), MainWindow::tr("From the selected parameter, input or op to where the gradient begins; Esc in the graph ends it"), [this] {
-      light(beginningsOf(analysis(), selected(), window_.context().selection->value()), lossOf(analysis()));
-    });
+    auto* begin = add("graph-way-from", MainWindow::tr("Begin a Path Here"),
+                      MainWindow::tr("The selected op is where the ways begin that the next command lights"), [this] { beginHere(); });
+    auto* end = add("graph-way-to", MainWindow::tr("Light All Pa&ths to Here"),
+                    MainWindow::tr("Lights all ways along values from where a path was begun to the selected op; Esc in the graph ends it"),
+                    [this] { light(from_, {selected()}); });
+    auto* loss = add("graph-ways-to-loss", MainWindow::tr("Light All Ways to the &Loss"),
+                     MainWindow::tr("From the selected parameter, input or op to where the gradient begins; Esc in the graph ends it"),
+                     [this] { light(beginningsOf(analysis(), selected(), window_.context().selection->value()), lossOf(analysis())); });
     const auto noOp = [this] {
       const auto& document = window_.context().controller->document();
       if (!document) return MainWindow::tr("No file is open");
@@ -176,9 +185,9 @@ class GraphWays : public QObject {
     auto& graph = listings.graph();
     const auto show = [this, &graph, from, to] {
       if (graph.lightWays(from, to))
-        window_.statusBar()->showMessage(MainWindow::tr("Lit: %n boxes on the way; Esc in the graph ends it", nullptr, static_cast<int>(graph.ways().boxes.size())), 8000);
-      else
-        window_.statusBar()->showMessage(MainWindow::tr("No value leads from the one to the other"), 8000);
+        window_.statusBar()->showMessage(
+            MainWindow::tr("Lit: %n boxes on the way; Esc in the graph ends it", nullptr, static_cast<int>(graph.ways().boxes.size())), 8000);
+      else window_.statusBar()->showMessage(MainWindow::tr("No value leads from the one to the other"), 8000);
       graph.setFocus();
     };
     if (graph.picture()) return show();

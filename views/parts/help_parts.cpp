@@ -44,12 +44,14 @@ void showAbout(MainWindow& window) {
   auto font = title->font();
   font.setPointSizeF(font.pointSizeF() * 1.7);
   title->setFont(font);
-  auto* what = selectable(MainWindow::tr("A desktop debugger for autograd: open a saved model trace, see its forward and backward next to each other, every backward op linked to the forward op "
+  auto* what = selectable(MainWindow::tr("A desktop debugger for autograd: open a saved model trace, see its forward and backward next to each other, every "
+                                         "backward op linked to the forward op "
                                          "it came from, and run both op by op."),
                           dialog);
   auto* versionsLabel = selectable(versions().lines().join(QLatin1Char('\n')), dialog);
   versionsLabel->setObjectName(QStringLiteral("about-versions"));
-  auto* legal = selectable(MainWindow::tr("Apache License 2.0. It uses the system's Qt (LGPL 3), libzip (BSD), Graphviz (EPL 1.0) and OpenMP runtime (GPL 3 with the runtime library exception); "
+  auto* legal = selectable(MainWindow::tr("Apache License 2.0. It uses the system's Qt (LGPL 3), libzip (BSD), Graphviz (EPL 1.0) and OpenMP runtime (GPL 3 "
+                                          "with the runtime library exception); "
                                           "what comes with it or is compiled into it has these licences:"),
                            dialog);
   auto* text = new QPlainTextEdit(licences(), dialog);
@@ -85,8 +87,10 @@ void showAbout(MainWindow& window) {
 
 const WindowPart part(PartOrder::help, [](MainWindow& window) {
   auto& actions = window.actions();
-  auto* report = actions.add("copy-bug-report", MainWindow::tr("Copy as &Bug Report"),
-                             MainWindow::tr("Puts on the clipboard what a report needs: versions, file, seed, partition, the selected op's schema and shapes; no contents, no paths"), {});
+  auto* report = actions.add(
+      "copy-bug-report", MainWindow::tr("Copy as &Bug Report"),
+      MainWindow::tr("Puts on the clipboard what a report needs: versions, file, seed, partition, the selected op's schema and shapes; no contents, no paths"),
+      {});
   auto* help = window.menu("help");
   help->insertAction(actions.about, report);
   help->insertSeparator(actions.about);

@@ -20,12 +20,33 @@ const WindowPart part(PartOrder::layouts, [](MainWindow& window) { window.menu("
 std::vector<LayoutPreset> layoutPresets() {
   const auto tr = [](const char* text) { return LayoutsMenu::tr(text); };
   using enum TraceKind;
-  return {{"layout-debugging", tr("De&bugging Layout"), tr("Forward and backward over values, watches and breakpoints"), {forward, backward}, false, {},
-           {"dock-inspector", "dock-why"}, {"dock-values", "dock-watches", "dock-breakpoints", "dock-findings", "dock-references"}, 320},
-          {"layout-memory", tr("&Memory Layout"), tr("The timeline over the whole width, and why values are saved"), {forward, backward}, false, {},
-           {"dock-why", "dock-inspector"}, {"dock-memory", "dock-values"}, 360},
+  return {{"layout-debugging",
+           tr("De&bugging Layout"),
+           tr("Forward and backward over values, watches and breakpoints"),
+           {forward, backward},
+           false,
+           {},
+           {"dock-inspector", "dock-why"},
+           {"dock-values", "dock-watches", "dock-breakpoints", "dock-findings", "dock-references"},
+           320},
+          {"layout-memory",
+           tr("&Memory Layout"),
+           tr("The timeline over the whole width, and why values are saved"),
+           {forward, backward},
+           false,
+           {},
+           {"dock-why", "dock-inspector"},
+           {"dock-memory", "dock-values"},
+           360},
           {"layout-graph", tr("&Graph Layout"), tr("The graph between modules and inspector"), {}, true, {"dock-modules"}, {"dock-inspector", "dock-why"}, {}},
-          {"layout-reading", tr("&Reading Layout"), tr("Computation and backward side by side, with nothing around them"), {computation, backward}, false, {}, {}, {}}};
+          {"layout-reading",
+           tr("&Reading Layout"),
+           tr("Computation and backward side by side, with nothing around them"),
+           {computation, backward},
+           false,
+           {},
+           {},
+           {}}};
 }
 
 void apply(const LayoutPreset& preset, MainWindow& window) {

@@ -1,5 +1,5 @@
-// What lets the window be as narrow as a laptop's screen. Docks that stand behind one another take no more room than their controls can do with, and their tabs keep
-// their names: where there is no room for all, the row of tabs scrolls. Qt would cut names down to "Me...".
+// What lets the window be as narrow as a laptop's screen. Docks that stand behind one another take no more room than their controls can do with, and their tabs
+// keep their names: where there is no room for all, the row of tabs scrolls. Qt would cut names down to "Me...".
 #include <QChildEvent>
 #include <QDockWidget>
 #include <QTabBar>

@@ -44,7 +44,8 @@ void NoteCommands::addCommands(NotesDock* dock) {
     return !context_.controller->document() ? tr("No file is open") : context_.notes->notes().empty() ? tr("There are no notes yet") : QString();
   };
   add("comment", tr("&Comment..."), tr("Writes a comment at the selected op"), QKeySequence(Qt::Key_Semicolon), noPlace, [this] { comment(); });
-  add("rename", tr("&Name..."), tr("Gives the selected value, or what the selected op makes, a name of your own"), QKeySequence(Qt::Key_N),
+  add(
+      "rename", tr("&Name..."), tr("Gives the selected value, or what the selected op makes, a name of your own"), QKeySequence(Qt::Key_N),
       [this] {
         const auto reason = this->noPlace();
         return !reason.isEmpty() || namedValue() ? reason : tr("The selected op makes no value");
@@ -52,11 +53,13 @@ void NoteCommands::addCommands(NotesDock* dock) {
       [this] { rename(); });
   add("bookmark", tr("&Bookmark"), tr("Marks the selected op, or no longer"), QKeySequence(Qt::CTRL | Qt::Key_B), noPlace, [this] { toggleBookmark(); });
   menu->addSeparator();
-  add("next-note", tr("Ne&xt Note"), tr("To the next op with a note, in the order of execution"), QKeySequence(Qt::Key_Period), noNotes, [this] { step(true); });
+  add("next-note", tr("Ne&xt Note"), tr("To the next op with a note, in the order of execution"), QKeySequence(Qt::Key_Period), noNotes,
+      [this] { step(true); });
   add("previous-note", tr("&Previous Note"), tr("To the op with a note before"), QKeySequence(Qt::Key_Comma), noNotes, [this] { step(false); });
   menu->addSeparator();
   add("notes", tr("&All Notes"), tr("Lists the notes of the file"), {}, {[] { return QString(); }}, [this, dock] { window_.showPanel(*dock); });
-  add("save-notes", tr("&Save Notes Again"), tr("Tries once more to write notes that could not be saved"), {},
+  add(
+      "save-notes", tr("&Save Notes Again"), tr("Tries once more to write notes that could not be saved"), {},
       [this] { return context_.notes->unsaved() ? QString() : tr("All notes are saved"); }, [this] { context_.notes->saveAgain(); });
   // Those for one op or value also stand in the menu of its line.
   const QList<QAction*> here = menu->actions().mid(0, 3);
@@ -113,7 +116,8 @@ void NoteCommands::comment() {
 
 void NoteCommands::rename() {
   const auto value = namedValue();
-  ask(true, textOf({}, value), context_.notes->nameOf(value), [this, value](const std::string& text) { context_.notes->edit({}, value, [&](Note& n) { n.name = text; }); });
+  ask(true, textOf({}, value), context_.notes->nameOf(value),
+      [this, value](const std::string& text) { context_.notes->edit({}, value, [&](Note& n) { n.name = text; }); });
 }
 
 void NoteCommands::toggleBookmark() {
@@ -152,8 +156,9 @@ void NoteCommands::step(bool forward) {
 bool NoteCommands::eventFilter(QObject* watched, QEvent* event) {
   if (watched != &window_ || event->type() != QEvent::Close || discards_ || !context_.notes->unsaved()) return QObject::eventFilter(watched, event);
   event->ignore();
-  auto* box = new QMessageBox(QMessageBox::Warning, tr("Notes are not saved"),
-                              tr("Notes of this window could not be saved, neither next to their model nor in your own folder."), QMessageBox::Cancel, &window_);
+  auto* box =
+      new QMessageBox(QMessageBox::Warning, tr("Notes are not saved"),
+                      tr("Notes of this window could not be saved, neither next to their model nor in your own folder."), QMessageBox::Cancel, &window_);
   box->setAttribute(Qt::WA_DeleteOnClose);
   auto* discard = box->addButton(tr("Close Without Them"), QMessageBox::DestructiveRole);
   connect(discard, &QPushButton::clicked, this, [this] {

@@ -32,7 +32,8 @@ const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
   for (const auto& [kind, name] : choices) {
     auto* action = window.actions().add(name, MainWindow::tr("Column: %1").arg(titleOf(kind)),
                                         kind == LineNumber::none ? MainWindow::tr("Shows no number beside the lines of listings")
-                                                                 : MainWindow::tr("Shows this number beside each line of the listings, with a bar behind it"), {});
+                                                                 : MainWindow::tr("Shows this number beside each line of the listings, with a bar behind it"),
+                                        {});
     action->setCheckable(true);
     action->setChecked(static_cast<int>(kind) == kept);
     if (action->isChecked()) show(window, kind);

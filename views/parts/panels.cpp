@@ -16,9 +16,8 @@ namespace {
 
 constexpr auto bottom = Qt::BottomDockWidgetArea;
 
-const WindowPart modules(PartOrder::modules, [](MainWindow& window) {
-  window.addPanel(new ModulesDock(window.context()), MainWindow::tr("Modules"), Qt::LeftDockWidgetArea);
-});
+const WindowPart modules(PartOrder::modules,
+                         [](MainWindow& window) { window.addPanel(new ModulesDock(window.context()), MainWindow::tr("Modules"), Qt::LeftDockWidgetArea); });
 
 const WindowPart inspector(PartOrder::inspector, [](MainWindow& window) {
   window.addPanel(new InspectorDock(window.pinnable("dock-inspector")), MainWindow::tr("Inspector"), Qt::RightDockWidgetArea);

@@ -27,7 +27,8 @@ void addPin(MainWindow& window, QDockWidget* dock, PinnedSelection* selection, Q
   auto& actions = window.actions();
   const auto title = dock->windowTitle();
   const auto name = QByteArray("pin-") + dock->objectName().mid(static_cast<int>(qstrlen("dock-"))).toLatin1();
-  auto* pin = actions.add(name.constData(), MainWindow::tr("Pin %1").arg(title), MainWindow::tr("%1 stays with what it shows while you move on, or follows again").arg(title), {});
+  auto* pin = actions.add(name.constData(), MainWindow::tr("Pin %1").arg(title),
+                          MainWindow::tr("%1 stays with what it shows while you move on, or follows again").arg(title), {});
   pin->setCheckable(true);
   QObject::connect(pin, &QAction::triggered, selection, [pin, selection](bool on) {
     selection->setPinned(on);
@@ -42,8 +43,9 @@ const WindowPart part(PartOrder::pins, [](MainWindow& window) {
   auto* menu = new QMenu(MainWindow::tr("&Pin"), &window);
   menu->setToolTipsVisible(true);
   auto& actions = window.actions();
-  auto* here = actions.add("pin", MainWindow::tr("&This Dock"), MainWindow::tr("The dock with the focus stays with what it shows while you move on, or follows again"),
-                           QKeySequence(Qt::SHIFT | Qt::Key_P));
+  auto* here =
+      actions.add("pin", MainWindow::tr("&This Dock"), MainWindow::tr("The dock with the focus stays with what it shows while you move on, or follows again"),
+                  QKeySequence(Qt::SHIFT | Qt::Key_P));
   QObject::connect(here, &QAction::triggered, &window, [&window] {
     if (auto* button = focused(window)) return button->defaultAction()->trigger();
     window.statusBar()->showMessage(MainWindow::tr("The focus is in no dock that follows the selection"), 8000);

@@ -12,14 +12,19 @@ void install(MainWindow& window) {
   auto* plan = context.stages;
   auto& actions = window.actions();
   const auto selected = [context] { return context.selection->op(); };
-  auto* before = actions.add("cut-before", QObject::tr("Cut &Before Here"), QObject::tr("Lets a pipeline stage begin at the selected op"), QKeySequence(Qt::Key_K));
-  auto* after = actions.add("cut-after", QObject::tr("Cut &After Here"), QObject::tr("Lets a pipeline stage end with the selected op"), QKeySequence(Qt::SHIFT | Qt::Key_K));
-  auto* remove = actions.add("remove-cut", QObject::tr("&Remove Cut"), QObject::tr("Joins the stage of the selected op to the one before"), QKeySequence(Qt::CTRL | Qt::Key_K));
+  auto* before =
+      actions.add("cut-before", QObject::tr("Cut &Before Here"), QObject::tr("Lets a pipeline stage begin at the selected op"), QKeySequence(Qt::Key_K));
+  auto* after = actions.add("cut-after", QObject::tr("Cut &After Here"), QObject::tr("Lets a pipeline stage end with the selected op"),
+                            QKeySequence(Qt::SHIFT | Qt::Key_K));
+  auto* remove = actions.add("remove-cut", QObject::tr("&Remove Cut"), QObject::tr("Joins the stage of the selected op to the one before"),
+                             QKeySequence(Qt::CTRL | Qt::Key_K));
   auto* undo = actions.add("undo-cut", QObject::tr("&Undo Cut"), QObject::tr("Takes the last change of the cuts back"), QKeySequence::Undo);
   auto* redo = actions.add("redo-cut", QObject::tr("R&edo Cut"), QObject::tr("Makes the change of the cuts again that was taken back"), QKeySequence::Redo);
   auto* clear = actions.add("remove-cuts", QObject::tr("Remove A&ll Cuts"), QObject::tr("The file's own markers alone, as at first"), {});
-  auto* measure = actions.add("measure-stages", QObject::tr("&Measure Times"), QObject::tr("Runs forward and backward twice and shows the time of each stage"), {});
-  auto* show = actions.add("stages", QObject::tr("&Stages"), QObject::tr("Shows the model in pipeline stages, and cuts it"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_K));
+  auto* measure =
+      actions.add("measure-stages", QObject::tr("&Measure Times"), QObject::tr("Runs forward and backward twice and shows the time of each stage"), {});
+  auto* show = actions.add("stages", QObject::tr("&Stages"), QObject::tr("Shows the model in pipeline stages, and cuts it"),
+                           QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_K));
   undo->setIconText(QObject::tr("Undo"));
   redo->setIconText(QObject::tr("Redo"));
   measure->setIconText(QObject::tr("Measure"));

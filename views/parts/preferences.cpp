@@ -64,7 +64,8 @@ void applyThreads(MainWindow& window) {
 }
 
 const WindowPart part(PartOrder::preferences, [](MainWindow& window) {
-  auto* action = window.actions().add("preferences", MainWindow::tr("Preferences..."), MainWindow::tr("Appearance, keys, running, sources and editor, files"), QKeySequence(Qt::CTRL | Qt::Key_Comma));
+  auto* action = window.actions().add("preferences", MainWindow::tr("Preferences..."), MainWindow::tr("Appearance, keys, running, sources and editor, files"),
+                                      QKeySequence(Qt::CTRL | Qt::Key_Comma));
   action->setMenuRole(QAction::PreferencesRole);
   QObject::connect(action, &QAction::triggered, &window, [&window] {
     auto* dialog = window.findChild<PreferencesDialog*>();
@@ -180,7 +181,8 @@ void PreferencesDialog::addRunning() {
   prepareBox(memory, tr("Memory that stepping back may take"));
   memory->setEditable(true);
   memory->setInsertPolicy(QComboBox::NoInsert);
-  for (const auto bytes : {std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{2} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30}) memory->addItem(bytesText(bytes));
+  for (const auto bytes : {std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{2} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30})
+    memory->addItem(bytesText(bytes));
   memory->setEditText(bytesText(HistoryMemoryDialog::kept(*settings)));
   auto* problem = new QLabel(this);
   problem->setObjectName(QStringLiteral("preference-problem"));

@@ -54,8 +54,8 @@ bool isFailure(const std::string& path) {
 
 const WindowPart why(PartOrder::why, [](MainWindow& window) {
   const auto& actions = window.actions();
-  auto* panel = window.addPanel(new WhyDock(window.pinnable("dock-why", {actions.recompute, actions.save}), actions.recompute, actions.save), MainWindow::tr("Why"),
-                                Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
+  auto* panel = window.addPanel(new WhyDock(window.pinnable("dock-why", {actions.recompute, actions.save}), actions.recompute, actions.save),
+                                MainWindow::tr("Why"), Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
   runIn(window, actions.recompute, panel, [panel] { panel->recompute(); });
   runIn(window, actions.save, panel, [panel] { panel->save(); });
   QObject::connect(panel, &WhyDock::failed, &window, [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });

@@ -13,8 +13,9 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
   ahead->setKeptBytes(kept::keptBytes.of(*settings));
   ahead->setRunsOnOpen(kept::runsOnOpen.of(*settings));
 
-  auto* onOpen = window.actions().add("run-on-open", MainWindow::tr("Run Small Models on &Opening"),
-                                      MainWindow::tr("Runs a model of under two seconds once when it is opened, apart from the position, so that the values of every line are there"), {});
+  auto* onOpen = window.actions().add(
+      "run-on-open", MainWindow::tr("Run Small Models on &Opening"),
+      MainWindow::tr("Runs a model of under two seconds once when it is opened, apart from the position, so that the values of every line are there"), {});
   onOpen->setCheckable(true);
   onOpen->setChecked(ahead->runsOnOpen());
   QObject::connect(onOpen, &QAction::toggled, &window, [ahead, settings](bool on) {
@@ -29,10 +30,10 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
     const auto& now = window.context().execution->now();
     const auto& numbers = ahead->numbers();
     return !window.context().controller->document() ? MainWindow::tr("No file is open")
-           : !now.available                        ? now.unavailableReason
-           : ahead->running()                      ? MainWindow::tr("It runs already")
-           : numbers.known() >= numbers.size()     ? MainWindow::tr("All ops have run")
-                                                   : QString();
+           : !now.available                         ? now.unavailableReason
+           : ahead->running()                       ? MainWindow::tr("It runs already")
+           : numbers.known() >= numbers.size()      ? MainWindow::tr("All ops have run")
+                                                    : QString();
   });
   QObject::connect(ahead, &RunAhead::changed, &window.actions(), &WindowActions::update);
 
@@ -42,7 +43,8 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
   window.listings().addToSwitches(button);
   const auto offer = [&window, ahead, button] {
     const auto& numbers = ahead->numbers();
-    button->setVisible(window.context().controller->document() && window.context().execution->now().available && !ahead->running() && numbers.known() < numbers.size());
+    button->setVisible(window.context().controller->document() && window.context().execution->now().available && !ahead->running() &&
+                       numbers.known() < numbers.size());
   };
   QObject::connect(ahead, &RunAhead::changed, button, offer);
   QObject::connect(&ahead->numbers(), &RunNumbers::changed, button, offer);

@@ -35,11 +35,14 @@ void save(MainWindow& window, const QString& folder) {
         if (!engine) throw Error(ErrorCode::badUse, "nothing here can derive the stages");
         engine->writeStages(bench.document.analysis, cut->split, cut->notes, folder.toStdString(), progress);
         return [cut, folder, messages] {
-          messages->show(MessageBar::Kind::note, QObject::tr("%1 stages saved in %2: each stage_N.retrograd there opens as a model of its own").arg(cut->stages()).arg(QDir::toNativeSeparators(folder)));
+          messages->show(MessageBar::Kind::note, QObject::tr("%1 stages saved in %2: each stage_N.retrograd there opens as a model of its own")
+                                                     .arg(cut->stages())
+                                                     .arg(QDir::toNativeSeparators(folder)));
         };
       },
       [messages](const QString& message) {
-        messages->show(MessageBar::Kind::error, message.isEmpty() ? QObject::tr("Saving the stages was cancelled") : QObject::tr("The stages were not saved: %1").arg(message));
+        messages->show(MessageBar::Kind::error,
+                       message.isEmpty() ? QObject::tr("Saving the stages was cancelled") : QObject::tr("The stages were not saved: %1").arg(message));
       });
 }
 
@@ -57,7 +60,8 @@ void askForFolder(MainWindow& window) {
 
 const WindowPart part(PartOrder::saveStages, [](MainWindow& window) {
   auto& actions = window.actions();
-  auto* action = actions.add("save-stages", QObject::tr("Save Sta&ges..."), QObject::tr("Writes each stage with its weights into a folder, as a file that opens as a model of its own"), {});
+  auto* action = actions.add("save-stages", QObject::tr("Save Sta&ges..."),
+                             QObject::tr("Writes each stage with its weights into a folder, as a file that opens as a model of its own"), {});
   actions.allowUnless(action, [context = window.context()] { return whyNot(context); });
   QObject::connect(action, &QAction::triggered, &window, [&window] { askForFolder(window); });
   window.menu("pipeline")->addAction(action);

@@ -19,9 +19,8 @@ void askWhere(MainWindow& window, ScheduleDock* dock) {
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setDefaultSuffix(QStringLiteral("svg"));
-  QObject::connect(dialog, &QFileDialog::filterSelected, dialog, [dialog, forms, suffixes](const QString& form) {
-    dialog->setDefaultSuffix(suffixes.value(forms.indexOf(form)));
-  });
+  QObject::connect(dialog, &QFileDialog::filterSelected, dialog,
+                   [dialog, forms, suffixes](const QString& form) { dialog->setDefaultSuffix(suffixes.value(forms.indexOf(form))); });
   QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, dock, dialog, lowered](const QString& path) {
     try {
       dock->save(path, dialog->selectedNameFilter() == lowered);
@@ -38,7 +37,8 @@ const WindowPart part(PartOrder::schedule, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* show = actions.add("schedule", QObject::tr("S&chedule"), QObject::tr("Shows when each rank of a pipeline runs which microbatch"),
                            QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_L));
-  auto* save = actions.add("save-schedule", QObject::tr("Sa&ve Schedule..."), QObject::tr("Writes the schedule as a drawing (SVG), as PyTorch's CSV or with all figures (JSON)"), {});
+  auto* save = actions.add("save-schedule", QObject::tr("Sa&ve Schedule..."),
+                           QObject::tr("Writes the schedule as a drawing (SVG), as PyTorch's CSV or with all figures (JSON)"), {});
   save->setIconText(QObject::tr("Save..."));
   auto* dock = window.addPanel(new ScheduleDock(context, save), QObject::tr("Schedule"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   actions.allowUnless(show, [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); });

@@ -48,7 +48,8 @@ const WindowPart part(PartOrder::sessions, [](MainWindow& window) {
   auto& keeper = SessionKeeper::of(window.shared().settings);
   keeper.add(&window);
   auto& actions = window.actions();
-  auto* reopen = actions.add("reopen-at-start", MainWindow::tr("Reopen at &Start"), MainWindow::tr("A start without files opens those of the last session, as they were shown"), {});
+  auto* reopen = actions.add("reopen-at-start", MainWindow::tr("Reopen at &Start"),
+                             MainWindow::tr("A start without files opens those of the last session, as they were shown"), {});
   reopen->setCheckable(true);
   auto* file = window.menu("file");
   file->insertAction(actions.close, reopen);
@@ -59,7 +60,8 @@ const WindowPart part(PartOrder::sessions, [](MainWindow& window) {
 
   auto* menu = window.menu("window", MainWindow::tr("&Window"));
   menu->setObjectName(QStringLiteral("windows"));
-  auto* next = actions.add("next-window", MainWindow::tr("&Next Window"), MainWindow::tr("To the window that was opened after this one"), QKeySequence(Qt::CTRL | Qt::Key_Tab));
+  auto* next = actions.add("next-window", MainWindow::tr("&Next Window"), MainWindow::tr("To the window that was opened after this one"),
+                           QKeySequence(Qt::CTRL | Qt::Key_Tab));
   auto* previous = actions.add("previous-window", MainWindow::tr("&Previous Window"), MainWindow::tr("To the window that was opened before this one"),
                                QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab));
   const QList<QAction*> commands{next, previous};

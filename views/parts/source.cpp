@@ -42,9 +42,11 @@ const WindowPart part(PartOrder::source, [](MainWindow& window) {
   auto& actions = window.actions();
   const auto tr = [](const char* text) { return MainWindow::tr(text); };
   auto* show = actions.add("source", tr("Sour&ce"), tr("Shows the Python source that the selected op comes from"), QKeySequence(Qt::CTRL | Qt::Key_U));
-  auto* edit = actions.add("open-in-editor", tr("Open in &Editor"), tr("Opens the source at its line in the editor of Source Settings"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_U));
+  auto* edit = actions.add("open-in-editor", tr("Open in &Editor"), tr("Opens the source at its line in the editor of Source Settings"),
+                           QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_U));
   auto* find = actions.add("find-source", tr("Find Fi&le..."), tr("Asks where the file is; files next to it are then found too"), {});
-  auto* settings = actions.add("source-settings", tr("Source Se&ttings..."), tr("Where sources lie that were exported elsewhere, and the command of the editor"), {});
+  auto* settings =
+      actions.add("source-settings", tr("Source Se&ttings..."), tr("Where sources lie that were exported elsewhere, and the command of the editor"), {});
   auto* dock = window.addPanel(new SourceDock(window.pinnable("dock-source"), window.shared().settings, {edit, find, settings}), tr("Source"),
                                Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
   const auto noSource = [&window] {

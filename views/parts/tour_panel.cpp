@@ -18,7 +18,8 @@ const WindowPart part(PartOrder::tour, [](MainWindow& window) {
   auto* column = qobject_cast<QVBoxLayout*>(window.centralWidget()->layout());
   column->insertWidget(1, panel);  // under the messages, over start page or listings
   auto& actions = window.actions();
-  auto* start = actions.add("tour", MainWindow::tr("Take the &Tour"), MainWindow::tr("A few steps through a small sample: from a backward op to its origin and back, over the border, why saved"), {});
+  auto* start = actions.add("tour", MainWindow::tr("Take the &Tour"),
+                            MainWindow::tr("A few steps through a small sample: from a backward op to its origin and back, over the border, why saved"), {});
   actions.allowUnless(start, [] { return samples().isEmpty() ? MainWindow::tr("The samples that come with the program are not there") : QString(); });
   window.menu("help")->insertAction(actions.palette, start);
   QObject::connect(start, &QAction::triggered, panel, &TourPanel::startOnSample);
@@ -106,8 +107,7 @@ void TourPanel::prepare() {
       show(TraceKind::forward);
       window_.showPanel(window_.panel<WhyDock>());
       break;
-    default:
-      break;
+    default: break;
   }
 }
 
@@ -133,18 +133,12 @@ QString TourPanel::keyOf(const QAction* action) const {
 
 QString TourPanel::titleOf(Tour::Stop stop) const {
   switch (stop) {
-    case Tour::Stop::chooseBackward:
-      return tr("Click an op in the Backward listing");
-    case Tour::Stop::toOrigin:
-      return tr("Press %1 to go to its origin").arg(keyOf(window_.actions().origin));
-    case Tour::Stop::andBack:
-      return tr("Press %1 again to come back").arg(keyOf(window_.actions().origin));
-    case Tour::Stop::crossBorder:
-      return tr("Press %1 until execution is over the border").arg(keyOf(window_.actions().stepOver));
-    case Tour::Stop::whySaved:
-      return tr("Ask why a value is saved: click one in the Forward listing");
-    case Tour::Stop::stepBack:
-      return tr("Press %1 to step back").arg(keyOf(window_.actions().stepOverBack));
+    case Tour::Stop::chooseBackward: return tr("Click an op in the Backward listing");
+    case Tour::Stop::toOrigin: return tr("Press %1 to go to its origin").arg(keyOf(window_.actions().origin));
+    case Tour::Stop::andBack: return tr("Press %1 again to come back").arg(keyOf(window_.actions().origin));
+    case Tour::Stop::crossBorder: return tr("Press %1 until execution is over the border").arg(keyOf(window_.actions().stepOver));
+    case Tour::Stop::whySaved: return tr("Ask why a value is saved: click one in the Forward listing");
+    case Tour::Stop::stepBack: return tr("Press %1 to step back").arg(keyOf(window_.actions().stepOverBack));
   }
   return {};
 }
@@ -153,16 +147,17 @@ QString TourPanel::textOf(Tour::Stop stop) const {
   switch (stop) {
     case Tour::Stop::chooseBackward:
       return tr("Any line that computes a gradient will do, one with mm for example. The other listings mark what belongs to it.");
-    case Tour::Stop::toOrigin:
-      return tr("Each backward op knows the forward op that it is the derivative of.");
-    case Tour::Stop::andBack:
-      return tr("The same key leads from a forward op to its backward, and back to where you came from.");
+    case Tour::Stop::toOrigin: return tr("Each backward op knows the forward op that it is the derivative of.");
+    case Tour::Stop::andBack: return tr("The same key leads from a forward op to its backward, and back to where you came from.");
     case Tour::Stop::crossBorder:
-      return tr("Each press runs what comes of one operation; the arrow in the margin is the op that runs next. After the last of the forward comes the first of the backward.");
+      return tr(
+          "Each press runs what comes of one operation; the arrow in the margin is the op that runs next. After the last of the forward comes the first of the "
+          "backward.");
     case Tour::Stop::whySaved:
-      return tr("Lines with a saved mark in the margin make a value that the backward needs. Click the value's name; the Why panel lists the ops that need it and what keeping it costs.");
-    case Tour::Stop::stepBack:
-      return tr("Every step has its reverse, across the border too.");
+      return tr(
+          "Lines with a saved mark in the margin make a value that the backward needs. Click the value's name; the Why panel lists the ops that need it and "
+          "what keeping it costs.");
+    case Tour::Stop::stepBack: return tr("Every step has its reverse, across the border too.");
   }
   return {};
 }

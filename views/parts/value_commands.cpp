@@ -15,10 +15,8 @@ void watch(MainWindow& window) {
   const auto& context = window.context();
   const auto value = context.selection->chosenValue();
   const auto& watches = context.execution->watches();
-  if (std::find(watches.begin(), watches.end(), value) == watches.end())
-    context.controller->marks().addWatch(value);
-  else
-    context.controller->marks().removeWatch(value);
+  if (std::find(watches.begin(), watches.end(), value) == watches.end()) context.controller->marks().addWatch(value);
+  else context.controller->marks().removeWatch(value);
   window.statusBar()->showMessage(MainWindow::tr("%n value(s) watched", nullptr, static_cast<int>(context.execution->watches().size())), 4000);
 }
 
@@ -49,7 +47,8 @@ void askWhatToFill(MainWindow& window) {
   QObject::connect(context.controller, &DocumentController::documentAboutToChange, dialog, &QDialog::reject);  // the id is good until then
   const auto meta = document->analysis->document->value(value).meta;
   const bool isWhole = meta && !isDifferentiable(document->analysis->document->meta(meta).dtype);
-  QObject::connect(dialog, &QInputDialog::textValueSelected, &window, [&window, value, isWhole](const QString& text) { fillWith(window, value, isWhole, text); });
+  QObject::connect(dialog, &QInputDialog::textValueSelected, &window,
+                   [&window, value, isWhole](const QString& text) { fillWith(window, value, isWhole, text); });
   dialog->open();
 }
 
@@ -80,7 +79,9 @@ void askWhereToSave(MainWindow& window) {
 }
 
 const WindowPart part(PartOrder::valueCommands, [](MainWindow& window) {
-  const auto on = [&window](QAction* action, void (*run)(MainWindow&)) { QObject::connect(action, &QAction::triggered, &window, [&window, run] { run(window); }); };
+  const auto on = [&window](QAction* action, void (*run)(MainWindow&)) {
+    QObject::connect(action, &QAction::triggered, &window, [&window, run] { run(window); });
+  };
   on(window.actions().watch, &watch);
   on(window.actions().fill, &askWhatToFill);
   on(window.actions().saveContents, &askWhereToSave);

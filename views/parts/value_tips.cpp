@@ -18,14 +18,16 @@ ValueId firstOutput(const Document& document, BoundSymbolId op) {
 class Hovering : public QObject {
  public:
   Hovering(MainWindow& window, ValueTip* tip) : QObject(&window), window_(window), tip_(tip) {
-    for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) window.listings().listing(kind).viewport()->installEventFilter(this);
+    for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+      window.listings().listing(kind).viewport()->installEventFilter(this);
     window.listings().graph().installEventFilter(this);
   }
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override {
     if (event->type() == QEvent::Leave) tip_->leave();
-    if (event->type() == QEvent::MouseMove && tip_->isVisible() && under(watched, static_cast<QMouseEvent*>(event)->pos()).second != tip_->value()) tip_->leave();
+    if (event->type() == QEvent::MouseMove && tip_->isVisible() && under(watched, static_cast<QMouseEvent*>(event)->pos()).second != tip_->value())
+      tip_->leave();
     if (event->type() != QEvent::ToolTip) return false;
     const auto* help = static_cast<QHelpEvent*>(event);
     const auto [op, value] = under(watched, help->pos());
@@ -57,10 +59,13 @@ class Hovering : public QObject {
 const WindowPart part(PartOrder::valueTips, [](MainWindow& window) {
   auto* tip = new ValueTip(window.context(), &window);
   new Hovering(window, tip);
-  auto* action = window.actions().add("value-tip", MainWindow::tr("Show &Value"), MainWindow::tr("Shows shape, statistics and a histogram of the chosen value beside its line"),
+  auto* action = window.actions().add("value-tip", MainWindow::tr("Show &Value"),
+                                      MainWindow::tr("Shows shape, statistics and a histogram of the chosen value beside its line"),
                                       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_V));
   window.actions().allowUnless(action, [&window] {
-    return !window.context().controller->document() ? MainWindow::tr("No file is open") : window.context().selection->chosenValue() ? QString() : MainWindow::tr("No value is selected");
+    return !window.context().controller->document()    ? MainWindow::tr("No file is open")
+           : window.context().selection->chosenValue() ? QString()
+                                                       : MainWindow::tr("No value is selected");
   });
   QObject::connect(action, &QAction::triggered, &window, [&window, tip] {
     auto& view = window.listings().active();

@@ -34,7 +34,12 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
 }  // namespace
 
 DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine, ExecutionState* execution, QObject* parent)
-    : QObject(parent), state_{this, std::move(worker), std::move(engine), execution, {}, {}}, run_(state_, this), marks_(state_, run_, this), questions_(state_, this), ahead_(state_, this) {
+    : QObject(parent),
+      state_{this, std::move(worker), std::move(engine), execution, {}, {}},
+      run_(state_, this),
+      marks_(state_, run_, this),
+      questions_(state_, this),
+      ahead_(state_, this) {
   connect(&run_, &RunControl::leavesPosition, &questions_, &Questions::cancelValues);
   connect(&questions_, &Questions::valuesReady, &ahead_, &RunAhead::refresh);
   connect(&questions_, &Questions::valuesReady, &marks_, [this](const std::shared_ptr<const ValueReport>& report) { marks_.noteBadValues(*report); });
@@ -66,7 +71,8 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
   job.title = tr("Opening %1").arg(fileName(request.path));
   job.replaceRunning = true;
   const auto readAlready = ready && document() ? std::optional(document()->file) : std::nullopt;
-  job.work = [this, number, engine = state_.engine, request, keepMarks, historyBytes = run_.historyBytes(), ready = std::move(ready), readAlready](const Progress& progress) -> Worker::Deliver {
+  job.work = [this, number, engine = state_.engine, request, keepMarks, historyBytes = run_.historyBytes(), ready = std::move(ready),
+              readAlready](const Progress& progress) -> Worker::Deliver {
     auto opened = std::make_shared<Opened>();
     const auto file = readAlready ? *readAlready : stampOf(toQt(request.path));  // before it is read: a change meanwhile is seen
     auto analysis = ready ? ready : engine->open(request, progress);

@@ -23,8 +23,8 @@ class PassingLines {
 /// What a filter lets through of an open document; never changes once made.
 struct FilteredOps {
   std::shared_ptr<const OpenDocument> document;
-  std::vector<bool> passes;               ///< by bound symbol
-  std::array<PassingLines, 4> lines;      ///< by TraceKind
+  std::vector<bool> passes;           ///< by bound symbol
+  std::array<PassingLines, 4> lines;  ///< by TraceKind
 
   const PassingLines& trace(TraceKind kind) const { return lines[static_cast<std::size_t>(kind)]; }
 };

@@ -50,10 +50,8 @@ void KeptMarks::keep() {
   QStringList all;
   for (const auto& breakpoint : context_.execution->breakpoints())
     all << (breakpoint.enabled ? QString() : disabledMark) + QString::fromStdString(describe(*document->analysis, breakpoint));
-  if (all.isEmpty())
-    setting().forget(*settings_);
-  else
-    setting().keep(*settings_, all);
+  if (all.isEmpty()) setting().forget(*settings_);
+  else setting().keep(*settings_, all);
 }
 
 }  // namespace retrograd::views

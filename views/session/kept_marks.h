@@ -25,8 +25,8 @@ class KeptMarks : public QObject {
 
   ViewContext context_;
   QSettings* settings_;
-  QString path_;         ///< of the file whose breakpoints are watched; empty while one is being opened or closed
-  int restoring_ = 0;    ///< breakpoints that are still to come
+  QString path_;       ///< of the file whose breakpoints are watched; empty while one is being opened or closed
+  int restoring_ = 0;  ///< breakpoints that are still to come
 };
 
 }  // namespace retrograd::views

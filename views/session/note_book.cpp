@@ -34,9 +34,12 @@ void post(NoteBook* owner, Work work, Deliver deliver) {
     auto answer = work();
     auto* application = QCoreApplication::instance();
     if (application)
-      QMetaObject::invokeMethod(application, [owner, answer = std::move(answer), deliver] {
-        if (owner) deliver(answer);
-      }, Qt::QueuedConnection);
+      QMetaObject::invokeMethod(
+          application,
+          [owner, answer = std::move(answer), deliver] {
+            if (owner) deliver(answer);
+          },
+          Qt::QueuedConnection);
   });
 }
 
@@ -117,12 +120,9 @@ void NoteBook::put(PlacedNote note) {
   if (it == notes.end() && note.note.isEmpty()) return;
   if (it != notes.end() && it->note == note.note) return;
   unsaved_[path][++changes_] = note.note;
-  if (note.note.isEmpty())
-    notes.erase(it);
-  else if (it != notes.end())
-    *it = std::move(note);
-  else
-    notes.push_back(std::move(note));
+  if (note.note.isEmpty()) notes.erase(it);
+  else if (it != notes.end()) *it = std::move(note);
+  else notes.push_back(std::move(note));
   show(std::move(notes));
   write();
 }

@@ -73,7 +73,7 @@ class NoteBook : public QObject {
   /// Changes that are not known to be written, by the path of what was opened, and by number.
   std::map<std::string, std::map<std::uint64_t, Note>> unsaved_;
   std::uint64_t changes_ = 0;  ///< made so far
-  int underWay_ = 0;                                    ///< writes of the open document that have not been answered
+  int underWay_ = 0;           ///< writes of the open document that have not been answered
   bool toldElsewhere_ = false;
 };
 

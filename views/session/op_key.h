@@ -6,10 +6,10 @@
 
 namespace retrograd::views {
 
-using retrograd::OpKey;
-using retrograd::ValueKey;
 using retrograd::findKeys;
 using retrograd::keyOf;
+using retrograd::OpKey;
+using retrograd::ValueKey;
 
 /// A breakpoint with what its place is called; kinds of ops and modules are names already.
 struct BreakpointKey {

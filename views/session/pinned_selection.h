@@ -31,8 +31,8 @@ class PinnedSelection : public Selection {
   Selection* followed_;
   DocumentController* controller_;
   bool pinned_ = false;
-  std::string path_;                 ///< of the file that the keys are of
-  std::vector<OpKey> opKey_;         ///< one or none
+  std::string path_;          ///< of the file that the keys are of
+  std::vector<OpKey> opKey_;  ///< one or none
   std::vector<ValueKey> valueKey_;
 };
 

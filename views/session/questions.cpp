@@ -18,7 +18,9 @@ void Questions::ask(QObject* asker, const QString& tag, const QString& title, Qu
   if (!state_.document || !state_.slot) return;
   if (!title.isEmpty()) titled_.insert(tag);
   // What comes of a question that was replaced may be on its way already: its answer, or that it was cancelled.
-  const auto isHeard = [this, asker = QPointer<QObject>(asker), slot = state_.slot, isNewest = newest(tag)] { return slot == state_.slot && asker && isNewest(); };
+  const auto isHeard = [this, asker = QPointer<QObject>(asker), slot = state_.slot, isNewest = newest(tag)] {
+    return slot == state_.slot && asker && isNewest();
+  };
   Worker::Job job;
   job.tag = tag;
   job.title = title;
@@ -108,9 +110,8 @@ void Questions::saveValue(ValueId value, const QString& path, std::function<void
     else writeSafetensors(path, {{bench.document.analysis->document->displayName(value), contents}});
     return [done] { done({}); };
   };
-  ask(this, QStringLiteral("save value ") + path, tr("Saving the value"), question, [done](const QString& message) {
-    done(message.isEmpty() ? tr("Cancelled: the value was not saved") : message);
-  });
+  ask(this, QStringLiteral("save value ") + path, tr("Saving the value"), question,
+      [done](const QString& message) { done(message.isEmpty() ? tr("Cancelled: the value was not saved") : message); });
 }
 
 }  // namespace retrograd::views

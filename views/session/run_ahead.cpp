@@ -111,7 +111,8 @@ void RunAhead::slice(Why why) {
   Worker::Job job;
   job.tag = aheadTag;
   if (why == Why::asked) job.title = tr("Running ahead");
-  job.work = [this, why, slot = state_.slot, engine = state_.engine, listener = listener_, size = numbers_.size()](const Progress& progress) -> Worker::Deliver {
+  job.work = [this, why, slot = state_.slot, engine = state_.engine, listener = listener_,
+              size = numbers_.size()](const Progress& progress) -> Worker::Deliver {
     Slice slice;
     if (!slot->runner) return {};
     auto& runner = *slot->runner;

@@ -58,8 +58,7 @@ void RunControl::runTo(BoundSymbolId op) {
 }
 
 void RunControl::runToPosition(std::size_t position) {
-  command(tr("Run to cursor"), false, position,
-          [position](Runner& runner, const Progress& progress) { return runner.runTo(position, progress); });
+  command(tr("Run to cursor"), false, position, [position](Runner& runner, const Progress& progress) { return runner.runTo(position, progress); });
 }
 
 void RunControl::restart() {

@@ -12,10 +12,8 @@ QString expandTabs(const QString& line) {
   QString expanded;
   for (const auto c : line) {
     constexpr int columns = 8;
-    if (c == QLatin1Char('\t'))
-      expanded += QString(columns - expanded.size() % columns, QLatin1Char(' '));
-    else
-      expanded += c;
+    if (c == QLatin1Char('\t')) expanded += QString(columns - expanded.size() % columns, QLatin1Char(' '));
+    else expanded += c;
   }
   return expanded;
 }

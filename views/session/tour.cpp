@@ -57,19 +57,14 @@ bool Tour::done() const {
   const auto isBackward = [&](BoundSymbolId id) { return id && isBackwardRole(tables.boundSymbol(id).origin.role); };
   const auto inBackward = [&](std::size_t position) { return position > now.forwardSize; };
   switch (stop_) {
-    case Stop::chooseBackward:
-      return isBackward(op) && analysis.links.forwardOf(tables, op);
+    case Stop::chooseBackward: return isBackward(op) && analysis.links.forwardOf(tables, op);
     case Stop::toOrigin:
       // By the jump, not by a click on what happens to be there.
       return op && !isBackward(op) && context_.history->returnFrom(op);
-    case Stop::andBack:
-      return isBackward(op) && (!chosen_ || op == chosen_ || context_.history->returnFrom(op));
-    case Stop::crossBorder:
-      return inBackward(now.position) != inBackward(positionThen_);
-    case Stop::whySaved:
-      return context_.selection->value() && document.saved.contains(context_.selection->value());
-    case Stop::stepBack:
-      return now.position < positionThen_;
+    case Stop::andBack: return isBackward(op) && (!chosen_ || op == chosen_ || context_.history->returnFrom(op));
+    case Stop::crossBorder: return inBackward(now.position) != inBackward(positionThen_);
+    case Stop::whySaved: return context_.selection->value() && document.saved.contains(context_.selection->value());
+    case Stop::stepBack: return now.position < positionThen_;
   }
   return false;
 }

@@ -39,7 +39,7 @@ class Tour : public QObject {
   ViewContext context_;
   bool active_ = false, finished_ = false;
   Stop stop_ = Stop::chooseBackward;
-  BoundSymbolId chosen_;        ///< the backward op of the first step
+  BoundSymbolId chosen_;          ///< the backward op of the first step
   std::size_t positionThen_ = 0;  ///< where execution stood when the step began
 };
 

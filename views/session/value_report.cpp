@@ -114,7 +114,8 @@ ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRe
     progress.at("statistics of " + document.displayName(row.value), done++ / total);
     fill(row, *moment, runner, document);
   }
-  const auto chosen = std::find_if(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) { return row.value == request.detail && row.after == request.after; });
+  const auto chosen =
+      std::find_if(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) { return row.value == request.detail && row.after == request.after; });
   if (chosen == report.rows.end()) return report;
   progress.at("contents of " + document.displayName(chosen->value), done / total);
   report.detail = detailOf(*moment, *chosen, progress);

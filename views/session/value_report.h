@@ -10,10 +10,10 @@ namespace retrograd::views {
 struct ValueRow {
   ValueId value;
   bool output = false;
-  bool after = false;  ///< an operand that the op writes, once more: as it is then
-  std::string label;   ///< name in the schema, "weight"; else "operand 1"
-  ValueState state;    ///< at the op
-  std::string absentNow;  ///< why it is not there at the present position; empty where it is
+  bool after = false;                          ///< an operand that the op writes, once more: as it is then
+  std::string label;                           ///< name in the schema, "weight"; else "operand 1"
+  ValueState state;                            ///< at the op
+  std::string absentNow;                       ///< why it is not there at the present position; empty where it is
   std::optional<TensorStatistics> statistics;  ///< of a tensor that is present
 };
 

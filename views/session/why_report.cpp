@@ -135,7 +135,8 @@ PartitionOptions recomputing(const Analysis& analysis, ValueId value) {
   const auto name = document.displayName(value);
   const auto why = whySaved(analysis, value);
   if (!why.saved) throw Error(ErrorCode::badUse, "it is not saved", name);
-  if (!why.maker || why.storageBytes == 0) throw Error(ErrorCode::badUse, "it is an input or parameter, or a view of one, and there anyway: saving it costs nothing", name);
+  if (!why.maker || why.storageBytes == 0)
+    throw Error(ErrorCode::badUse, "it is an input or parameter, or a view of one, and there anyway: saving it costs nothing", name);
   if (!why.recompute.impossible.empty()) throw Error(ErrorCode::badUse, "it cannot be recomputed: " + why.recompute.impossible, name);
   auto partition = analysis.request.partition;
   for (auto op : why.recompute.ops) {
@@ -153,8 +154,7 @@ PartitionOptions saving(const Analysis& analysis, BoundSymbolId op) {
   auto partition = analysis.request.partition;
   const auto path = document.text(document.boundSymbol(operation ? operation : op).module);
   const auto asksForIt = [&](const std::string& word) {
-    if (word.starts_with('#'))
-      return operation && (word == wordFor(document, operation) || word.substr(1) == std::to_string(operation.index));
+    if (word.starts_with('#')) return operation && (word == wordFor(document, operation) || word.substr(1) == std::to_string(operation.index));
     return word == "all" || isBelow(path, word);
   };
   if (std::erase_if(partition.recompute, asksForIt) > 0) return partition;

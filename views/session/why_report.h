@@ -7,11 +7,11 @@ namespace retrograd::views {
 /// What can be told of one value: why it is saved, and how a gradient reaches it or why none does.
 struct WhyValue {
   WhySaved saved;
-  bool computedAgain = false;    ///< the backward computes it anew
-  BoundSymbolId recomputedBy;    ///< the op that does
-  bool asksGradient = false;     ///< a gradient could be expected: `gradient` is answered
+  bool computedAgain = false;  ///< the backward computes it anew
+  BoundSymbolId recomputedBy;  ///< the op that does
+  bool asksGradient = false;   ///< a gradient could be expected: `gradient` is answered
   WhyNoGradient gradient;
-  BoundSymbolId gradientOp;      ///< where it has one: the op that makes (the last part of) it
+  BoundSymbolId gradientOp;  ///< where it has one: the op that makes (the last part of) it
 };
 
 /// The answers about a chosen value, then about the other values of the op that the forward saves.

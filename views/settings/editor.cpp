@@ -14,12 +14,9 @@ QString filled(const QString& word, const QString& path, int line) {
   QString text;
   for (qsizetype i = 0; i < word.size(); ++i) {
     const auto next = word[i] == QLatin1Char('%') && i + 1 < word.size() ? word[i + 1] : QChar();
-    if (next == QLatin1Char('f'))
-      text += path;
-    else if (next == QLatin1Char('l'))
-      text += QString::number(std::max(1, line));
-    else if (next == QLatin1Char('%'))
-      text += next;
+    if (next == QLatin1Char('f')) text += path;
+    else if (next == QLatin1Char('l')) text += QString::number(std::max(1, line));
+    else if (next == QLatin1Char('%')) text += next;
     else {
       text += word[i];
       continue;

@@ -16,14 +16,22 @@ QMap<QString, QKeySequence> keysOf(KeyPreset preset) {
   if (preset == KeyPreset::retrograd) return {};
   const auto shifted = [](Qt::Key key) { return QKeySequence(Qt::SHIFT | key); };
   // gdb's abbreviations of next, step, finish, continue, until, run, break, display, kill; with Shift the reverse-commands.
-  return {{QStringLiteral("step-over"), Qt::Key_N},        {QStringLiteral("step-over-back"), shifted(Qt::Key_N)},
-          {QStringLiteral("step-into"), Qt::Key_S},        {QStringLiteral("step-into-back"), shifted(Qt::Key_S)},
-          {QStringLiteral("step-out"), Qt::Key_F},         {QStringLiteral("step-out-back"), shifted(Qt::Key_F)},
-          {QStringLiteral("continue"), Qt::Key_C},         {QStringLiteral("continue-back"), shifted(Qt::Key_C)},
-          {QStringLiteral("to-cursor"), Qt::Key_U},        {QStringLiteral("restart"), Qt::Key_R},
-          {QStringLiteral("breakpoint"), Qt::Key_B},       {QStringLiteral("watch"), Qt::Key_D},
-          {QStringLiteral("stop"), Qt::Key_K},             {QStringLiteral("pause"), Qt::Key_I},
-          {QStringLiteral("listing-computation"), QKeySequence(Qt::CTRL | Qt::Key_5)}, {QStringLiteral("rename"), Qt::Key_F2}};
+  return {{QStringLiteral("step-over"), Qt::Key_N},
+          {QStringLiteral("step-over-back"), shifted(Qt::Key_N)},
+          {QStringLiteral("step-into"), Qt::Key_S},
+          {QStringLiteral("step-into-back"), shifted(Qt::Key_S)},
+          {QStringLiteral("step-out"), Qt::Key_F},
+          {QStringLiteral("step-out-back"), shifted(Qt::Key_F)},
+          {QStringLiteral("continue"), Qt::Key_C},
+          {QStringLiteral("continue-back"), shifted(Qt::Key_C)},
+          {QStringLiteral("to-cursor"), Qt::Key_U},
+          {QStringLiteral("restart"), Qt::Key_R},
+          {QStringLiteral("breakpoint"), Qt::Key_B},
+          {QStringLiteral("watch"), Qt::Key_D},
+          {QStringLiteral("stop"), Qt::Key_K},
+          {QStringLiteral("pause"), Qt::Key_I},
+          {QStringLiteral("listing-computation"), QKeySequence(Qt::CTRL | Qt::Key_5)},
+          {QStringLiteral("rename"), Qt::Key_F2}};
 }
 
 Keymap& Keymap::of(QSettings* settings) {
@@ -78,9 +86,7 @@ void Keymap::resetAll() { write({}); }
 
 QMap<QString, Keymap::Binding> Keymap::resolve(const QList<KeyCommand>& commands) const {
   const auto chosen = this->chosen(), preset = keysOf(this->preset());
-  const auto sourceOf = [&](const QString& name) {
-    return chosen.contains(name) ? Source::user : preset.contains(name) ? Source::preset : Source::own;
-  };
+  const auto sourceOf = [&](const QString& name) { return chosen.contains(name) ? Source::user : preset.contains(name) ? Source::preset : Source::own; };
   QMap<QString, Binding> result;
   QMap<QKeySequence, QString> taken;
   for (auto source : {Source::user, Source::preset, Source::own}) {
@@ -99,12 +105,13 @@ QString Keymap::whyReserved(const QKeySequence& key) {
   if (key.isEmpty()) return {};
   const auto combination = key[0];
   const bool plain = !(combination.keyboardModifiers() & ~(Qt::ShiftModifier | Qt::KeypadModifier));
-  constexpr std::array moving{Qt::Key_Up,   Qt::Key_Down,  Qt::Key_Left, Qt::Key_Right,  Qt::Key_PageUp,   Qt::Key_PageDown, Qt::Key_Home,  Qt::Key_End,
-                              Qt::Key_Plus, Qt::Key_Minus, Qt::Key_Tab,  Qt::Key_Escape, Qt::Key_Asterisk, Qt::Key_Slash,    Qt::Key_Space, Qt::Key_Return,
-                              Qt::Key_Enter, Qt::Key_Backtab, Qt::Key_Backspace, Qt::Key_Delete};
+  constexpr std::array moving{Qt::Key_Up,    Qt::Key_Down,   Qt::Key_Left,  Qt::Key_Right,   Qt::Key_PageUp,    Qt::Key_PageDown, Qt::Key_Home,
+                              Qt::Key_End,   Qt::Key_Plus,   Qt::Key_Minus, Qt::Key_Tab,     Qt::Key_Escape,    Qt::Key_Asterisk, Qt::Key_Slash,
+                              Qt::Key_Space, Qt::Key_Return, Qt::Key_Enter, Qt::Key_Backtab, Qt::Key_Backspace, Qt::Key_Delete};
   if (plain && std::find(moving.begin(), moving.end(), combination.key()) != moving.end())
     return tr("%1 moves, folds, opens or leaves wherever the focus is, so no command can have it").arg(key.toString(QKeySequence::NativeText));
-  if (key == QKeySequence(Qt::CTRL | Qt::Key_C)) return tr("%1 copies wherever the focus is, so no command can have it").arg(key.toString(QKeySequence::NativeText));
+  if (key == QKeySequence(Qt::CTRL | Qt::Key_C))
+    return tr("%1 copies wherever the focus is, so no command can have it").arg(key.toString(QKeySequence::NativeText));
   return {};
 }
 

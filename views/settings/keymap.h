@@ -29,7 +29,7 @@ class Keymap : public QObject {
   struct Binding {
     QKeySequence key;  ///< empty: none
     Source source = Source::own;
-    QString lostTo;    ///< name of the command that has the key this one would have; empty: none
+    QString lostTo;  ///< name of the command that has the key this one would have; empty: none
   };
 
   /// The one of these settings, made when first asked for; it lives as long as they do.

@@ -80,8 +80,7 @@ std::optional<WindowRecord> read(const QVariantMap& map) {
 
 }  // namespace
 
-LastSession::LastSession(QSettings* settings)
-    : settings_(settings), lock_(std::make_unique<QLockFile>(settings->fileName() + QStringLiteral(".restoring"))) {
+LastSession::LastSession(QSettings* settings) : settings_(settings), lock_(std::make_unique<QLockFile>(settings->fileName() + QStringLiteral(".restoring"))) {
   lock_->setStaleLockTime(0);  // good for as long as its process runs
 }
 

@@ -16,9 +16,9 @@ namespace retrograd::views {
 struct WindowRecord {
   OpenRequest request;
   QByteArray geometry;
-  QByteArray arrangement;  ///< as MainWindow::arrangement()
-  QString selected;        ///< as opText() writes it; empty: none
-  int active = 0;          ///< TraceKind of the listing that had the focus
+  QByteArray arrangement;          ///< as MainWindow::arrangement()
+  QString selected;                ///< as opText() writes it; empty: none
+  int active = 0;                  ///< TraceKind of the listing that had the focus
   std::optional<CutRequest> cuts;  ///< the pipeline stages; none where nothing was cut
 };
 

@@ -55,7 +55,8 @@ void takeTimes(ScheduleRun& run, std::shared_ptr<const StageCut> cut) {
   run.times = cut->measured ? StageTimes::measured : StageTimes::estimated;
   run.costs = costsOf(*cut, cut->measured ? 1e3 : 100 / all);
   run.schedule.edges = stageEdges(*cut->document().analysis, cut->split);
-  if (cut->measured && run.request.link > 0) run.costs.edges = transferTimes(stageTraffic(*cut->document().analysis, cut->bench->model, cut->split), run.request.link);
+  if (cut->measured && run.request.link > 0)
+    run.costs.edges = transferTimes(stageTraffic(*cut->document().analysis, cut->bench->model, cut->split), run.request.link);
   run.cut = std::move(cut);
 }
 
@@ -95,23 +96,19 @@ std::shared_ptr<const ScheduleRun> runSchedule(const ScheduleRequest& request, s
 
 QString ScheduleRun::timeText(double time) const {
   switch (times) {
-    case StageTimes::measured:
-      return secondsText(time / 1e3);
-    case StageTimes::estimated:
-      return tr("%1 %").arg(time, 0, 'f', 1);
-    default:
-      return numberText(time);
+    case StageTimes::measured: return secondsText(time / 1e3);
+    case StageTimes::estimated: return tr("%1 %").arg(time, 0, 'f', 1);
+    default: return numberText(time);
   }
 }
 
 QString ScheduleRun::timesText() const {
   switch (times) {
     case StageTimes::measured:
-      return request.link > 0 ? tr("Measured times of the stages, transfers at %1 GB/s.").arg(request.link) : tr("Measured times of the stages, transfers take none.");
-    case StageTimes::estimated:
-      return tr("Estimated times of the stages: 100 % is what the model takes for one microbatch. Measure Times gives seconds.");
-    default:
-      return tr("Equal times, F = I = W = 1 and B = 2: %1.").arg(whyEqual);
+      return request.link > 0 ? tr("Measured times of the stages, transfers at %1 GB/s.").arg(request.link)
+                              : tr("Measured times of the stages, transfers take none.");
+    case StageTimes::estimated: return tr("Estimated times of the stages: 100 % is what the model takes for one microbatch. Measure Times gives seconds.");
+    default: return tr("Equal times, F = I = W = 1 and B = 2: %1.").arg(whyEqual);
   }
 }
 

@@ -10,10 +10,10 @@ struct StageCut;
 
 /// Which schedule, and how large. A file says itself how large it is.
 struct ScheduleRequest {
-  QString kind = QStringLiteral("1F1B");  ///< one of scheduleKinds(); not looked at where there is a file
-  QString file;                           ///< in the CSV form; empty: of the kind
+  QString kind = QStringLiteral("1F1B");               ///< one of scheduleKinds(); not looked at where there is a file
+  QString file;                                        ///< in the CSV form; empty: of the kind
   int ranks = 4, stagesPerRank = 2, microbatches = 8;  ///< stagesPerRank: where the kind leaves it open
-  double link = 0;  ///< 10^9 bytes a second between two ranks; 0: what crosses is there at once. Heeded with measured times
+  double link = 0;                                     ///< 10^9 bytes a second between two ranks; 0: what crosses is there at once. Heeded with measured times
 
   bool operator==(const ScheduleRequest&) const = default;
 };
@@ -29,8 +29,8 @@ struct ScheduleRun {
   ScheduleCosts costs;
   Simulation simulation;
   StageTimes times = StageTimes::equal;
-  QString whyEqual;                     ///< why the times are not the model's
-  QString problem;                      ///< why it does not run, first what is not met; empty: it does
+  QString whyEqual;  ///< why the times are not the model's
+  QString problem;   ///< why it does not run, first what is not met; empty: it does
 
   bool runs() const { return problem.isEmpty(); }
   /// A time of the simulation: seconds where they were measured, else in hundredths of the model's time for one microbatch, else a bare number.

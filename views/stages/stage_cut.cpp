@@ -83,7 +83,9 @@ std::shared_ptr<const StageCut> cutStages(std::shared_ptr<const CutBench> bench,
   const bool needsRun = request.stages > 1 && request.balance == Balance::time;
   if (needsRun && !measured) throw Error(ErrorCode::needsData, "no run has measured the ops yet");
   const bool isTime = request.stages < 2 || request.balance == Balance::time || request.balance == Balance::estimate;
-  cut->load = !isTime ? balanceCosts(model, &whole, request.balance) : measured && request.balance != Balance::estimate ? measured->total() : bench->estimated.total();
+  cut->load = !isTime                                            ? balanceCosts(model, &whole, request.balance)
+              : measured && request.balance != Balance::estimate ? measured->total()
+                                                                 : bench->estimated.total();
   if (request.stages > 1) cut->cuts = balancedCuts(tables, model.computation, request.stages, cut->load);
   progress.check();
   cut->split = splitPipeline(tables, model.computation, cut->cuts, request.options);

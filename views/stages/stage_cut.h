@@ -14,12 +14,12 @@ namespace retrograd::views {
 /// What cutting the open model starts from, whatever the cut: made once a document.
 struct CutBench {
   std::shared_ptr<const OpenDocument> document;
-  ModelFile model;         ///< as it was read; ids are the document's
+  ModelFile model;  ///< as it was read; ids are the document's
   PointNames points;
   ModuleCalls calls;
-  std::size_t markers = 0; ///< stage markers of the file
+  std::size_t markers = 0;          ///< stage markers of the file
   std::vector<LossChoice> outputs;  ///< that the model returns
-  OpCosts estimated;       ///< from the traces alone
+  OpCosts estimated;                ///< from the traces alone
 };
 
 /// The open model cut into stages; never changes once published.
@@ -31,12 +31,12 @@ struct StageCut {
   PipelineSplit split;
   std::vector<StageFacts> facts;
   std::vector<StageBorder> borders;
-  std::vector<EdgeDescription> edges;   ///< parallel to split.edges
-  std::vector<char> gradients;          ///< the same: whether one goes the way back
+  std::vector<EdgeDescription> edges;  ///< parallel to split.edges
+  std::vector<char> gradients;         ///< the same: whether one goes the way back
   std::vector<std::string> notes;
-  std::vector<double> load;             ///< by position: what the policy balances, else time
-  std::vector<int> stageOfPosition;     ///< by position in the computation's ops; -1: in none
-  std::vector<std::int32_t> positionOf; ///< by bound symbol of the computation, top level; -1 elsewhere
+  std::vector<double> load;              ///< by position: what the policy balances, else time
+  std::vector<int> stageOfPosition;      ///< by position in the computation's ops; -1: in none
+  std::vector<std::int32_t> positionOf;  ///< by bound symbol of the computation, top level; -1 elsewhere
 
   const OpenDocument& document() const { return *bench->document; }
   const Document& tables() const { return *bench->document->analysis->document; }

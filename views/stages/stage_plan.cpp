@@ -136,7 +136,8 @@ int StagePlan::loss() const {
   const auto& document = controller_->document();
   const auto text = document ? document->request.loss : std::string();
   const auto& all = outputs();
-  const auto it = std::find_if(all.begin(), all.end(), [&](const LossChoice& output) { return !text.empty() && (output.place == text || output.value == text); });
+  const auto it =
+      std::find_if(all.begin(), all.end(), [&](const LossChoice& output) { return !text.empty() && (output.place == text || output.value == text); });
   return it == all.end() ? -1 : static_cast<int>(it - all.begin());
 }
 

@@ -113,8 +113,8 @@ class StagePlan : public QObject {
   BoundSymbolId problemOp_;
   bool begun_ = false, busy_ = false, measuring_ = false;
   std::function<void()> then_;  ///< what waits for the first cut
-  bool tentative_ = false;    ///< the newest change is of one cut: taken back where it is refused
-  Change* newest_ = nullptr;  ///< that change; the history has it
+  bool tentative_ = false;      ///< the newest change is of one cut: taken back where it is refused
+  Change* newest_ = nullptr;    ///< that change; the history has it
 };
 
 }  // namespace retrograd::views

@@ -29,14 +29,10 @@ bool isSubsequence(std::string_view word, std::string_view text) {
 
 const char* kindText(InputKind kind) {
   switch (kind) {
-    case InputKind::parameter:
-      return "parameter";
-    case InputKind::buffer:
-      return "buffer";
-    case InputKind::constant:
-      return "constant";
-    default:
-      return "input";
+    case InputKind::parameter: return "parameter";
+    case InputKind::buffer: return "buffer";
+    case InputKind::constant: return "constant";
+    default: return "input";
   }
 }
 
@@ -135,7 +131,8 @@ std::vector<Place> namedPlaces(const Analysis& analysis, const std::vector<Place
   std::vector<Place> named;
   for (const auto& [value, name] : names) {
     const auto maker = makerOf(analysis, value);
-    const auto known = std::find_if(all.begin(), all.end(), [&, value = value](const Place& place) { return maker ? place.op == maker : place.value == value; });
+    const auto known =
+        std::find_if(all.begin(), all.end(), [&, value = value](const Place& place) { return maker ? place.op == maker : place.value == value; });
     if (known == all.end()) continue;
     named.push_back({Place::Kind::named, name, document.displayName(value) + "  " + known->detail, known->op, value});
   }

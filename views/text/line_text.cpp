@@ -47,8 +47,7 @@ class Lexer {
 
  private:
   static bool exponentSign(const QString& source, int begin, int at) {
-    return (source[at] == QLatin1Char('-') || source[at] == QLatin1Char('+')) && source[at - 1] == QLatin1Char('e') &&
-           source[begin].isDigit();
+    return (source[at] == QLatin1Char('-') || source[at] == QLatin1Char('+')) && source[at - 1] == QLatin1Char('e') && source[begin].isDigit();
   }
 
   void word(const QString& text, const QString& callName, bool keyword) {

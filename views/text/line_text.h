@@ -7,7 +7,12 @@
 namespace retrograd::views {
 
 enum class TokenKind : std::uint8_t {
-  plain, op, value, literal, comment, header,
+  plain,
+  op,
+  value,
+  literal,
+  comment,
+  header,
   ownName,  ///< a value by the name that a person gave it
   note      ///< a person's comment
 };
@@ -30,7 +35,8 @@ struct LineText {
   int code() const { return codeLength < 0 ? static_cast<int>(text.size()) : codeLength; }
 };
 
-/// The code of a line in at most this many characters. What does not fit is cut in the middle of the code, where an ellipsis then is, so that name, op and last operand stay.
+/// The code of a line in at most this many characters. What does not fit is cut in the middle of the code, where an ellipsis then is, so that name, op and last
+/// operand stay.
 LineText codeWithin(const LineText& line, int characters);
 
 /// The line of an op. Short: `t6 = aten.mm(t1, t5)` for `torch.ops.aten.mm.default`; long: as in the printed trace.

@@ -101,35 +101,26 @@ double RunNumbers::scale(LineNumber kind) const {
 QString numberText(LineNumber kind, std::optional<double> number) {
   if (!number) return {};
   switch (kind) {
-    case LineNumber::none:
-      return {};
+    case LineNumber::none: return {};
     case LineNumber::time:
-      return *number < 1e-3 ? QObject::tr("%1 us").arg(*number * 1e6, 0, 'f', 1) : *number < 1 ? QObject::tr("%1 ms").arg(*number * 1e3, 0, 'f', 2) : QObject::tr("%1 s").arg(*number, 0, 'f', 2);
-    case LineNumber::bytes:
-      return bytesText(static_cast<std::int64_t>(*number));
-    case LineNumber::bad:
-      return *number > 0 ? QStringLiteral("! ") + QString::number(*number, 'f', 0) : QStringLiteral("0");
-    default:
-      return numberText(*number);
+      return *number < 1e-3 ? QObject::tr("%1 us").arg(*number * 1e6, 0, 'f', 1)
+             : *number < 1  ? QObject::tr("%1 ms").arg(*number * 1e3, 0, 'f', 2)
+                            : QObject::tr("%1 s").arg(*number, 0, 'f', 2);
+    case LineNumber::bytes: return bytesText(static_cast<std::int64_t>(*number));
+    case LineNumber::bad: return *number > 0 ? QStringLiteral("! ") + QString::number(*number, 'f', 0) : QStringLiteral("0");
+    default: return numberText(*number);
   }
 }
 
 QString titleOf(LineNumber kind) {
   switch (kind) {
-    case LineNumber::none:
-      return QObject::tr("None");
-    case LineNumber::time:
-      return QObject::tr("Time");
-    case LineNumber::bytes:
-      return QObject::tr("Bytes");
-    case LineNumber::norm:
-      return QObject::tr("L2 Norm");
-    case LineNumber::greatest:
-      return QObject::tr("Max");
-    case LineNumber::bad:
-      return QObject::tr("NaN and Inf");
-    case LineNumber::gradientNorm:
-      return QObject::tr("Gradient Norm");
+    case LineNumber::none: return QObject::tr("None");
+    case LineNumber::time: return QObject::tr("Time");
+    case LineNumber::bytes: return QObject::tr("Bytes");
+    case LineNumber::norm: return QObject::tr("L2 Norm");
+    case LineNumber::greatest: return QObject::tr("Max");
+    case LineNumber::bad: return QObject::tr("NaN and Inf");
+    case LineNumber::gradientNorm: return QObject::tr("Gradient Norm");
   }
   return {};
 }

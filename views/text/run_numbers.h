@@ -13,12 +13,12 @@ namespace retrograd::views {
 /// A number that a listing or a table shows for each op.
 enum class LineNumber : std::uint8_t {
   none,
-  time,          ///< seconds; of an op of the computation the sum of its forward ops
-  bytes,         ///< that it allocated
-  norm,          ///< the 2-norm of its first output that is a tensor, as all below
-  greatest,      ///< the greatest absolute value
-  bad,           ///< NaN and Inf in all of its outputs
-  gradientNorm   ///< the 2-norm of the gradient of that output
+  time,         ///< seconds; of an op of the computation the sum of its forward ops
+  bytes,        ///< that it allocated
+  norm,         ///< the 2-norm of its first output that is a tensor, as all below
+  greatest,     ///< the greatest absolute value
+  bad,          ///< NaN and Inf in all of its outputs
+  gradientNorm  ///< the 2-norm of the gradient of that output
 };
 
 /// What is known of each op of the open document's run, whoever ran it: times, bytes, and statistics of what it made. Views subscribe to it.
@@ -54,10 +54,10 @@ class RunNumbers : public QObject {
   std::optional<double> ownNumber(LineNumber kind, BoundSymbolId op) const;
 
   std::shared_ptr<const Analysis> analysis_;
-  std::vector<OpMeasure> measures_;                                ///< of ops [0, known())
-  IdVector<BoundSymbolId, std::int32_t> positions_;                ///< -1 where it does not run
+  std::vector<OpMeasure> measures_;                  ///< of ops [0, known())
+  IdVector<BoundSymbolId, std::int32_t> positions_;  ///< -1 where it does not run
   IdVector<ValueId, std::optional<TensorStatistics>> statistics_;
-  mutable std::optional<std::pair<LineNumber, double>> scale_;     ///< the last that was asked for
+  mutable std::optional<std::pair<LineNumber, double>> scale_;  ///< the last that was asked for
   BoundSymbolId firstBad_, failed_;
   QString failure_;
 };

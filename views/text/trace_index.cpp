@@ -186,28 +186,20 @@ bool isBackwardRole(Role role) { return role != Role::none && role != Role::forw
 
 QString titleText(TraceKind kind) {
   switch (kind) {
-    case TraceKind::computation:
-      return QObject::tr("Computation");
-    case TraceKind::joint:
-      return QObject::tr("Joint");
-    case TraceKind::forward:
-      return QObject::tr("Forward");
-    case TraceKind::backward:
-      return QObject::tr("Backward");
+    case TraceKind::computation: return QObject::tr("Computation");
+    case TraceKind::joint: return QObject::tr("Joint");
+    case TraceKind::forward: return QObject::tr("Forward");
+    case TraceKind::backward: return QObject::tr("Backward");
   }
   return {};
 }
 
 const Trace& traceOf(const Analysis& analysis, TraceKind kind) {
   switch (kind) {
-    case TraceKind::joint:
-      return analysis.joint;
-    case TraceKind::forward:
-      return analysis.forward;
-    case TraceKind::backward:
-      return analysis.backward;
-    case TraceKind::computation:
-      break;
+    case TraceKind::joint: return analysis.joint;
+    case TraceKind::forward: return analysis.forward;
+    case TraceKind::backward: return analysis.backward;
+    case TraceKind::computation: break;
   }
   return analysis.computation().trace;
 }
@@ -218,13 +210,10 @@ std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> ana
   auto index = std::make_shared<TraceIndex>();
   const auto& document = *analysis->document;
   const auto& trace = traceOf(*analysis, kind);
-  if (kind == TraceKind::computation)
-    appendLines(document, trace.ops, index->lines);
-  else
-    index->lines = trace.ops;
+  if (kind == TraceKind::computation) appendLines(document, trace.ops, index->lines);
+  else index->lines = trace.ops;
   index->lineOf.assign(document.boundSymbolCount(), -1);
-  for (std::size_t i = 0; i < index->lines.size(); ++i)
-    index->lineOf[static_cast<std::size_t>(index->lines[i].index)] = static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < index->lines.size(); ++i) index->lineOf[static_cast<std::size_t>(index->lines[i].index)] = static_cast<std::int32_t>(i);
   index->analysis = std::move(analysis);
   index->kind = kind;
   const auto& lines = index->lines;

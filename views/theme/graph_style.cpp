@@ -66,34 +66,22 @@ QPen edgePen(const GraphColors& colors, layout::EdgeKind kind, qreal width) {
   pen.setCapStyle(Qt::FlatCap);
   pen.setCosmetic(true);
   switch (kind) {
-    case layout::EdgeKind::saved:
-      pen.setDashPattern({5, 3});
-      break;
-    case layout::EdgeKind::accumulation:
-      pen.setDashPattern({9, 2, 2, 2});
-      break;
-    case layout::EdgeKind::origin:
-      pen.setDashPattern({1, 3});
-      break;
+    case layout::EdgeKind::saved: pen.setDashPattern({5, 3}); break;
+    case layout::EdgeKind::accumulation: pen.setDashPattern({9, 2, 2, 2}); break;
+    case layout::EdgeKind::origin: pen.setDashPattern({1, 3}); break;
     case layout::EdgeKind::data:
-    case layout::EdgeKind::gradient:
-      break;
+    case layout::EdgeKind::gradient: break;
   }
   return pen;
 }
 
 QString titleText(layout::EdgeKind kind) {
   switch (kind) {
-    case layout::EdgeKind::data:
-      return QObject::tr("Data");
-    case layout::EdgeKind::saved:
-      return QObject::tr("Saved");
-    case layout::EdgeKind::gradient:
-      return QObject::tr("Gradients");
-    case layout::EdgeKind::accumulation:
-      return QObject::tr("Sums");
-    case layout::EdgeKind::origin:
-      return QObject::tr("Origins");
+    case layout::EdgeKind::data: return QObject::tr("Data");
+    case layout::EdgeKind::saved: return QObject::tr("Saved");
+    case layout::EdgeKind::gradient: return QObject::tr("Gradients");
+    case layout::EdgeKind::accumulation: return QObject::tr("Sums");
+    case layout::EdgeKind::origin: return QObject::tr("Origins");
   }
   return {};
 }

@@ -16,17 +16,12 @@ QColor OverlayColors::ramp(int step) const {
 QColor OverlayColors::dtype(DType dtype) const {
   if (isComplex(dtype)) return dark_ ? 0x55304a : 0xfbe3f3;
   switch (dtype) {
-    case DType::f32:
-      return dark_ ? 0x1f3047 : 0xeaf2fc;
-    case DType::f64:
-      return dark_ ? 0x12443c : 0xd8f3ea;
+    case DType::f32: return dark_ ? 0x1f3047 : 0xeaf2fc;
+    case DType::f64: return dark_ ? 0x12443c : 0xd8f3ea;
     case DType::f16:
-    case DType::bf16:
-      return dark_ ? 0x3f2a5c : 0xeadcf9;
-    case DType::b8:
-      return dark_ ? 0x3a3d42 : 0xe1e4e8;
-    default:
-      return isFloating(dtype) ? (dark_ ? 0x5a3a14 : 0xfde6c8) : (dark_ ? 0x3f4418 : 0xf3f5cf);
+    case DType::bf16: return dark_ ? 0x3f2a5c : 0xeadcf9;
+    case DType::b8: return dark_ ? 0x3a3d42 : 0xe1e4e8;
+    default: return isFloating(dtype) ? (dark_ ? 0x5a3a14 : 0xfde6c8) : (dark_ ? 0x3f4418 : 0xf3f5cf);
   }
 }
 

@@ -36,10 +36,8 @@ void drawIndicator(QStyle::PrimitiveElement element, const QStyleOption* option,
   painter->setPen(option->palette.color(QPalette::PlaceholderText));
   painter->setBrush(Qt::NoBrush);
   const auto box = QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5);
-  if (element == QStyle::PE_IndicatorCheckBox)
-    painter->drawRoundedRect(box, 2, 2);
-  else
-    painter->drawEllipse(box);
+  if (element == QStyle::PE_IndicatorCheckBox) painter->drawRoundedRect(box, 2, 2);
+  else painter->drawEllipse(box);
   painter->restore();
 }
 

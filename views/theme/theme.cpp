@@ -91,7 +91,8 @@ QIcon Theme::icon(const QString& name) const {
   if (!file.open(QIODevice::ReadOnly)) return {};
   const auto source = file.readAll();
   const auto palette = QApplication::palette();
-  return QIcon(new SvgIcon(tinted(source, palette.color(QPalette::Active, QPalette::ButtonText)), tinted(source, palette.color(QPalette::Disabled, QPalette::ButtonText))));
+  return QIcon(new SvgIcon(tinted(source, palette.color(QPalette::Active, QPalette::ButtonText)),
+                           tinted(source, palette.color(QPalette::Disabled, QPalette::ButtonText))));
 }
 
 QIcon Theme::appIcon() {

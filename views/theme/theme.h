@@ -30,10 +30,10 @@ struct Colors {
   QColor selected, origin, derived, sibling, valueMark;  ///< backgrounds of lines and values
   QColor originMark, derivedMark;                        ///< marks beside the lines
   QColor execution, executionLine, breakpoint, bad, saved;
-  QColor ownWords;                                       ///< notes: comments, names, bookmarks
+  QColor ownWords;  ///< notes: comments, names, bookmarks
   QColor plot, border;
-  std::array<QColor, memoryUseCount> memory;             ///< of the timeline, by MemoryUse
-  QColor error, warning, note;  ///< backgrounds of the message bar
+  std::array<QColor, memoryUseCount> memory;      ///< of the timeline, by MemoryUse
+  QColor error, warning, note;                    ///< backgrounds of the message bar
   QColor pictureMark, pictureEdge, pictureFocus;  ///< marks on a picture of numbers, whose colours are the numbers' own
   DiffColors diff;
   ScheduleColors schedule;

@@ -6,8 +6,8 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int delay = 100;       // ms
-constexpr int fromCorner = 12;   // pixels
+constexpr int delay = 100;      // ms
+constexpr int fromCorner = 12;  // pixels
 
 }  // namespace
 
@@ -16,7 +16,7 @@ GraphBusy::GraphBusy(QWidget* graph) : QFrame(graph), text_(new QLabel(this)), b
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
   setCursor(Qt::ArrowCursor);
-  text_->setTextFormat(Qt::PlainText);   // names of a file must not be read as markup
+  text_->setTextFormat(Qt::PlainText);  // names of a file must not be read as markup
   text_->setFixedWidth(text_->fontMetrics().averageCharWidth() * 40);
   bar_->setMaximumHeight(14);
   bar_->setTextVisible(false);
@@ -46,7 +46,7 @@ GraphBusy::GraphBusy(QWidget* graph) : QFrame(graph), text_(new QLabel(this)), b
 void GraphBusy::begin() {
   if (!isHidden() || delay_.isActive()) return;
   tell({}, 0);
-  bar_->setRange(0, 0);   // until it is known how far it is
+  bar_->setRange(0, 0);  // until it is known how far it is
   delay_.start();
 }
 

@@ -91,7 +91,8 @@ void showWholeText(QAbstractItemView& view, const QModelIndex& row) {
   popup->setReadOnly(true);
   popup->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   const auto lines = QFontMetrics(popup->font());
-  popup->resize(std::max(360, view.viewport()->width()), lines.height() * std::clamp(static_cast<int>(cells.join(QLatin1Char(' ')).size()) / 40 + 2, 3, 12) + 12);
+  popup->resize(std::max(360, view.viewport()->width()),
+                lines.height() * std::clamp(static_cast<int>(cells.join(QLatin1Char(' ')).size()) / 40 + 2, 3, 12) + 12);
   popup->move(view.viewport()->mapToGlobal(view.visualRect(row).bottomLeft()));
   popup->show();
   popup->setFocus();

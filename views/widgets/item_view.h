@@ -7,11 +7,11 @@ namespace retrograd::views {
 /// cells separated by tabs. With `column` only that column's text, for tables whose other columns are marks.
 void addCopy(QAbstractItemView& view, int column = -1);
 
-/// Lets letters, digits and signs typed without Shift into a list, tree or combo box search in it, where they would otherwise be the keys of the window's commands.
+/// Lets letters, digits and signs typed without Shift into a list, tree or combo box search in it, where they would otherwise be the keys of the window's
+/// commands.
 void letTypeAhead(QWidget& widget);
 
 /// The whole text of a row, which a line may have no room for, in a small window over the row until Esc or a click elsewhere. It can be selected and copied.
 void showWholeText(QAbstractItemView& view, const QModelIndex& row);
-
 
 }  // namespace retrograd::views

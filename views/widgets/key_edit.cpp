@@ -37,8 +37,7 @@ void KeyEdit::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_AltGr:
     case Qt::Key_Meta:
     case Qt::Key_CapsLock:
-    case Qt::Key_unknown:
-      return event->ignore();
+    case Qt::Key_unknown: return event->ignore();
     case Qt::Key_Escape:
       if (key_.isEmpty()) return event->ignore();
       [[fallthrough]];
@@ -49,8 +48,7 @@ void KeyEdit::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Backtab:
       if (!(event->modifiers() & Qt::ControlModifier)) return event->ignore();
       break;
-    default:
-      break;
+    default: break;
   }
   setKey(QKeySequence(QKeyCombination(event->modifiers() & ~Qt::KeypadModifier, static_cast<Qt::Key>(event->key()))));
 }

@@ -13,7 +13,7 @@ class MarkedScrollBar : public QScrollBar {
   struct Mark {
     double place = 0;  ///< from 0, the first row, to 1, the end of the last
     QColor color;
-    QString what;      ///< for the tooltip: "error", "first NaN or Inf"
+    QString what;  ///< for the tooltip: "error", "first NaN or Inf"
     bool operator==(const Mark&) const = default;
   };
 

@@ -19,7 +19,8 @@ void StageCells::paint(QPainter* painter, const QStyleOptionViewItem& option, co
     painter->fillRect(QRect(area.left(), area.top(), width, area.height()), stageFill(index.data(stageRole).toInt(), theme_->dark()));
   }
   if (swatch.isValid()) {
-    if (selected) painter->fillRect(option.rect, option.palette.brush(option.state & QStyle::State_Active ? QPalette::Active : QPalette::Inactive, QPalette::Highlight));
+    if (selected)
+      painter->fillRect(option.rect, option.palette.brush(option.state & QStyle::State_Active ? QPalette::Active : QPalette::Inactive, QPalette::Highlight));
     const QRect box(option.rect.left() + 5, option.rect.center().y() - 5, 11, 11);
     painter->fillRect(box, stageColor(swatch.toInt(), theme_->dark()));
   }

@@ -51,10 +51,12 @@ void TraceChooser::follow(const OpenDocument* document, const QString& tried) {
     QStringList passes;
     for (auto i = analysis.computation().trace.history.size(); i < analysis.joint.history.size(); ++i)
       if (const auto pass = toQt(analysis.joint.history[i].pass); !passes.contains(pass)) passes << pass;
-    for (const auto& pass : passes) add(tr("After %1").arg(pass), {Kind::pass, pass}, tr("The joint as this pass left it; the model is derived once more for it"));
+    for (const auto& pass : passes)
+      add(tr("After %1").arg(pass), {Kind::pass, pass}, tr("The joint as this pass left it; the model is derived once more for it"));
     if (!tried.isEmpty()) add(tried, {Kind::tried, {}}, tr("What the Why dock tried"));
     add(tr("If as few bytes as possible were saved"), {Kind::fewestBytes, {}}, tr("The same model under the partition min-cut"));
-    add(tr("If everything were recomputed"), {Kind::recomputeAll, {}}, tr("The same model with every forward op that can run twice running again in the backward"));
+    add(tr("If everything were recomputed"), {Kind::recomputeAll, {}},
+        tr("The same model with every forward op that can run twice running again in the backward"));
   }
   if (document && chosen.kind == Kind::file) add(QFileInfo(chosen.detail).fileName(), chosen, chosen.detail);
   if (document) add(tr("Another File..."), {Kind::file, {}}, tr("A model, printed traces or a session"));

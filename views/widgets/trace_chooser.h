@@ -11,12 +11,12 @@ namespace retrograd::views {
 /// Where a trace to be compared comes from.
 struct TraceSource {
   enum class Kind : std::uint8_t {
-    open,         ///< the document as it is open
-    pass,         ///< its joint as the pass `detail` left it
-    fewestBytes,  ///< were as few bytes saved as possible
-    recomputeAll, ///< were everything recomputed that can be
-    tried,        ///< what another view has derived
-    file          ///< another file, `detail`
+    open,          ///< the document as it is open
+    pass,          ///< its joint as the pass `detail` left it
+    fewestBytes,   ///< were as few bytes saved as possible
+    recomputeAll,  ///< were everything recomputed that can be
+    tried,         ///< what another view has derived
+    file           ///< another file, `detail`
   };
   Kind kind = Kind::open;
   QString detail;

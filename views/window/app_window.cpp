@@ -120,7 +120,8 @@ void arrange(MainWindow& window, const PictureOptions& options) {
     if (!isForGraph(name)) giveCommand(window, QString::fromStdString(name));
   if (options.filter.empty()) return;
   auto& filter = *window.context().filter;
-  if (const auto problem = OpFilter::problemOf(QString::fromStdString(options.filter))) throw Error(ErrorCode::badUse, problem->message.toStdString(), "--filter " + options.filter);
+  if (const auto problem = OpFilter::problemOf(QString::fromStdString(options.filter)))
+    throw Error(ErrorCode::badUse, problem->message.toStdString(), "--filter " + options.filter);
   filter.apply(QString::fromStdString(options.filter));
   waitFor([&] { return !filter.busy(); });
 }

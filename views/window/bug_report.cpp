@@ -37,7 +37,8 @@ void addFile(QStringList& lines, const OpenDocument& document, const Execution& 
         << QStringLiteral("- device: %1").arg(toQt(toString(analysis.device)));
   for (const auto& source : analysis.inputSource) lines << QStringLiteral("- input %1").arg(toQt(source));
   if (!document.noRunReason.isEmpty()) lines << QStringLiteral("- cannot be run: %1").arg(document.noRunReason);
-  if (execution.available) lines << QStringLiteral("- position: %1 of %2, the backward begins at %3").arg(execution.position).arg(execution.size).arg(execution.forwardSize);
+  if (execution.available)
+    lines << QStringLiteral("- position: %1 of %2, the backward begins at %3").arg(execution.position).arg(execution.size).arg(execution.forwardSize);
   if (!execution.error.isEmpty()) lines << QStringLiteral("- error: %1").arg(execution.error);
   const auto& problems = analysis.problems;
   for (std::size_t i = 0; i < std::min(problems.size(), mostProblems); ++i) lines << QStringLiteral("- problem: %1").arg(toQt(problems[i].message));

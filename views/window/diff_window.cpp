@@ -86,7 +86,8 @@ QWidget* DiffWindow::makeTools() {
   auto* row = new QWidget(this);
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(6, 3, 8, 4);
-  previous_ = addKeyedAction(tr("Previous Difference"), QStringLiteral("diff-previous"), {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, &DiffWindow::previous);
+  previous_ =
+      addKeyedAction(tr("Previous Difference"), QStringLiteral("diff-previous"), {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, &DiffWindow::previous);
   next_ = addKeyedAction(tr("Next Difference"), QStringLiteral("diff-next"), {Qt::Key_F8, Qt::CTRL | Qt::Key_Down}, &DiffWindow::next);
   addKeyedAction(tr("Close"), QStringLiteral("diff-close"), {Qt::CTRL | Qt::Key_W}, &DiffWindow::leave);
   next_->setIconText(tr("Next \u2193"));
@@ -157,10 +158,8 @@ void DiffWindow::documentChanged() {
     right_->choose({TraceSource::Kind::fewestBytes, {}}, left_->kind());
   view_->show({});
   stale_ = true;
-  if (isVisible())
-    compare();
-  else
-    say({});
+  if (isVisible()) compare();
+  else say({});
 }
 
 void DiffWindow::showEvent(QShowEvent* event) {
@@ -222,8 +221,7 @@ DiffWindow::Found DiffWindow::find(const TraceSource& source, const Bench& bench
       return {bench.engine.open(request, progress), nullptr};
     }
     case TraceSource::Kind::open:
-    case TraceSource::Kind::tried:
-      break;
+    case TraceSource::Kind::tried: break;
   }
   return {document.analysis, nullptr};
 }
@@ -348,8 +346,7 @@ void DiffWindow::updateDetails() {
   place_->setText(blocks == 0 ? tr("no difference") : tr("%1 of %2").arg(block).arg(blocks));
   QStringList lines;
   const auto left = view_->textAt(cursor, Side::left), right = view_->textAt(cursor, Side::right);
-  if (!left.isEmpty() && left == right)
-    lines << QStringLiteral("=  ") + left;
+  if (!left.isEmpty() && left == right) lines << QStringLiteral("=  ") + left;
   else {
     if (!left.isEmpty()) lines << tr("\u25c0  ") + left;
     if (!right.isEmpty()) lines << tr("\u25b6  ") + right;

@@ -80,13 +80,13 @@ class DiffWindow : public QWidget {
   QAction* previous_;
   QPlainTextEdit* details_;
   PoolJob* job_;
-  std::map<QString, Found> found_;   ///< by source
+  std::map<QString, Found> found_;  ///< by source
   std::shared_ptr<const Analysis> tried_;
   QString triedTitle_;
-  bool busy_ = false;                ///< the worker derives or reads
+  bool busy_ = false;           ///< the worker derives or reads
   std::uint64_t question_ = 0;  ///< number of the newest one
-  bool stale_ = true;                ///< the document changed while the window was hidden
-  bool selecting_ = false;           ///< the selection changes because of this window
+  bool stale_ = true;           ///< the document changed while the window was hidden
+  bool selecting_ = false;      ///< the selection changes because of this window
 };
 
 }  // namespace retrograd::views

@@ -270,20 +270,15 @@ bool FilterBox::keyPressed(int key, Qt::KeyboardModifiers modifiers) {
       }
       return false;
     case Qt::Key_Down:
-    case Qt::Key_Up:
-      help_->move(key == Qt::Key_Down ? 1 : -1);
-      return true;
-    default:
-      return false;
+    case Qt::Key_Up: help_->move(key == Qt::Key_Down ? 1 : -1); return true;
+    default: return false;
   }
 }
 
 bool FilterBox::eventFilter(QObject* watched, QEvent* event) {
   if (watched != line_) return QWidget::eventFilter(watched, event);
   switch (event->type()) {
-    case QEvent::FocusIn:
-      complete();
-      break;
+    case QEvent::FocusIn: complete(); break;
     case QEvent::FocusOut:
       if (static_cast<QFocusEvent*>(event)->reason() != Qt::PopupFocusReason) leave(false);
       break;
@@ -292,8 +287,7 @@ bool FilterBox::eventFilter(QObject* watched, QEvent* event) {
       if (keyPressed(key->key(), key->modifiers())) return true;
       break;
     }
-    default:
-      break;
+    default: break;
   }
   return QWidget::eventFilter(watched, event);
 }

@@ -16,16 +16,11 @@ constexpr std::array edgeKinds{layout::EdgeKind::data, layout::EdgeKind::gradien
 
 QString toolTipOf(layout::EdgeKind kind) {
   switch (kind) {
-    case layout::EdgeKind::data:
-      return QObject::tr("Values that the forward computes");
-    case layout::EdgeKind::saved:
-      return QObject::tr("Tensors that the forward keeps for the backward, with their bytes");
-    case layout::EdgeKind::gradient:
-      return QObject::tr("Gradients, from below to above");
-    case layout::EdgeKind::accumulation:
-      return QObject::tr("Gradients that are summed, where a value has several users");
-    case layout::EdgeKind::origin:
-      return QObject::tr("From each backward part to the forward part it comes from: they share a row");
+    case layout::EdgeKind::data: return QObject::tr("Values that the forward computes");
+    case layout::EdgeKind::saved: return QObject::tr("Tensors that the forward keeps for the backward, with their bytes");
+    case layout::EdgeKind::gradient: return QObject::tr("Gradients, from below to above");
+    case layout::EdgeKind::accumulation: return QObject::tr("Gradients that are summed, where a value has several users");
+    case layout::EdgeKind::origin: return QObject::tr("From each backward part to the forward part it comes from: they share a row");
   }
   return {};
 }

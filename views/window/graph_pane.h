@@ -38,7 +38,7 @@ class GraphPane : public QWidget {
   QComboBox* trace_ = nullptr;
   QComboBox* overlay_ = nullptr;
   std::array<QToolButton*, layout::edgeKindCount> edges_{};
-  int wholeWidth_ = 0;   ///< of the controls with all their words
+  int wholeWidth_ = 0;  ///< of the controls with all their words
 };
 
 }  // namespace retrograd::views

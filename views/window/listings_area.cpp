@@ -198,9 +198,7 @@ void ListingsArea::findNext(bool forward) {
 }
 
 void ListingsArea::findDone(bool found, bool wrapped) {
-  findState_->setText(!found    ? tr("Not found in %1").arg(titleText(active_->kind()))
-                      : wrapped ? tr("Found, from the other end")
-                                : QString());
+  findState_->setText(!found ? tr("Not found in %1").arg(titleText(active_->kind())) : wrapped ? tr("Found, from the other end") : QString());
 }
 
 void ListingsArea::graphFindDone(int count, int current) {
@@ -241,13 +239,12 @@ void ListingsArea::updateTitles() {
     auto& pane = panes_[static_cast<std::size_t>(kind)];
     const auto ops = document ? static_cast<qlonglong>(document->trace(kind).lines.size()) : 0;
     const auto& filtered = context_.filter->ops();
-    auto text = !document                          ? titleText(kind)
+    auto text = !document                                    ? titleText(kind)
                 : filtered && filtered->document == document ? tr("%1  ·  %2 of %3 ops").arg(titleText(kind)).arg(filtered->trace(kind).count()).arg(ops)
-                                                   : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
+                                                             : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
     if (document && kind == TraceKind::forward && document->saved.count) text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
     pane.title->setText(text);
-    pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count)
-                                                                  : text);
+    pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count) : text);
   }
   graph_.title->setText(graphPane_->title());
   setActive(graphIsActive_ ? nullptr : active_);

@@ -41,7 +41,13 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
   setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
   controller_ = new DocumentController(shared_.worker, shared_.engine, &execution_, this);
-  context_ = {controller_, &selection_, &execution_, &history_, shared_.theme, new OpFilter(controller_, this), new NoteBook(controller_, this),
+  context_ = {controller_,
+              &selection_,
+              &execution_,
+              &history_,
+              shared_.theme,
+              new OpFilter(controller_, this),
+              new NoteBook(controller_, this),
               new StagePlan(controller_)};
   actions_ = new WindowActions(context_, this);
   recent_ = new RecentFiles(shared_.settings, this);
@@ -171,8 +177,7 @@ void MainWindow::connectFinding() {
 
 void MainWindow::connectState() {
   connect(controller_, &DocumentController::documentChanged, this, &MainWindow::documentChanged);
-  connect(controller_, &DocumentController::openFailed, this,
-          [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
+  connect(controller_, &DocumentController::openFailed, this, [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
   const auto showError = [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); };
   connect(&controller_->run(), &RunControl::failed, this, showError);
   connect(&controller_->questions(), &Questions::failed, this, showError);
@@ -180,14 +185,12 @@ void MainWindow::connectState() {
   connect(controller_, &DocumentController::documentAboutToChange, this, [this] {
     closePopups();
     selectedKey_.clear();
-    if (const auto& document = controller_->document(); document && selection_.op())
-      selectedKey_ = {keyOf(*document->analysis, selection_.op())};
+    if (const auto& document = controller_->document(); document && selection_.op()) selectedKey_ = {keyOf(*document->analysis, selection_.op())};
     history_.clear();
     selection_.reset(nullptr);
   });
   connect(shared_.theme, &Theme::changed, this, [this] {
-    for (auto* action : actions_->themes->actions())
-      action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
+    for (auto* action : actions_->themes->actions()) action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
   });
 }
 
@@ -253,18 +256,10 @@ void MainWindow::executionChanged() {
                          .arg(bytesText(now.liveBytes), bytesText(now.peakBytes)));
   if (now.running) return;
   switch (now.reason) {
-    case StopReason::breakpoint:
-      statusBar()->showMessage(hitText(), 15000);
-      break;
-    case StopReason::badNumber:
-      statusBar()->showMessage(tr("Stopped: the op before made NaN or Inf"), 15000);
-      break;
-    case StopReason::cancelled:
-      statusBar()->showMessage(tr("Stopped"), 8000);
-      break;
-    case StopReason::end:
-      statusBar()->showMessage(tr("At the end of the backward"), 8000);
-      break;
+    case StopReason::breakpoint: statusBar()->showMessage(hitText(), 15000); break;
+    case StopReason::badNumber: statusBar()->showMessage(tr("Stopped: the op before made NaN or Inf"), 15000); break;
+    case StopReason::cancelled: statusBar()->showMessage(tr("Stopped"), 8000); break;
+    case StopReason::end: statusBar()->showMessage(tr("At the end of the backward"), 8000); break;
     default:  // what was said of another place
       statusBar()->clearMessage();
       break;
@@ -309,9 +304,8 @@ void MainWindow::goToOrigin(BoundSymbolId op) {
     }
   }
   if (!target) {
-    statusBar()->showMessage(isBackwardRole(tables.boundSymbol(op).origin.role)
-                                 ? tr("This op comes from no op: its value is an input of the graph")
-                                 : tr("No backward op comes from this op"),
+    statusBar()->showMessage(isBackwardRole(tables.boundSymbol(op).origin.role) ? tr("This op comes from no op: its value is an input of the graph")
+                                                                                : tr("No backward op comes from this op"),
                              8000);
     return;
   }

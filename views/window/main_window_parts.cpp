@@ -13,7 +13,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr int layoutVersion = 6;
-constexpr quint8 graphBit = 1 << 4;   // beside one bit for each trace
+constexpr quint8 graphBit = 1 << 4;  // beside one bit for each trace
 /// Open at the first start. The others open when they are asked for or have something to say.
 const QStringList startDocks{QStringLiteral("modules"), QStringLiteral("inspector"), QStringLiteral("why"), QStringLiteral("values"), QStringLiteral("memory")};
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
@@ -72,9 +72,8 @@ void MainWindow::makeMenus() {
   auto* view = menu("view", tr("&View"));
   for (auto kind : kinds) {
     auto* toggle = listings_->toggleAction(kind);
-    toggle->setShortcut(kind == TraceKind::computation
-                            ? QKeySequence(Qt::Key_C)
-                            : QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(kind) - 1)));
+    toggle->setShortcut(kind == TraceKind::computation ? QKeySequence(Qt::Key_C)
+                                                       : QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(kind) - 1)));
     addAction(toggle);
     view->addAction(toggle);
   }

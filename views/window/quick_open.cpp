@@ -41,12 +41,7 @@ class TwoTexts : public QStyledItemDelegate {
 }  // namespace
 
 QuickOpen::QuickOpen(ViewContext context, std::function<QList<QAction*>()> commands, QWidget* window)
-    : QFrame(window),
-      context_(context),
-      commands_(std::move(commands)),
-      line_(new QLineEdit(this)),
-      list_(new QListView(this)),
-      model_(new GotoModel(this)) {
+    : QFrame(window), context_(context), commands_(std::move(commands)), line_(new QLineEdit(this)), list_(new QListView(this)), model_(new GotoModel(this)) {
   setObjectName(QStringLiteral("quick-open"));
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
@@ -100,10 +95,8 @@ void QuickOpen::place() {
 
 void QuickOpen::search() {
   const auto text = line_->text();
-  if (text.startsWith(QLatin1Char('>')))
-    showCommands(text.mid(1).trimmed());
-  else
-    searchPlaces(text.trimmed());
+  if (text.startsWith(QLatin1Char('>'))) showCommands(text.mid(1).trimmed());
+  else searchPlaces(text.trimmed());
 }
 
 void QuickOpen::showCommands(const QString& query) {
@@ -168,17 +161,15 @@ void QuickOpen::choose() {
   if (!command && !found) return;
   hide();
   if (focusBefore_) focusBefore_->setFocus();
-  if (command && command->isEnabled())
-    command->trigger();
-  else if (command)
-    Q_EMIT refused(commandText(*command) + QStringLiteral(": ") + command->property("reason").toString());
-  else
-    Q_EMIT placeChosen(target.first, target.second);
+  if (command && command->isEnabled()) command->trigger();
+  else if (command) Q_EMIT refused(commandText(*command) + QStringLiteral(": ") + command->property("reason").toString());
+  else Q_EMIT placeChosen(target.first, target.second);
 }
 
 bool QuickOpen::eventFilter(QObject* object, QEvent* event) {
-  if (object == line_ && event->type() == QEvent::FocusOut && QApplication::focusWidget() != line_ && isVisible() && !isAncestorOf(QApplication::focusWidget()) &&
-      static_cast<QFocusEvent*>(event)->reason() != Qt::ActiveWindowFocusReason && static_cast<QFocusEvent*>(event)->reason() != Qt::PopupFocusReason)
+  if (object == line_ && event->type() == QEvent::FocusOut && QApplication::focusWidget() != line_ && isVisible() &&
+      !isAncestorOf(QApplication::focusWidget()) && static_cast<QFocusEvent*>(event)->reason() != Qt::ActiveWindowFocusReason &&
+      static_cast<QFocusEvent*>(event)->reason() != Qt::PopupFocusReason)
     hide();
   if (object == line_ && event->type() == QEvent::ShortcutOverride) {  // Escape and arrows are the line's, not the window's
     event->accept();
@@ -192,17 +183,12 @@ bool QuickOpen::eventFilter(QObject* object, QEvent* event) {
       if (focusBefore_) focusBefore_->setFocus();
       return true;
     case Qt::Key_Return:
-    case Qt::Key_Enter:
-      choose();
-      return true;
+    case Qt::Key_Enter: choose(); return true;
     case Qt::Key_Up:
     case Qt::Key_Down:
     case Qt::Key_PageUp:
-    case Qt::Key_PageDown:
-      QApplication::sendEvent(list_, event);
-      return true;
-    default:
-      return false;
+    case Qt::Key_PageDown: QApplication::sendEvent(list_, event); return true;
+    default: return false;
   }
 }
 

@@ -37,8 +37,7 @@ void RecentFiles::fill() {
     const QFileInfo info(path);
     // Models are often all called model.pt2: the folder tells them apart.
     const auto name = QStringLiteral("%1/%2").arg(info.dir().dirName(), info.fileName());
-    auto* action =
-        addAction(QStringLiteral("&%1  %2").arg(number++ % 10).arg(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&"))));
+    auto* action = addAction(QStringLiteral("&%1  %2").arg(number++ % 10).arg(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&"))));
     action->setToolTip(path);
     action->setStatusTip(path);
     connect(action, &QAction::triggered, this, [this, path] { Q_EMIT chosen(path); });

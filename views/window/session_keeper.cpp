@@ -80,8 +80,12 @@ std::optional<WindowRecord> SessionKeeper::recordOf(const Entry& entry) const {
   auto& window = *entry.window;
   const auto& document = window.context().controller->document();
   if (!document) return {};
-  return WindowRecord{document->request, window.saveGeometry(), window.arrangement(), opText(*document->analysis, window.context().selection->op()),
-                      static_cast<int>(window.listings().active().kind()), window.context().stages->kept()};
+  return WindowRecord{document->request,
+                      window.saveGeometry(),
+                      window.arrangement(),
+                      opText(*document->analysis, window.context().selection->op()),
+                      static_cast<int>(window.listings().active().kind()),
+                      window.context().stages->kept()};
 }
 
 void SessionKeeper::save() {

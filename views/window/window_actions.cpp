@@ -48,9 +48,9 @@ QAction* WindowActions::add(const char* name, const QString& text, const QString
 }
 
 void WindowActions::addFileActions() {
-  open = add("open", tr("&Open..."), tr("Opens a torch.export archive (.pt2), a TorchScript file (.pt) or a session (.retrograd) in this window"), QKeySequence::Open, "open");
-  openWindow =
-      add("open-window", tr("Open in &New Window..."), tr("Opens a file in another window"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
+  open = add("open", tr("&Open..."), tr("Opens a torch.export archive (.pt2), a TorchScript file (.pt) or a session (.retrograd) in this window"),
+             QKeySequence::Open, "open");
+  openWindow = add("open-window", tr("Open in &New Window..."), tr("Opens a file in another window"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
   reload = add("reload", tr("Re&load"), tr("Reads the file again; breakpoints are kept"), QKeySequence(Qt::CTRL | Qt::Key_R), "reload");
   inputs = add("inputs", tr("&Inputs..."), tr("Chooses or draws the inputs to run with"), QKeySequence(Qt::CTRL | Qt::Key_I));
   close = add("close", tr("&Close"), tr("Closes the file"), QKeySequence(Qt::CTRL | Qt::Key_W));
@@ -62,10 +62,8 @@ void WindowActions::addViewActions() {
   shortNames = add("short-names", tr("Short &Op Names"), tr("aten.mm for torch.ops.aten.mm.default; copies stay long"), {});
   shortNames->setCheckable(true);
   shortNames->setChecked(true);
-  foldAll =
-      add("fold-all", tr("&Fold All"), tr("Folds every group of the active listing"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Minus));
-  unfoldAll = add("unfold-all", tr("&Unfold All"), tr("Unfolds every group of the active listing"),
-                  QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Plus));
+  foldAll = add("fold-all", tr("&Fold All"), tr("Folds every group of the active listing"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Minus));
+  unfoldAll = add("unfold-all", tr("&Unfold All"), tr("Unfolds every group of the active listing"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Plus));
   resetLayout = add("reset-layout", tr("&Default Layout"), tr("Puts listings and docks back in their places"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_1));
   grouping = new QActionGroup(this);
   addChoice(grouping, "group-operation", tr("By &Operation"), static_cast<int>(Grouping::operation), true);
@@ -87,9 +85,8 @@ void WindowActions::addChoice(QActionGroup* group, const char* name, const QStri
 }
 
 void WindowActions::addGoActions() {
-  origin = add("origin", tr("&Origin and Back"),
-               tr("From a backward op to its forward op, from a forward op to its first backward op; again: back"), QKeySequence(Qt::Key_G),
-               "origin");
+  origin = add("origin", tr("&Origin and Back"), tr("From a backward op to its forward op, from a forward op to its first backward op; again: back"),
+               QKeySequence(Qt::Key_G), "origin");
   back = add("back", tr("&Back"), tr("To where the last jump came from"), QKeySequence(Qt::ALT | Qt::Key_Left), "back");
   forward = add("forward", tr("For&ward"), tr("To where the last jump went"), QKeySequence(Qt::ALT | Qt::Key_Right), "forward");
   toExecution = add("to-execution", tr("Op that Runs Ne&xt"), tr("Shows the current step"), QKeySequence(Qt::CTRL | Qt::Key_E));
@@ -100,34 +97,29 @@ void WindowActions::addGoActions() {
   previousUse = add("previous-use", tr("Previous U&se"), tr("To the place before that has to do with the selected value"), QKeySequence(Qt::Key_BracketLeft));
   find = add("find", tr("&Find..."), tr("Finds text in the active listing"), QKeySequence::Find);
   findNext = add("find-next", tr("Find &Next"), tr("Finds the next line with the text"), QKeySequence(Qt::Key_F3));
-  findPrevious =
-      add("find-previous", tr("Find Pre&vious"), tr("Finds the line before with the text"), QKeySequence(Qt::SHIFT | Qt::Key_F3));
+  findPrevious = add("find-previous", tr("Find Pre&vious"), tr("Finds the line before with the text"), QKeySequence(Qt::SHIFT | Qt::Key_F3));
 }
 
 void WindowActions::addRunActions() {
   const auto back = Qt::CTRL | Qt::SHIFT;
   resume = add("continue", tr("&Continue"), tr("Runs to the next breakpoint or the end"), QKeySequence(Qt::Key_F5), "continue");
-  resumeBack = add("continue-back", tr("Continue Bac&k"), tr("Runs back to the breakpoint before or the start"),
-                   QKeySequence(back | Qt::Key_F5), "continue-back");
+  resumeBack =
+      add("continue-back", tr("Continue Bac&k"), tr("Runs back to the breakpoint before or the start"), QKeySequence(back | Qt::Key_F5), "continue-back");
   pause = add("pause", tr("&Pause"), tr("Halts the run between two ops; it can go on from there, in either direction"), QKeySequence(Qt::Key_F6), "pause");
   stop = add("stop", tr("&Stop"), tr("Stops what runs, questions and files that are being read included"), QKeySequence(Qt::SHIFT | Qt::Key_F5), "stop");
-  stepOver =
-      add("step-over", tr("Step &Over"), tr("Runs all that comes of one operation of the computation, a branch of cond included"), QKeySequence(Qt::Key_F10), "step-over");
-  stepOverBack = add("step-over-back", tr("Step Over Back"), tr("Undoes the ops of one operation"), QKeySequence(back | Qt::Key_F10),
-                     "step-over-back");
+  stepOver = add("step-over", tr("Step &Over"), tr("Runs all that comes of one operation of the computation, a branch of cond included"),
+                 QKeySequence(Qt::Key_F10), "step-over");
+  stepOverBack = add("step-over-back", tr("Step Over Back"), tr("Undoes the ops of one operation"), QKeySequence(back | Qt::Key_F10), "step-over-back");
   stepInto = add("step-into", tr("Step &Into"), tr("Runs one op: into what an operation or a branch consists of"), QKeySequence(Qt::Key_F11), "step-into");
   stepIntoBack = add("step-into-back", tr("Step Into Back"), tr("Undoes one op"), QKeySequence(back | Qt::Key_F11), "step-into-back");
-  stepOut = add("step-out", tr("Step Ou&t"), tr("Runs to the end of the current operation or branch"),
-                QKeySequence(Qt::SHIFT | Qt::Key_F11), "step-out");
+  stepOut = add("step-out", tr("Step Ou&t"), tr("Runs to the end of the current operation or branch"), QKeySequence(Qt::SHIFT | Qt::Key_F11), "step-out");
   stepOutBack = add("step-out-back", tr("Step Out Back"), tr("Undoes to the beginning of the current operation or branch"),
                     QKeySequence(Qt::CTRL | Qt::Key_F11), "step-out-back");
-  toCursor = add("to-cursor", tr("Run to C&ursor"), tr("Runs forwards or back to the selected op"), QKeySequence(Qt::CTRL | Qt::Key_F10),
-                 "run-to-cursor");
+  toCursor = add("to-cursor", tr("Run to C&ursor"), tr("Runs forwards or back to the selected op"), QKeySequence(Qt::CTRL | Qt::Key_F10), "run-to-cursor");
   restart = add("restart", tr("&Restart"), tr("Back to the start of the forward, with the same seed"), QKeySequence(Qt::CTRL | Qt::Key_F5), "restart");
-  breakpoint =
-      add("breakpoint", tr("Toggle &Breakpoint"), tr("Stops before the selected op, or no longer"), QKeySequence(Qt::Key_F9), "breakpoint");
-  breakOnBad = add("break-on-bad", tr("Bre&ak on NaN"), tr("Stops after an op that first makes NaN or Inf"),
-                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), "break-bad");
+  breakpoint = add("breakpoint", tr("Toggle &Breakpoint"), tr("Stops before the selected op, or no longer"), QKeySequence(Qt::Key_F9), "breakpoint");
+  breakOnBad = add("break-on-bad", tr("Bre&ak on NaN"), tr("Stops after an op that first makes NaN or Inf"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N),
+                   "break-bad");
   breakOnBad->setCheckable(true);
   toCursor->setIconText(tr("To Cursor"));
 }
@@ -135,12 +127,12 @@ void WindowActions::addRunActions() {
 void WindowActions::addValueActions() {
   recompute = add("recompute", tr("&Recompute It"), tr("What if the chosen saved value were recomputed in the backward?"),
                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_R));
-  save = add("save-value", tr("&Save It"), tr("What if the recomputed value were saved for the backward?"),
-             QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
+  save = add("save-value", tr("&Save It"), tr("What if the recomputed value were saved for the backward?"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
   walkToRoot = add("walk-to-root", tr("Wa&lk to the Root"), tr("Leads from a NaN or Inf back to the op that produced it"),
                    QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));
   checkRun = add("check-run", tr("&Check the Run"), tr("Runs the whole model separately and reports the first NaN or Inf"), {});
-  checkGradient = add("check-gradient", tr("Check the &Gradient"), tr("Compares the gradient of the selected op, or of the range in Checks, with finite differences and LibTorch's autograd"),
+  checkGradient = add("check-gradient", tr("Check the &Gradient"),
+                      tr("Compares the gradient of the selected op, or of the range in Checks, with finite differences and LibTorch's autograd"),
                       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_G));
   terms = add("terms", tr("&Terms of Its Gradient"), tr("Lists what the chosen value's gradient is summed up from, each with its norm"),
               QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T));
@@ -224,9 +216,7 @@ void WindowActions::updateQuestions() {
   const auto& now = context_.execution->now();
   const auto op = context_.selection->op();
   const auto value = context_.selection->chosenValue();
-  const auto closed = !document                          ? tr("No file is open")
-                      : !document->analysis->derived() ? tr("There is no forward and backward: see Problems")
-                                                       : QString();
+  const auto closed = !document ? tr("No file is open") : !document->analysis->derived() ? tr("There is no forward and backward: see Problems") : QString();
   const auto selected = !closed.isEmpty() ? closed : op ? QString() : tr("No op is selected");
   const auto chosen = !closed.isEmpty() ? closed : value ? QString() : tr("No value is selected");
   auto noRun = !closed.isEmpty() ? closed : now.available ? QString() : now.unavailableReason;
@@ -247,7 +237,9 @@ void WindowActions::updateQuestions() {
   if (const auto& report = context_.controller->questions().values(); absent.isEmpty() && report && report->position == now.position)
     for (const auto& row : report->rows)
       if (row.value == value) {
-        const auto reason = [&](const std::string& why) { return row.state.number ? tr("The chosen value is a number") : tr("The chosen value is not there: %1").arg(toQt(why)); };
+        const auto reason = [&](const std::string& why) {
+          return row.state.number ? tr("The chosen value is a number") : tr("The chosen value is not there: %1").arg(toQt(why));
+        };
         if (row.state.number || !row.absentNow.empty()) absent = reason(row.absentNow);
         if (!row.statistics) unknown = reason(row.state.reason);
       }
@@ -260,9 +252,7 @@ void WindowActions::updateRun() {
   const auto& now = context_.execution->now();
   const auto selected = context_.selection->op();
   const auto unavailable = !document ? tr("No file is open") : now.available ? QString() : now.unavailableReason;
-  const auto busy = !unavailable.isEmpty()        ? unavailable
-                    : now.running && !now.walking ? stopFirst()
-                                                  : QString();
+  const auto busy = !unavailable.isEmpty() ? unavailable : now.running && !now.walking ? stopFirst() : QString();
   const auto ahead = busy.isEmpty() && !now.running && now.position >= now.size ? tr("At the end: step back or restart") : busy;
   const auto behind = busy.isEmpty() && !now.running && now.position == 0 ? tr("At the start: nothing has run yet") : busy;
   for (auto* action : {resume, stepOver, stepInto, stepOut}) allow(action, ahead);

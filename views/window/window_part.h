@@ -7,15 +7,22 @@ class MainWindow;
 
 /// All parts of the window, in the order in which they are installed. It is the one place that orders what parts have in common: docks in View > Docks and
 /// in their stacks, and entries in a menu that several parts add to.
+// clang-format off: a line for each menu
 enum class PartOrder : std::uint8_t {
   // Panels of the default layout.
   modules, inspector, why, values, watches, memory, breakpoints, findings, references, checks, compare, problems, panelSizes,
-  valueCommands, fileNotice, checkNotice, filter, jumps, notes, source, layouts, pins,                      // File, View, Go, Marks
-  runOnOpen, numberColumns, traceTable, gradientFlow, valueTips, compareValues,                // Run, View, hovering and V
-  deviceMenu, graphMenu, graphWays, measureMemory, historyMemory, compareTraces, sessions, exports,  // Run, View, File
-  stages, tour, stageCheck, saveStages, cutMenus, schedule,                     // Pipeline
-  onDemand, opNumbers, preferences, help, keys, narrowWindow                                                      // those that look at what all others added
+  // File, View, Go, Marks
+  valueCommands, fileNotice, checkNotice, filter, jumps, notes, source, layouts, pins,
+  // Run, View, hovering and V
+  runOnOpen, numberColumns, traceTable, gradientFlow, valueTips, compareValues,
+  // Run, View, File
+  deviceMenu, graphMenu, graphWays, measureMemory, historyMemory, compareTraces, sessions, exports,
+  // Pipeline
+  stages, tour, stageCheck, saveStages, cutMenus, schedule,
+  // Those that look at what all others added.
+  onDemand, opNumbers, preferences, help, keys, narrowWindow
 };
+// clang-format on
 
 /// A part of the window that stands by itself in a file of views/parts/: it adds its docks, commands and menu entries to each main window.
 /// Make one at namespace scope and give it a place in PartOrder; that is all that has to be done for it to be there.

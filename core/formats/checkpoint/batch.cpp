@@ -44,13 +44,10 @@ struct UserInputs {
 
 /// Those of a list, under the names of the inputs at these places.
 Batch named(Batch batch, const UserInputs& inputs) {
-  const auto all = [&](const auto& map) {
-    return std::all_of(map.begin(), map.end(), [](const auto& entry) { return isPosition(entry.first); });
-  };
+  const auto all = [&](const auto& map) { return std::all_of(map.begin(), map.end(), [](const auto& entry) { return isPosition(entry.first); }); };
   const auto known = [&](const auto& map) {
-    return std::any_of(map.begin(), map.end(), [&](const auto& entry) {
-      return std::find(inputs.names.begin(), inputs.names.end(), entry.first) != inputs.names.end();
-    });
+    return std::any_of(map.begin(), map.end(),
+                       [&](const auto& entry) { return std::find(inputs.names.begin(), inputs.names.end(), entry.first) != inputs.names.end(); });
   };
   if (!all(batch.tensors) || !all(batch.numbers) || known(batch.tensors) || known(batch.numbers)) return batch;
   Batch result;
@@ -76,10 +73,8 @@ Batch readBatchFile(const std::string& path, const Progress& progress) {
   }
   for (auto& leaf : readSavedObject(path, progress).leaves) {
     const auto name = leaf.keys.empty() ? "0" : namedTensor(leaf.keys).name;
-    if (leaf.tensor)
-      batch.tensors.emplace(name, aligned(*leaf.tensor));
-    else if (leaf.number)
-      batch.numbers.emplace(name, *leaf.number);
+    if (leaf.tensor) batch.tensors.emplace(name, aligned(*leaf.tensor));
+    else if (leaf.number) batch.numbers.emplace(name, *leaf.number);
   }
   return batch;
 }
@@ -93,12 +88,9 @@ Batch readBatch(const ModelFile& file, const GivenData& given, const Progress& p
   NameBinding binding;
   for (const auto& tensor : tensors.tensors) {
     const auto wanted = inputs.tensors.find(tensor.name);
-    if (wanted == inputs.tensors.end())
-      binding.superfluous.push_back({tensor.name, std::nullopt, tensor.meta});
-    else if (!sameRankAndDType(wanted->second, tensor.meta))
-      binding.different.push_back({tensor.name, wanted->second, tensor.meta});
-    else
-      binding.bound.emplace(tensor.name, &tensor);
+    if (wanted == inputs.tensors.end()) binding.superfluous.push_back({tensor.name, std::nullopt, tensor.meta});
+    else if (!sameRankAndDType(wanted->second, tensor.meta)) binding.different.push_back({tensor.name, wanted->second, tensor.meta});
+    else binding.bound.emplace(tensor.name, &tensor);
   }
   for (const auto& [name, meta] : inputs.tensors)
     if (!batch.tensors.contains(name)) binding.missing.push_back({name, meta, std::nullopt});
@@ -108,8 +100,7 @@ Batch readBatch(const ModelFile& file, const GivenData& given, const Progress& p
   Batch result;
   for (const auto& [name, tensor] : binding.bound) result.tensors.emplace(name, tensor->load());
   for (const auto& [name, number] : batch.numbers)
-    if (!inputs.tensors.contains(name) && std::find(inputs.names.begin(), inputs.names.end(), name) != inputs.names.end())
-      result.numbers.emplace(name, number);
+    if (!inputs.tensors.contains(name) && std::find(inputs.names.begin(), inputs.names.end(), name) != inputs.names.end()) result.numbers.emplace(name, number);
   if (!trouble.empty()) result.note = "taken as the batch, though it does not fit:" + trouble;
   return result;
 }

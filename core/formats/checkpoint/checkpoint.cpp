@@ -52,8 +52,7 @@ Checkpoint fromFile(const std::string& path, const Progress& progress) {
 /// A file that another one names: beside it, and nowhere else.
 std::string besideOf(const std::string& path, std::string_view name) {
   const fs::path relative(name);
-  const bool leaves =
-      relative.is_absolute() || std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; });
+  const bool leaves = relative.is_absolute() || std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; });
   if (name.empty() || leaves) fail("names a file outside of its folder: '" + std::string(name) + "'", path);
   return (fs::path(path).parent_path() / relative).string();
 }
@@ -75,8 +74,7 @@ Checkpoint fromIndex(const std::string& path, const Progress& progress) {
     auto part = fromFile(besideOf(path, shard), progress);
     checkpoint.form = part.form + ", " + std::to_string(wanted.size()) + (wanted.size() == 1 ? " shard" : " shards");
     for (auto& tensor : part.tensors)
-      if (const auto it = names.find(tensor.name); it != names.end() && !std::exchange(it->second, true))
-        checkpoint.tensors.push_back(std::move(tensor));
+      if (const auto it = names.find(tensor.name); it != names.end() && !std::exchange(it->second, true)) checkpoint.tensors.push_back(std::move(tensor));
     for (const auto& [name, seen] : names)
       if (!seen) fail("lacks '" + name + "', which " + path + " says it holds", part.path);
   }

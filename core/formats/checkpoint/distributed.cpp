@@ -67,8 +67,7 @@ TensorData readSlice(SliceFiles& files, const std::string& name, const Slice& sl
   const auto bytes = files.file(slice.file);
   const auto place = files.path(slice.file) + ": '" + name + "'";
   return readUnchanged(bytes.data, [&] {
-    if (slice.offset > bytes.size || slice.length > bytes.size - slice.offset)
-      throw Error(ErrorCode::badInput, "its slice lies outside of the file", place);
+    if (slice.offset > bytes.size || slice.length > bytes.size - slice.offset) throw Error(ErrorCode::badInput, "its slice lies outside of the file", place);
     const ByteRegion part{bytes.data + slice.offset, slice.length, bytes.owner};
     if (looksLikeZip(part.span())) {
       auto saved = readSavedObject(part, place);
@@ -77,8 +76,7 @@ TensorData readSlice(SliceFiles& files, const std::string& name, const Slice& sl
     }
     const auto& tensors = files.safetensors(slice.file).tensors;  // SerializationFormat.SAFETENSORS: the file is one of many tensors
     const auto it = tensors.find(name);
-    if (it == tensors.end())
-      throw Error(ErrorCode::badInput, "its slice is neither an archive of torch.save nor in a safetensors file", place);
+    if (it == tensors.end()) throw Error(ErrorCode::badInput, "its slice is neither an archive of torch.save nor in a safetensors file", place);
     return it->second;
   });
 }
@@ -132,8 +130,7 @@ class MetadataReader {
 
   void run() {
     const auto& root = pickle_.at(pickle_.root);
-    if (root.kind != Kind::object || root.text != "torch.distributed.checkpoint.metadata Metadata")
-      fail("is not a Metadata of torch.distributed.checkpoint");
+    if (root.kind != Kind::object || root.text != "torch.distributed.checkpoint.metadata Metadata") fail("is not a Metadata of torch.distributed.checkpoint");
     readStorage(dict(attribute(root, "storage_data")));
     if (const auto* planned = find(root, "planner_data"); planned && planned->kind == Kind::dict) readPaths(*planned);
     const auto& tensors = dict(attribute(root, "state_dict_metadata"));
@@ -154,8 +151,7 @@ class MetadataReader {
     const auto& state = pickle_.at(object.items.back());
     if (state.kind != Kind::dict) return nullptr;
     for (std::size_t i = 0; i + 1 < state.items.size(); i += 2)
-      if (pickle_.at(state.items[i]).kind == Kind::string && pickle_.at(state.items[i]).text == name)
-        return &pickle_.at(state.items[i + 1]);
+      if (pickle_.at(state.items[i]).kind == Kind::string && pickle_.at(state.items[i]).text == name) return &pickle_.at(state.items[i + 1]);
     return nullptr;
   }
   const PickleValue& attribute(const PickleValue& object, std::string_view name) const {
@@ -192,12 +188,10 @@ class MetadataReader {
       Slice slice;
       slice.file = text(attribute(place, "relative_path"));
       const fs::path relative(slice.file);
-      if (slice.file.empty() || relative.is_absolute() ||
-          std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; }))
+      if (slice.file.empty() || relative.is_absolute() || std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; }))
         fail("names a file outside of its folder: '" + slice.file + "'");
       const auto &from = attribute(place, "offset"), &length = attribute(place, "length");
-      if (from.kind != Kind::integer || length.kind != Kind::integer || from.integer < 0 || length.integer < 0)
-        fail("a slice of no place: '" + name + "'");
+      if (from.kind != Kind::integer || length.kind != Kind::integer || from.integer < 0 || length.integer < 0) fail("a slice of no place: '" + name + "'");
       slice.offset = static_cast<std::uint64_t>(from.integer);
       slice.length = static_cast<std::uint64_t>(length.integer);
       slices_[name].emplace(offset && offset->kind != Kind::none ? sizes(*offset) : Sizes(), std::move(slice));
@@ -205,10 +199,8 @@ class MetadataReader {
   }
   [[noreturn]] void refuseTransforms(const std::string& name, const PickleValue& transforms) const {
     std::string names;
-    for (const auto item : transforms.items)
-      names += (names.empty() ? "" : ", ") + (pickle_.at(item).kind == Kind::string ? pickle_.at(item).text : "?");
-    fail("'" + name + "' was written through transforms (" + names +
-         "), which are not undone here; save it without them, or convert it with " +
+    for (const auto item : transforms.items) names += (names.empty() ? "" : ", ") + (pickle_.at(item).kind == Kind::string ? pickle_.at(item).text : "?");
+    fail("'" + name + "' was written through transforms (" + names + "), which are not undone here; save it without them, or convert it with " +
          "torch.distributed.checkpoint.format_utils.dcp_to_torch_save");
   }
   void readPaths(const PickleValue& table) {
@@ -249,8 +241,7 @@ class MetadataReader {
   DType dtypeOf(const PickleValue& properties) const {
     const PickleValue* dtype = find(properties, "dtype");
     if (!dtype && properties.kind == Kind::object && !properties.items.empty())
-      if (const auto& state = pickle_.at(properties.items.back()); state.kind == Kind::tuple && !state.items.empty())
-        dtype = &pickle_.at(state.items.front());
+      if (const auto& state = pickle_.at(properties.items.back()); state.kind == Kind::tuple && !state.items.empty()) dtype = &pickle_.at(state.items.front());
     const std::string_view global = dtype && dtype->kind == Kind::global ? std::string_view(dtype->text) : std::string_view();
     const auto known = global.starts_with("torch ") ? dtypeFromTorchName(global.substr(6)) : std::nullopt;
     if (!known) fail("a tensor of unknown dtype");

@@ -37,18 +37,17 @@ class WeightBinder {
     const auto from = binding.under.empty() ? checkpoint.form : checkpoint.form + ", under '" + binding.under + "'";
     if (!trouble.empty() && !given_.partial)
       throw Error(ErrorCode::badUse, "does not fit the model (" + from + "; --partial-weights takes what fits):" + trouble, given_.weights);
-    if (binding.bound.empty())
-      throw Error(ErrorCode::badUse, "holds none of the model's weights (" + from + "):" + trouble, given_.weights);
+    if (binding.bound.empty()) throw Error(ErrorCode::badUse, "holds none of the model's weights (" + from + "):" + trouble, given_.weights);
     std::size_t done = 0;
     for (const auto& [name, tensor] : binding.bound) {
       progress.at("Read weights", static_cast<double>(done++) / static_cast<double>(binding.bound.size()));
       bind(name, *tensor);
     }
     shareTied(binding);
-    file_.problems.push_back({Problem::Severity::note,
-                              std::to_string(binding.bound.size()) + " weights taken from it (" + from + ")" +
-                                  (trouble.empty() ? "" : ", though it does not fit:" + trouble),
-                              given_.weights, -1});
+    file_.problems.push_back(
+        {Problem::Severity::note,
+         std::to_string(binding.bound.size()) + " weights taken from it (" + from + ")" + (trouble.empty() ? "" : ", though it does not fit:" + trouble),
+         given_.weights, -1});
   }
 
  private:
@@ -92,11 +91,9 @@ class WeightBinder {
       for (const auto& name : names) {
         if (!binding.bound.contains(name)) continue;
         auto& own = file_.weights.at(name);
-        if (!first)
-          first = &own;
+        if (!first) first = &own;
         else if (own.bytes != first->bytes || (own.data != first->data && std::memcmp(own.data, first->data, own.bytes) != 0))
-          throw Error(ErrorCode::badUse, "'" + name + "' and '" + names.front() + "' are one parameter in the model and differ here",
-                      given_.weights);
+          throw Error(ErrorCode::badUse, "'" + name + "' and '" + names.front() + "' are one parameter in the model and differ here", given_.weights);
       }
       if (!first) continue;
       const auto shared = *first;

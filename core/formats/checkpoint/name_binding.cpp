@@ -121,8 +121,7 @@ Root chooseRoot(const Checkpoint& checkpoint, const WantedNames& wanted, const s
   if (equal.size() == 1) return *best;
   std::string names;
   for (const auto* root : equal) names += (names.empty() ? "'" : ", '") + root->key() + "'";
-  throw Error(ErrorCode::badUse, "holds the wanted names in several places: " + names + "; choose one with --weights-under",
-              checkpoint.path);
+  throw Error(ErrorCode::badUse, "holds the wanted names in several places: " + names + "; choose one with --weights-under", checkpoint.path);
 }
 
 bool isUnder(const CheckpointTensor& tensor, const Root& root) { return tensor.name.starts_with(root.prefix); }
@@ -132,10 +131,8 @@ void addLines(std::string& text, const std::vector<Mismatch>& all, const std::st
   for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
     const auto& one = all[i];
     text += "\n  " + what + ": " + one.name + " ";
-    if (one.wanted && one.found)
-      text += shapeText(*one.found) + ", wanted " + shapeText(*one.wanted);
-    else
-      text += shapeText(one.wanted ? *one.wanted : *one.found);
+    if (one.wanted && one.found) text += shapeText(*one.found) + ", wanted " + shapeText(*one.wanted);
+    else text += shapeText(one.wanted ? *one.wanted : *one.found);
   }
   if (all.size() > most) text += "\n  " + what + ": " + std::to_string(all.size() - most) + " more";
 }
@@ -157,9 +154,7 @@ std::string withoutWrappers(std::string_view name) {
   return result;
 }
 
-bool sameShapeAndDType(const TensorMeta& wanted, const TensorMeta& found) {
-  return wanted.sizes == found.sizes && wanted.dtype == found.dtype;
-}
+bool sameShapeAndDType(const TensorMeta& wanted, const TensorMeta& found) { return wanted.sizes == found.sizes && wanted.dtype == found.dtype; }
 
 NameBinding bindNames(const Checkpoint& checkpoint, const std::map<std::string, TensorMeta>& wanted, const std::string& under, Fits fits) {
   const auto names = fittingNames(checkpoint, wanted);
@@ -185,12 +180,9 @@ NameBinding bindNames(const Checkpoint& checkpoint, const std::map<std::string, 
   pass(false);
   for (const auto& [name, meta] : wanted) {
     const auto it = found.find(name);
-    if (it == found.end())
-      binding.missing.push_back({name, meta, std::nullopt});
-    else if (!fits(meta, it->second->meta))
-      binding.different.push_back({name, meta, it->second->meta});
-    else
-      binding.bound.emplace(name, it->second);
+    if (it == found.end()) binding.missing.push_back({name, meta, std::nullopt});
+    else if (!fits(meta, it->second->meta)) binding.different.push_back({name, meta, it->second->meta});
+    else binding.bound.emplace(name, it->second);
   }
   for (const auto* tensor : rest) binding.superfluous.push_back({tensor->name, std::nullopt, tensor->meta});
   return binding;

@@ -17,11 +17,11 @@ struct Mismatch {
 
 /// Which tensors of a checkpoint take the place of which names.
 struct NameBinding {
-  std::string under;  ///< the dictionary, or beginning of names, that was chosen: "model"; empty: all of the file
+  std::string under;                                     ///< the dictionary, or beginning of names, that was chosen: "model"; empty: all of the file
   std::map<std::string, const CheckpointTensor*> bound;  ///< by wanted name
   std::vector<Mismatch> missing;                         ///< wanted, and not there
-  std::vector<Mismatch> superfluous;  ///< there, beside the wanted ones, and not wanted. What lies in other dictionaries does not count
-  std::vector<Mismatch> different;    ///< of another shape or dtype
+  std::vector<Mismatch> superfluous;                     ///< there, beside the wanted ones, and not wanted. What lies in other dictionaries does not count
+  std::vector<Mismatch> different;                       ///< of another shape or dtype
 };
 
 /// `name` without the parts that PyTorch's wrappers put in: _orig_mod (torch.compile), module (DDP), _fsdp_wrapped_module,

@@ -41,24 +41,13 @@ class Flattener {
       case Kind::tuple:
         for (std::size_t i = 0; i < value.items.size(); ++i) below(std::to_string(i), value.items[i]);
         return;
-      case Kind::tensor:
-        result_.leaves.push_back({keys_, value.tensor, std::nullopt});
-        return;
-      case Kind::integer:
-        result_.leaves.push_back({keys_, std::nullopt, Argument::ofInt(value.integer)});
-        return;
-      case Kind::boolean:
-        result_.leaves.push_back({keys_, std::nullopt, Argument::ofBool(value.integer != 0)});
-        return;
-      case Kind::real:
-        result_.leaves.push_back({keys_, std::nullopt, Argument::ofReal(value.real)});
-        return;
+      case Kind::tensor: result_.leaves.push_back({keys_, value.tensor, std::nullopt}); return;
+      case Kind::integer: result_.leaves.push_back({keys_, std::nullopt, Argument::ofInt(value.integer)}); return;
+      case Kind::boolean: result_.leaves.push_back({keys_, std::nullopt, Argument::ofBool(value.integer != 0)}); return;
+      case Kind::real: result_.leaves.push_back({keys_, std::nullopt, Argument::ofReal(value.real)}); return;
       case Kind::object:
-      case Kind::global:
-        result_.others.push_back(place() + ": " + value.text);
-        return;
-      default:
-        return;
+      case Kind::global: result_.others.push_back(place() + ": " + value.text); return;
+      default: return;
     }
   }
   void below(std::string key, std::uint32_t index) {

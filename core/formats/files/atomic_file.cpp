@@ -23,7 +23,7 @@ namespace {
 
 /// The permissions of what has the name now.
 std::optional<mode_t> presentMode(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) == 0) return info.st_mode & 07777;
   return std::nullopt;
 }
@@ -64,7 +64,7 @@ void AtomicFile::requireReplaceable() const {
   const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::badUse, why, path_); };
   if (path_.empty()) refuse("a file to write needs a name");
   if (isStandardOutput(path_)) refuse("this is written to a file, not to standard output; name a file (./- for one called -)");
-  struct stat info {};
+  struct stat info{};
   if (::lstat(path_.c_str(), &info) != 0) return;  // new, or open() will give the reason
   if (S_ISLNK(info.st_mode)) {
     std::error_code ignored;

@@ -109,8 +109,7 @@ void DeferredCheck::fail(const CheckedRegion& region) const {
 void DeferredCheck::require(const std::byte* data) {
   if (data < file_.data || data >= file_.data + file_.size) return;
   const auto offset = static_cast<std::uint64_t>(data - file_.data);
-  auto next =
-      std::upper_bound(regions_.begin(), regions_.end(), offset, [](std::uint64_t o, const CheckedRegion& r) { return o < r.offset; });
+  auto next = std::upper_bound(regions_.begin(), regions_.end(), offset, [](std::uint64_t o, const CheckedRegion& r) { return o < r.offset; });
   if (next == regions_.begin()) return;
   const auto index = static_cast<std::size_t>(next - regions_.begin()) - 1;
   const auto& region = regions_[index];
@@ -125,8 +124,7 @@ void DeferredCheck::wait() {
 std::optional<std::string> DeferredCheck::damage() const {
   const std::lock_guard guard(lock_);
   const auto bad = std::find(states_.begin(), states_.end(), State::damaged);
-  return bad == states_.end() ? std::nullopt
-                              : std::optional(regions_[static_cast<std::size_t>(bad - states_.begin())].name + ": " + damageText);
+  return bad == states_.end() ? std::nullopt : std::optional(regions_[static_cast<std::size_t>(bad - states_.begin())].name + ": " + damageText);
 }
 
 bool anyUnverified() { return checks().unsettled.load(std::memory_order_relaxed) != 0; }

@@ -46,7 +46,7 @@ ByteRegion mapFile(const std::string& path) {
   // O_NONBLOCK: opening a named pipe must not wait for a writer.
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) failSystem(path, "cannot open");
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.fd, &info) != 0) failSystem(path, "cannot read");
   if (S_ISDIR(info.st_mode)) throw Error(ErrorCode::badInput, "is a folder, not a file", path);
   if (!S_ISREG(info.st_mode)) throw Error(ErrorCode::badInput, "is not a regular file", path);

@@ -20,18 +20,18 @@ struct MappingWatch::Slot {
   std::atomic<std::uintptr_t> begin{0}, end{0};  ///< both 0: free
   std::atomic<bool> broken{false};
   Slot* next = nullptr;
-  int fd = -1;                                   ///< from here on: under the table's lock
+  int fd = -1;  ///< from here on: under the table's lock
   std::string path;
-  struct stat then {};
+  struct stat then{};
 };
 
 struct WatchTable {
   using Slot = MappingWatch::Slot;
   std::mutex lock;
   std::atomic<Slot*> first{nullptr};
-  std::atomic<int> breaks{0};        ///< mappings that ever broke
-  std::string ended;                 ///< under the lock: of a mapping that is gone and whose file was not the same to the end, its path
-  struct sigaction before {};
+  std::atomic<int> breaks{0};  ///< mappings that ever broke
+  std::string ended;           ///< under the lock: of a mapping that is gone and whose file was not the same to the end, its path
+  struct sigaction before{};
 
   Slot* take() {
     for (auto* slot = first.load(); slot; slot = slot->next)
@@ -55,7 +55,7 @@ WatchTable& table() {
   static auto* one = new WatchTable;
   return *one;
 }
-WatchTable* handlers = nullptr;   // the same, for the signal handler
+WatchTable* handlers = nullptr;  // the same, for the signal handler
 std::uintptr_t pageSize = 4096;
 
 std::uintptr_t numberOf(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
@@ -83,7 +83,7 @@ void installHandler() {
   static const bool done = [] {
     handlers = &table();
     pageSize = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = onBusError;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigemptyset(&action.sa_mask);
@@ -100,14 +100,15 @@ enum class Difference : std::uint8_t { none, lost, changed };
 /// Whether the file behind the slot still is what it was. Under the lock.
 Difference difference(const WatchTable::Slot& slot) {
   if (slot.broken) return Difference::lost;
-  struct stat now {};
+  struct stat now{};
   if (::fstat(slot.fd, &now) != 0) return Difference::none;
   if (now.st_size < slot.then.st_size) return Difference::lost;
   return now.st_size != slot.then.st_size || !sameTime(now.st_mtim, slot.then.st_mtim) ? Difference::changed : Difference::none;
 }
 
 [[noreturn]] void fail(const std::string& path, Difference difference) {
-  const std::string what = difference == Difference::lost ? "the file lost content while it was open; what was read of it since is not used" : "the file changed while it was open";
+  const std::string what =
+      difference == Difference::lost ? "the file lost content while it was open; what was read of it since is not used" : "the file changed while it was open";
   throw Error(ErrorCode::badInput, what + "; open it again to go on with what it holds now", path);
 }
 

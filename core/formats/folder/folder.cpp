@@ -48,7 +48,8 @@ std::vector<std::string> textsAt(const Json& json, std::string_view key) {
 std::string inside(const std::string& folder, const std::string& relative, const char* what) {
   const fs::path path(relative);
   const bool leaves = path.is_absolute() || std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-  if (relative.empty() || leaves) throw Error(ErrorCode::badInput, "the path of a graph's " + std::string(what) + " is not inside the folder: '" + relative + "'");
+  if (relative.empty() || leaves)
+    throw Error(ErrorCode::badInput, "the path of a graph's " + std::string(what) + " is not inside the folder: '" + relative + "'");
   return (fs::path(folder) / path).string();
 }
 
@@ -122,7 +123,10 @@ std::optional<FolderChoice> chooseGraph(const std::string& path) {
   auto found = std::find_if(folder.graphs.begin(), folder.graphs.end(), [&](const FolderGraph& graph) { return graph.name == name; });
   if (found == folder.graphs.end() && isWhole) found = folder.graphs.begin();
   if (found == folder.graphs.end())
-    throw Error(ErrorCode::badInput, folder.graphs.empty() ? "no graph was saved in this folder: see \"cannot_replay\" in its retrograd.json" : "retrograd.json names no graph of this folder", path);
+    throw Error(ErrorCode::badInput,
+                folder.graphs.empty() ? "no graph was saved in this folder: see \"cannot_replay\" in its retrograd.json"
+                                      : "retrograd.json names no graph of this folder",
+                path);
   FolderChoice choice{*found, folder.atRoot && isWhole, folder.failure, folder.cannotReplay};
   for (const auto& line : found->cannotReplay)
     if (std::find(choice.cannotReplay.begin(), choice.cannotReplay.end(), line) == choice.cannotReplay.end()) choice.cannotReplay.push_back(line);

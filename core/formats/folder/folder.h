@@ -10,25 +10,25 @@ namespace retrograd {
 /// One graph of a recorded folder: a model file, with the values it ran on where they were kept.
 struct FolderGraph {
   std::string name;
-  std::string model;                    ///< path of the .pt2 file
-  std::string values;                   ///< path of a reference file (in.*, cot.*, out.*, grad.*, generator.cpu); empty: none
+  std::string model;   ///< path of the .pt2 file
+  std::string values;  ///< path of a reference file (in.*, cot.*, out.*, grad.*, generator.cpu); empty: none
   std::int64_t ops = 0;
-  std::string mode, compile, location;  ///< "train", "0/1", "model.py:12 in forward"; empty: unknown
-  std::vector<std::string> notFinite;   ///< values with a NaN or Inf in PyTorch's own run ("out.0", "grad.p.w")
+  std::string mode, compile, location;    ///< "train", "0/1", "model.py:12 in forward"; empty: unknown
+  std::vector<std::string> notFinite;     ///< values with a NaN or Inf in PyTorch's own run ("out.0", "grad.p.w")
   std::vector<std::string> cannotReplay;  ///< what of it was not kept, for people
 };
 
 /// A folder that the Python package writes (docs/folders.md): what retrograd.json in it says.
 struct RecordedFolder {
   std::string path;
-  std::string kind;                     ///< "capture", "compile", "catch"
+  std::string kind;  ///< "capture", "compile", "catch"
   std::string torchVersion;
   std::int64_t rank = 0, ranks = 1;
-  std::optional<std::int64_t> step;     ///< of the training loop, from 0
-  std::string failure;                  ///< "the loss is nan"; empty: none
+  std::optional<std::int64_t> step;  ///< of the training loop, from 0
+  std::string failure;               ///< "the loss is nan"; empty: none
   std::vector<FolderGraph> graphs;
-  std::string openGraph;                ///< the name of the graph to open first
-  bool atRoot = false;                  ///< to be opened at the op that made the first NaN or Inf
+  std::string openGraph;  ///< the name of the graph to open first
+  bool atRoot = false;    ///< to be opened at the op that made the first NaN or Inf
   std::vector<std::string> cannotReplay;
 };
 

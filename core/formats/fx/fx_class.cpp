@@ -8,8 +8,7 @@
 
 namespace retrograd::fx {
 
-ClassReader::ClassReader(Lexer& lexer, Graph& graph, int depth)
-    : lexer_(lexer), graph_(graph), expressions_(lexer, values_), depth_(depth) {
+ClassReader::ClassReader(Lexer& lexer, Graph& graph, int depth) : lexer_(lexer), graph_(graph), expressions_(lexer, values_), depth_(depth) {
   if (depth > maxDepth) fail(lexer.text(), lexer.peek(), "classes nest too deeply");
 }
 
@@ -122,11 +121,9 @@ void ClassReader::readForward(int column) {
     }
   }
   if (!declared_.empty()) {
-    fail(lexer_.text(), lexer_.peek(),
-         fmt::format("the inputs of '{}' are declared and never unpacked: the text is not whole", graph_.className));
+    fail(lexer_.text(), lexer_.peek(), fmt::format("the inputs of '{}' are declared and never unpacked: the text is not whole", graph_.className));
   }
-  if (!hasReturn)
-    fail(lexer_.text(), lexer_.peek(), fmt::format("'forward' of '{}' has no 'return': the text is not whole", graph_.className));
+  if (!hasReturn) fail(lexer_.text(), lexer_.peek(), fmt::format("'forward' of '{}' has no 'return': the text is not whole", graph_.className));
 }
 
 /// (self, NAME: "TYPE",  # descriptor

@@ -107,9 +107,7 @@ Expression ExpressionReader::readTuple(std::string_view closing) {
   int tallest = height_;
   while (lexer_.takeSign(",")) {
     const auto& next = lexer_.peek();
-    if (next.kind == Token::Kind::newline || next.kind == Token::Kind::end || next.isSign(";") ||
-        (!closing.empty() && next.isSign(closing)))
-      break;
+    if (next.kind == Token::Kind::newline || next.kind == Token::Kind::end || next.isSign(";") || (!closing.empty() && next.isSign(closing))) break;
     tuple.items.push_back(read());
     tallest = std::max(tallest, height_);
   }
@@ -312,15 +310,11 @@ Expression ExpressionReader::primary() {
   const auto& token = lexer_.peek();
   height_ = 1;
   switch (token.kind) {
-    case Token::Kind::name:
-      return name();
+    case Token::Kind::name: return name();
     case Token::Kind::integer:
     case Token::Kind::real:
-    case Token::Kind::imaginary:
-      return number();
-    case Token::Kind::dots:
-      lexer_.take();
-      return make(Kind::ellipsis);
+    case Token::Kind::imaginary: return number();
+    case Token::Kind::dots: lexer_.take(); return make(Kind::ellipsis);
     case Token::Kind::string: {
       auto text = make(Kind::string, unquoted(lexer_.text(), token));
       for (lexer_.take(); lexer_.peek().kind == Token::Kind::string; lexer_.take()) text.text += unquoted(lexer_.text(), lexer_.peek());
@@ -331,8 +325,7 @@ Expression ExpressionReader::primary() {
       if (token.text == "[") return bracketed(Kind::list, "]");
       if (token.text == "{") return dict();
       [[fallthrough]];
-    default:
-      lexer_.expected("an expression");
+    default: lexer_.expected("an expression");
   }
 }
 

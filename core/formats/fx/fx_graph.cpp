@@ -10,8 +10,7 @@ using Kind = Expression::Kind;
 
 const Expression* Expression::keyword(std::string_view name) const {
   if (kind != Kind::call) return nullptr;
-  const auto found =
-      std::find_if(items.begin() + 1, items.end(), [&](const auto& item) { return item.kind == Kind::keyword && item.text == name; });
+  const auto found = std::find_if(items.begin() + 1, items.end(), [&](const auto& item) { return item.kind == Kind::keyword && item.text == name; });
   return found == items.end() ? nullptr : &found->items.front();
 }
 
@@ -62,74 +61,33 @@ class Writer {
 
   void write(const Expression& e) {
     switch (e.kind) {
-      case Kind::none:
-        out_ += "None";
-        break;
-      case Kind::boolean:
-        out_ += e.integer != 0 ? "True" : "False";
-        break;
-      case Kind::integer:
-        out_ += fmt::format("{}", e.integer);
-        break;
-      case Kind::real:
-        out_ += realText(e.real);
-        break;
-      case Kind::complex:
-        out_ += fmt::format("complex({}, {})", realText(e.real), realText(e.imaginary));
-        break;
-      case Kind::string:
-        out_ += quoted(e.text);
-        break;
-      case Kind::ellipsis:
-        out_ += "...";
-        break;
-      case Kind::value:
-        out_ += names_.at(static_cast<std::size_t>(e.integer));
-        break;
+      case Kind::none: out_ += "None"; break;
+      case Kind::boolean: out_ += e.integer != 0 ? "True" : "False"; break;
+      case Kind::integer: out_ += fmt::format("{}", e.integer); break;
+      case Kind::real: out_ += realText(e.real); break;
+      case Kind::complex: out_ += fmt::format("complex({}, {})", realText(e.real), realText(e.imaginary)); break;
+      case Kind::string: out_ += quoted(e.text); break;
+      case Kind::ellipsis: out_ += "..."; break;
+      case Kind::value: out_ += names_.at(static_cast<std::size_t>(e.integer)); break;
       case Kind::bigInteger:
-      case Kind::path:
-        out_ += e.text;
-        break;
-      case Kind::attribute:
-        operand(e.items[0]), out_ += "." + e.text;
-        break;
-      case Kind::keyword:
-        out_ += e.text + " = ", write(e.items[0]);
-        break;
-      case Kind::unary:
-        out_ += e.text, operand(e.items[0]);
-        break;
-      case Kind::binary:
-        operand(e.items[0]), out_ += " " + e.text + " ", operand(e.items[1]);
-        break;
-      case Kind::slice:
-        slice(e);
-        break;
-      case Kind::item:
-        operand(e.items[0]), list("[", e.items, 1, "]");
-        break;
-      case Kind::call:
-        operand(e.items[0]), list("(", e.items, 1, ")");
-        break;
-      case Kind::tuple:
-        list("(", e.items, 0, e.items.size() == 1 ? ",)" : ")");
-        break;
-      case Kind::list:
-        list("[", e.items, 0, "]");
-        break;
-      case Kind::dict:
-        dict(e);
-        break;
-      case Kind::inPlace:
-        inPlace(e);
-        break;
+      case Kind::path: out_ += e.text; break;
+      case Kind::attribute: operand(e.items[0]), out_ += "." + e.text; break;
+      case Kind::keyword: out_ += e.text + " = ", write(e.items[0]); break;
+      case Kind::unary: out_ += e.text, operand(e.items[0]); break;
+      case Kind::binary: operand(e.items[0]), out_ += " " + e.text + " ", operand(e.items[1]); break;
+      case Kind::slice: slice(e); break;
+      case Kind::item: operand(e.items[0]), list("[", e.items, 1, "]"); break;
+      case Kind::call: operand(e.items[0]), list("(", e.items, 1, ")"); break;
+      case Kind::tuple: list("(", e.items, 0, e.items.size() == 1 ? ",)" : ")"); break;
+      case Kind::list: list("[", e.items, 0, "]"); break;
+      case Kind::dict: dict(e); break;
+      case Kind::inPlace: inPlace(e); break;
     }
   }
 
  private:
   void operand(const Expression& e) {
-    const bool isLoose =
-        e.is(Kind::binary) || e.is(Kind::unary) || (e.is(Kind::integer) && e.integer < 0) || (e.is(Kind::real) && e.real < 0);
+    const bool isLoose = e.is(Kind::binary) || e.is(Kind::unary) || (e.is(Kind::integer) && e.integer < 0) || (e.is(Kind::real) && e.real < 0);
     if (isLoose) out_ += "(";
     write(e);
     if (isLoose) out_ += ")";

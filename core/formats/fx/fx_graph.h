@@ -151,12 +151,8 @@ struct Graph {
 
   std::size_t valueCount() const { return inputs.size() + nodes.size(); }
   /// Values are the inputs, then the nodes.
-  const std::string& valueName(std::size_t value) const {
-    return value < inputs.size() ? inputs[value].name : nodes[value - inputs.size()].name;
-  }
-  std::uint32_t valueType(std::size_t value) const {
-    return value < inputs.size() ? inputs[value].type : nodes[value - inputs.size()].type;
-  }
+  const std::string& valueName(std::size_t value) const { return value < inputs.size() ? inputs[value].name : nodes[value - inputs.size()].name; }
+  std::uint32_t valueType(std::size_t value) const { return value < inputs.size() ? inputs[value].type : nodes[value - inputs.size()].type; }
   const Graph* body(std::string_view name) const;
 };
 

@@ -110,9 +110,7 @@ bool takeWord(std::string_view& text, std::string_view word) {
 /// Takes letters, digits and '_'.
 std::string_view takeIdentifier(std::string_view& text) {
   std::size_t end = 0;
-  while (end < text.size() &&
-         (text[end] == '_' || (text[end] >= '0' && text[end] <= '9') || ((text[end] | 0x20) >= 'a' && (text[end] | 0x20) <= 'z')))
-    ++end;
+  while (end < text.size() && (text[end] == '_' || (text[end] >= '0' && text[end] <= '9') || ((text[end] | 0x20) >= 'a' && (text[end] | 0x20) <= 'z'))) ++end;
   const auto word = text.substr(0, end);
   text = trimmed(text.substr(end));
   return word;
@@ -172,8 +170,7 @@ Source readSource(std::string_view comment) {
   auto text = trimmed(comment);
   // "key: value# File: ..." has further notes in front.
   if (!text.starts_with("Annotation:")) {
-    if (const auto hash = text.substr(0, text.find("File: ")).rfind('#'); hash != std::string_view::npos)
-      text = trimmed(text.substr(hash + 1));
+    if (const auto hash = text.substr(0, text.find("File: ")).rfind('#'); hash != std::string_view::npos) text = trimmed(text.substr(hash + 1));
   }
   if (takeWord(text, "Annotation:")) source.annotation = takeBraces(text);
   readCheckpoint(text, source);

@@ -115,8 +115,7 @@ void ClassReader::readFlattened() {
   }
   lexer_.expectSign("=");
   const auto right = expressions_.readTuple("");
-  if (!right.isCallOf("fx_pytree.tree_flatten_spec"))
-    fail(lexer_.text(), first, "only inputs are unpacked, by fx_pytree.tree_flatten_spec");
+  if (!right.isCallOf("fx_pytree.tree_flatten_spec")) fail(lexer_.text(), first, "only inputs are unpacked, by fx_pytree.tree_flatten_spec");
   for (auto& group : std::exchange(graph_.inputs, {})) graph_.groups.push_back(std::move(group.name));
   values_.clear();
   for (const auto& name : names) {
@@ -160,8 +159,7 @@ void ClassReader::readInPlace() {
   const auto type = lexer_.takeSign(":") ? readAnnotation() : noIndex;
   lexer_.expectSign("=");
   const auto result = expressions_.read();
-  if (!result.is(Kind::value) || result.integer != write.items.front().integer)
-    fail(lexer_.text(), name, "the result of an op in place is what it writes to");
+  if (!result.is(Kind::value) || result.integer != write.items.front().integer) fail(lexer_.text(), name, "the result of an op in place is what it writes to");
   addNode(name, type, std::move(write));
 }
 

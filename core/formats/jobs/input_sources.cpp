@@ -107,8 +107,7 @@ std::vector<InputSource> describedInputs(const JobLog& log, const Attempt& attem
         described.sizes.clear();
         for (const auto& n : size->items()) described.sizes.push_back(n.kind() == Json::Kind::integer ? n.integer() : 0);
       }
-      if (const auto* grad = tensor->find("requires_grad"); grad != nullptr && grad->kind() == Json::Kind::boolean)
-        described.requiresGrad = grad->boolean();
+      if (const auto* grad = tensor->find("requires_grad"); grad != nullptr && grad->kind() == Json::Kind::boolean) described.requiresGrad = grad->boolean();
       if (const auto* flag = tensor->find("is_parameter"); flag != nullptr && flag->kind() == Json::Kind::boolean && flag->boolean()) {
         described.kind = InputSource::Kind::parameter;
       }
@@ -153,8 +152,7 @@ std::vector<std::optional<InputSource>> bindInputs(const fx::Graph& dynamo, cons
     std::size_t which = 0;
     if (found == byName.end()) {  // "L_x__1": the second source of that name
       const auto underscore = target.rfind('_');
-      const auto number =
-          underscore == std::string::npos ? std::nullopt : numberIn<std::size_t>(std::string_view(target).substr(underscore + 1));
+      const auto number = underscore == std::string::npos ? std::nullopt : numberIn<std::size_t>(std::string_view(target).substr(underscore + 1));
       if (number) found = byName.find(target.substr(0, underscore)), which = *number;
     }
     const bool isThere = found != byName.end() && which < found->second.size();

@@ -20,8 +20,7 @@ constexpr std::string_view opsPrefix = "torch.ops.";
 
 class Writer {
  public:
-  Writer(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options)
-      : graph_(graph), lookup_(lookup), options_(options) {
+  Writer(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) : graph_(graph), lookup_(lookup), options_(options) {
     options_.backwardFrom = std::min(options_.backwardFrom, graph.nodes.size());
   }
 
@@ -138,8 +137,7 @@ class Writer {
     listing_.lines.emplace(names_[value], node.line);
     const auto* type = typeOf(value);
     if (type != nullptr && type->kind == fx::Type::Kind::number) return foldNumber(value, *type, node);
-    if (node.call.is(Kind::item) && node.call.items[0].is(Kind::value) &&
-        items_.contains(static_cast<std::size_t>(node.call.items[0].integer))) {
+    if (node.call.is(Kind::item) && node.call.items[0].is(Kind::value) && items_.contains(static_cast<std::size_t>(node.call.items[0].integer))) {
       useOf(node.call.items[0], node);
       return takeItem(i, node);
     }
@@ -162,8 +160,7 @@ class Writer {
     const auto index = node.call.items[1].is(Kind::integer) ? node.call.items[1].integer : -1;
     const auto& results = items_.at(base);
     if (index < 0 || index >= std::ssize(results)) fail(node.line, node.name, "takes an item that there is not");
-    if (const auto first = results[static_cast<std::size_t>(index)]; first != i)
-      names_[graph_.inputs.size() + i] = names_[graph_.inputs.size() + first];
+    if (const auto first = results[static_cast<std::size_t>(index)]; first != i) names_[graph_.inputs.size() + i] = names_[graph_.inputs.size() + first];
   }
 
   void foldNumber(std::size_t value, const fx::Type& type, const fx::Node& node) {
@@ -181,8 +178,7 @@ class Writer {
       return;
     }
     addInput(names_[value], typeText(*type, node.line), static_cast<std::size_t>(-1));
-    listing_.notes.push_back(
-        fmt::format("{} is a constant of the compiled program (self.{}); a log has no data for it", node.name, attribute));
+    listing_.notes.push_back(fmt::format("{} is a constant of the compiled program (self.{}); a log has no data for it", node.name, attribute));
   }
 
   void useOf(const Expression& use, const fx::Node& node) const {
@@ -191,22 +187,14 @@ class Writer {
 
   std::string argument(const Expression& e, const fx::Node& node) {
     switch (e.kind) {
-      case Kind::none:
-        return "None";
-      case Kind::boolean:
-        return e.integer != 0 ? "True" : "False";
-      case Kind::integer:
-        return std::to_string(e.integer);
-      case Kind::real:
-        return pythonReal(e.real);
-      case Kind::complex:
-        return fmt::format("complex({}, {})", pythonReal(e.real), pythonReal(e.imaginary));
-      case Kind::string:
-        return pythonString(e.text);
-      case Kind::value:
-        return valueText(static_cast<std::size_t>(e.integer), node);
-      case Kind::keyword:
-        return e.text + "=" + argument(e.items[0], node);
+      case Kind::none: return "None";
+      case Kind::boolean: return e.integer != 0 ? "True" : "False";
+      case Kind::integer: return std::to_string(e.integer);
+      case Kind::real: return pythonReal(e.real);
+      case Kind::complex: return fmt::format("complex({}, {})", pythonReal(e.real), pythonReal(e.imaginary));
+      case Kind::string: return pythonString(e.text);
+      case Kind::value: return valueText(static_cast<std::size_t>(e.integer), node);
+      case Kind::keyword: return e.text + "=" + argument(e.items[0], node);
       case Kind::path:
         if (e.text.starts_with("torch.")) return e.text;
         fail(node.line, node.name, fmt::format("reads '{}', which is defined nowhere above", e.text));
@@ -219,8 +207,7 @@ class Writer {
       case Kind::call:
         if (e.isCallOf("device") || e.isCallOf("torch.device")) return deviceText(e);
         [[fallthrough]];
-      default:
-        fail(node.line, node.name, "has an argument that no trace can say");
+      default: fail(node.line, node.name, "has an argument that no trace can say");
     }
   }
 
@@ -253,8 +240,7 @@ class Writer {
     std::vector<std::string> notes;
     const auto left = targetsOf(value, target, node, notes);
     const bool isBackward = options_.kind == TraceKind::backward || value >= graph_.inputs.size() + options_.backwardFrom;
-    if (const auto origin = options_.origins.find(node.name); isBackward && origin != options_.origins.end())
-      notes.push_back(origin->second);
+    if (const auto origin = options_.origins.find(node.name); isBackward && origin != options_.origins.end()) notes.push_back(origin->second);
     body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", target, fmt::join(arguments, ", "));
     if (!notes.empty()) body_ += fmt::format("  # {}", fmt::join(notes, ", "));
     body_ += "\n";
@@ -316,16 +302,14 @@ class Writer {
       const auto* given = call.keyword(key);
       if (given == nullptr) return otherwise;
       if (given->is(Kind::integer)) return given->integer;
-      if (given->is(Kind::value) && numbers_[static_cast<std::size_t>(given->integer)])
-        return *numbers_[static_cast<std::size_t>(given->integer)];
+      if (given->is(Kind::value) && numbers_[static_cast<std::size_t>(given->integer)]) return *numbers_[static_cast<std::size_t>(given->integer)];
       fail(node.line, node.name, "a start or step that is no number");
     };
     const auto length = call.items.size() > 1 ? numberIn<std::int64_t>(arguments[0]) : std::nullopt;
     if (!length || *length < 0 || *length > (std::int64_t{1} << 40)) fail(node.line, node.name, "a length that is no number");
     const auto start = number("start", 0), step = number("step", 1);
     std::int64_t end = 0;
-    if (__builtin_mul_overflow(*length, step, &end) || __builtin_add_overflow(end, start, &end))
-      fail(node.line, node.name, "a range beyond 64 bits");
+    if (__builtin_mul_overflow(*length, step, &end) || __builtin_add_overflow(end, start, &end)) fail(node.line, node.name, "a range beyond 64 bits");
     std::vector<std::string> lowered{std::to_string(start), std::to_string(end), std::to_string(step)};
     for (const auto* key : {"dtype", "device"}) {
       if (const auto* given = call.keyword(key)) lowered.push_back(std::string(key) + "=" + argument(*given, node));
@@ -384,9 +368,7 @@ class Writer {
 
 }  // namespace
 
-Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) {
-  return Writer(graph, lookup, options).write();
-}
+Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) { return Writer(graph, lookup, options).write(); }
 
 namespace {
 
@@ -411,8 +393,7 @@ std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::si
     if (!source.file.empty() && !source.backward) byLine[{source.file, source.line}].push_back(&node);
   }
   std::map<std::string, std::string> links;
-  const auto tangent =
-      std::find_if(backward.inputs.begin(), backward.inputs.end(), [](const auto& input) { return input.name.starts_with("tangents_"); });
+  const auto tangent = std::find_if(backward.inputs.begin(), backward.inputs.end(), [](const auto& input) { return input.name.starts_with("tangents_"); });
   for (const auto& node : backward.nodes) {
     if (!node.call.is(Kind::call)) continue;
     if (tangent != backward.inputs.end()) links[node.name] = fmt::format("forward: {}: \"cotangent\"", tangent->name);
@@ -421,11 +402,9 @@ std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::si
     const auto found = byLine.find({source.file, source.line});
     if (found == byLine.end()) continue;
     const auto& candidates = found->second;
-    const auto same =
-        std::find_if(candidates.begin(), candidates.end(), [&](const auto* candidate) { return opFamily(*candidate) == opFamily(node); });
+    const auto same = std::find_if(candidates.begin(), candidates.end(), [&](const auto* candidate) { return opFamily(*candidate) == opFamily(node); });
     const auto* chosen = same == candidates.end() ? candidates.back() : *same;
-    if (chosen->call.items[0].text.starts_with(opsPrefix))
-      links[node.name] = fmt::format("forward: {}: \"{}\"", chosen->name, chosen->call.items[0].text);
+    if (chosen->call.items[0].text.starts_with(opsPrefix)) links[node.name] = fmt::format("forward: {}: \"{}\"", chosen->name, chosen->call.items[0].text);
   }
   return links;
 }

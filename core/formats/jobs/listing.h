@@ -18,9 +18,9 @@ struct ListingOptions {
   bool runnable = false;             ///< to be run: ops of `prims` in terms of `aten`, which LibTorch has, and no types but the inputs'
   std::vector<std::size_t> outputs;  ///< positions of the outputs to return; empty: all
   bool returnsAll = true;
-  std::map<std::string, std::string> origins;  ///< by node: what its comment says of where it comes from ("forward: mm: \"torch.ops...\"")
+  std::map<std::string, std::string> origins;               ///< by node: what its comment says of where it comes from ("forward: mm: \"torch.ops...\"")
   std::size_t backwardFrom = static_cast<std::size_t>(-1);  ///< joint: the first node of the backward
-  std::size_t results = 0;  ///< joint, forward: outputs[0..results) are the program's; gradients or what is saved follow
+  std::size_t results = 0;                                  ///< joint, forward: outputs[0..results) are the program's; gradients or what is saved follow
 };
 
 /// A graph as a printed trace (docs/text-form.md), which the reader of such texts reads.

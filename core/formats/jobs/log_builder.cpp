@@ -49,8 +49,7 @@ Compile& LogBuilder::compile(Process& process, const CompileId& id, bool starts)
     process.compiles.emplace_back();
     process.compiles.back().id = id;
   } else if (const auto& last = process.compiles[known->second];
-             starts &&
-             std::any_of(last.attempts.begin(), last.attempts.end(), [](const auto& a) { return a.seconds || !a.graphs.empty(); })) {
+             starts && std::any_of(last.attempts.begin(), last.attempts.end(), [](const auto& a) { return a.seconds || !a.graphs.empty(); })) {
     const int occurrence = last.occurrence + 1;
     known->second = process.compiles.size();
     process.compiles.emplace_back();
@@ -72,10 +71,9 @@ Attempt& LogBuilder::attempt(Process& process, const CompileId& id, std::int64_t
 
 void LogBuilder::addGraph(Process& process, const CompileId& id, std::int64_t number, GraphRecord graph) {
   if (graph.damaged) {
-    process.problems.push_back(
-        {Problem::Severity::warning,
-         fmt::format("the {} graph of {} is not whole: its text is not what its checksum says", name(graph.kind), toString(id)),
-         fmt::format("{}:{}", log_.files[graph.payload.file].path, graph.payload.line), -1});
+    process.problems.push_back({Problem::Severity::warning,
+                                fmt::format("the {} graph of {} is not whole: its text is not what its checksum says", name(graph.kind), toString(id)),
+                                fmt::format("{}:{}", log_.files[graph.payload.file].path, graph.payload.line), -1});
   }
   attempt(process, id, number).graphs.push_back(std::move(graph));
 }
@@ -86,8 +84,7 @@ CompileId LogBuilder::idOf(const Json& record) {
 std::int64_t LogBuilder::attemptOf(const Json& record) { return std::max<std::int64_t>(integerOf(record, "attempt").value_or(0), 0); }
 
 std::optional<GraphKind> LogBuilder::graphOf(const Json& record) {
-  if (const auto* artifact = record.find("artifact"); artifact != nullptr && artifact->isObject())
-    return graphKindOfRecord(textOf(*artifact, "name"));
+  if (const auto* artifact = record.find("artifact"); artifact != nullptr && artifact->isObject()) return graphKindOfRecord(textOf(*artifact, "name"));
   for (const auto& member : record.members()) {
     if (const auto kind = graphKindOfRecord(member.key)) return kind;
   }
@@ -118,10 +115,8 @@ void LogBuilder::addRecord(Process& process, const Json& record, std::uint64_t o
   for (const auto key : described) {
     if (record.find(key)) tried.descriptions.push_back(offset);
   }
-  if (const auto* metrics = record.find("compilation_metrics"); metrics != nullptr && metrics->isObject())
-    addMetrics(process, record, *metrics, false);
-  if (const auto* metrics = record.find("bwd_compilation_metrics"); metrics != nullptr && metrics->isObject())
-    addMetrics(process, record, *metrics, true);
+  if (const auto* metrics = record.find("compilation_metrics"); metrics != nullptr && metrics->isObject()) addMetrics(process, record, *metrics, false);
+  if (const auto* metrics = record.find("bwd_compilation_metrics"); metrics != nullptr && metrics->isObject()) addMetrics(process, record, *metrics, true);
 }
 
 void LogBuilder::addStart(Process& process, const Json& record, const Json& start) {
@@ -176,10 +171,9 @@ void LogBuilder::finish() {
       if (lacks(GraphKind::dynamo, GraphKind::joint) && !last.find(GraphKind::inference) && !last.find(GraphKind::forward))
         message = "has Dynamo's graph alone";
       if (message.empty()) continue;
-      process.problems.push_back(
-          {Problem::Severity::note,
-           fmt::format("{} {}: the log ends before, the compile failed, or its result came from a cache", nameOf(compile), message),
-           log_.files[process.file].path, -1});
+      process.problems.push_back({Problem::Severity::note,
+                                  fmt::format("{} {}: the log ends before, the compile failed, or its result came from a cache", nameOf(compile), message),
+                                  log_.files[process.file].path, -1});
     }
   }
 }

@@ -67,8 +67,7 @@ std::optional<Envelope> readEnvelope(std::string_view line) {
   envelope.time = std::string_view(timeBegin, static_cast<std::size_t>(clock.data() + clock.size() - timeBegin));
   envelope.pid = takeWord(rest);
   const auto close = rest.find(']');
-  if (clock.empty() || envelope.pid.empty() || !std::all_of(envelope.pid.begin(), envelope.pid.end(), isDigit) ||
-      close == std::string_view::npos)
+  if (clock.empty() || envelope.pid.empty() || !std::all_of(envelope.pid.begin(), envelope.pid.end(), isDigit) || close == std::string_view::npos)
     return std::nullopt;
   const auto colon = rest.substr(0, close).rfind(':');
   if (colon == std::string_view::npos || colon + 1 == close) return std::nullopt;
@@ -96,8 +95,7 @@ void OpCounter::line(std::string_view text) {
     if (quote == std::string_view::npos) return;
     rest.remove_prefix(quote + 1);
   }
-  const bool isWrite = rest.starts_with('[') ||
-                       (rest.size() > 3 && rest[0] == ' ' && rest.substr(1, 4).find("= ") != std::string_view::npos && rest[1] != '=');
+  const bool isWrite = rest.starts_with('[') || (rest.size() > 3 && rest[0] == ' ' && rest.substr(1, 4).find("= ") != std::string_view::npos && rest[1] != '=');
   if (!isWrite) {
     if (!rest.starts_with(" = ") || rest.starts_with(" = fx_pytree.tree_flatten_spec(")) return;
     // Names of inputs come before the first op.

@@ -44,8 +44,8 @@ void addFile(const std::string& path, JobLog& log) {
 std::vector<std::string> logsIn(const std::string& folder) {
   std::vector<std::string> found;
   std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
     const auto name = entry->path().filename().string();
     if (entry->is_regular_file(error) && (name.ends_with(".log") || name.ends_with(".txt"))) found.push_back(entry->path().string());
   }
@@ -55,8 +55,8 @@ std::vector<std::string> logsIn(const std::string& folder) {
 
 bool isTlparse(const std::string& folder) {
   std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
     if (entry->is_directory(error) && compileOfFolder(entry->path().filename().string())) return true;
   }
   return false;
@@ -150,9 +150,7 @@ std::string payloadText(const JobLog& log, const Payload& payload) {
   return out;
 }
 
-std::string placeOf(const JobLog& log, const Payload& payload) {
-  return fmt::format("{}:{}", log.files.at(payload.file).path, payload.line);
-}
+std::string placeOf(const JobLog& log, const Payload& payload) { return fmt::format("{}:{}", log.files.at(payload.file).path, payload.line); }
 
 const GraphRecord* Attempt::find(GraphKind kind) const {
   const auto found = std::find_if(graphs.rbegin(), graphs.rend(), [&](const auto& graph) { return graph.kind == kind; });
@@ -177,15 +175,12 @@ std::string toString(const CompileId& id) {
   return text + (text.empty() ? "" : "/") + part(id.frame) + "/" + part(id.compile);
 }
 
-std::string nameOf(const Compile& compile) {
-  return toString(compile.id) + (compile.occurrence > 1 ? "#" + std::to_string(compile.occurrence) : "");
-}
+std::string nameOf(const Compile& compile) { return toString(compile.id) + (compile.occurrence > 1 ? "#" + std::to_string(compile.occurrence) : ""); }
 
 namespace {
 
 bool isUsable(const Attempt& attempt) {
-  return attempt.find(GraphKind::joint) || attempt.find(GraphKind::forward) || attempt.find(GraphKind::inference) ||
-         attempt.find(GraphKind::dynamo);
+  return attempt.find(GraphKind::joint) || attempt.find(GraphKind::forward) || attempt.find(GraphKind::inference) || attempt.find(GraphKind::dynamo);
 }
 
 /// The last attempt with ATen graphs, else the last with any.
@@ -224,8 +219,7 @@ GraphChoice chooseCompile(const JobLog& log, const std::string& id, std::optiona
       if (!wanted.empty() && nameOf(compile) != wanted) continue;
       const auto* attempt = lastUsable(compile);
       if (number) {
-        const auto found = std::find_if(compile.attempts.begin(), compile.attempts.end(),
-                                        [&](const auto& a) { return number == a.number && isUsable(a); });
+        const auto found = std::find_if(compile.attempts.begin(), compile.attempts.end(), [&](const auto& a) { return number == a.number && isUsable(a); });
         attempt = found == compile.attempts.end() ? nullptr : &*found;
       }
       if (attempt != nullptr) return {&process, &compile, attempt};

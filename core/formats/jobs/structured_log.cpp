@@ -73,8 +73,8 @@ class Scan {
     }
     if (unreadable_ > 0) {
       auto& process = builder_.process(file_, lastPid_);
-      process.problems.push_back({Problem::Severity::warning, fmt::format("{} lines belong to no record; they are left out", unreadable_),
-                                  place(firstUnreadable_), -1});
+      process.problems.push_back(
+          {Problem::Severity::warning, fmt::format("{} lines belong to no record; they are left out", unreadable_), place(firstUnreadable_), -1});
     }
   }
 
@@ -161,8 +161,6 @@ class Scan {
 
 }  // namespace
 
-void scanStructured(const JobLog& log, std::size_t file, LogBuilder& builder, const Progress& progress) {
-  Scan(log, file, builder, progress).run();
-}
+void scanStructured(const JobLog& log, std::size_t file, LogBuilder& builder, const Progress& progress) { Scan(log, file, builder, progress).run(); }
 
 }  // namespace retrograd::jobs

@@ -34,8 +34,8 @@ std::optional<GraphFile> graphFileOf(const fs::path& path) {
 std::vector<fs::path> entriesOf(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
     paths.push_back(entry->path());
   }
   std::sort(paths.begin(), paths.end());
@@ -85,16 +85,14 @@ void readRecords(JobLog& log, std::size_t file, LogBuilder& builder, const Progr
       const JsonTree tree(line);
       if (!tree.root().isObject()) continue;
       const auto* time = tree.root().find("timestamp");
-      builder.addRecord(builder.process(file, "-"), tree.root(), offset,
-                        time != nullptr && time->isString() ? time->text() : std::string_view());
+      builder.addRecord(builder.process(file, "-"), tree.root(), offset, time != nullptr && time->isString() ? time->text() : std::string_view());
     } catch (const Error& e) {
       if (e.code() != ErrorCode::badInput) throw;
       ++unreadable;
     }
   }
   if (unreadable > 0)
-    log.problems.push_back(
-        {Problem::Severity::warning, fmt::format("{} lines are not whole JSON; they are left out", unreadable), log.files[file].path, -1});
+    log.problems.push_back({Problem::Severity::warning, fmt::format("{} lines are not whole JSON; they are left out", unreadable), log.files[file].path, -1});
 }
 
 }  // namespace

@@ -101,8 +101,7 @@ Json Json::ofMembers(std::span<const JsonMember> members) {
 }
 
 void Json::expect(Kind kind, const char* what) const {
-  static constexpr EnumArray<Kind, const char*, 7> names{"null",   "a truth value", "an integer", "a number",
-                                                         "a text", "a list",        "an object"};
+  static constexpr EnumArray<Kind, const char*, 7> names{"null", "a truth value", "an integer", "a number", "a text", "a list", "an object"};
   if (kind_ != kind) fail(std::string("expected ") + what + ", found " + names[kind_]);
 }
 

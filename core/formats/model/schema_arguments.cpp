@@ -27,21 +27,15 @@ Wants wantsOf(std::string_view element) {
 bool takesNumber(Wants wants, Argument::Kind kind) {
   switch (wants) {
     case Wants::tensor:
-    case Wants::scalar:
-      return true;
-    case Wants::integer:
-      return kind == Argument::Kind::integer || kind == Argument::Kind::boolean;
-    case Wants::real:
-      return kind != Argument::Kind::complex;
-    case Wants::boolean:
-      return kind == Argument::Kind::boolean || kind == Argument::Kind::integer;
+    case Wants::scalar: return true;
+    case Wants::integer: return kind == Argument::Kind::integer || kind == Argument::Kind::boolean;
+    case Wants::real: return kind != Argument::Kind::complex;
+    case Wants::boolean: return kind == Argument::Kind::boolean || kind == Argument::Kind::integer;
     // Older schemas carry these as plain integers.
     case Wants::dtype:
     case Wants::layout:
-    case Wants::memoryFormat:
-      return kind == Argument::Kind::integer;
-    default:
-      return false;
+    case Wants::memoryFormat: return kind == Argument::Kind::integer;
+    default: return false;
   }
 }
 
@@ -51,18 +45,12 @@ bool fits(Wants wants, const Argument& a) {
   if (wants == Wants::anything || a.kind == K::operand) return true;
   if (a.isNumber()) return takesNumber(wants, a.kind);
   switch (a.kind) {
-    case K::string:
-      return wants == Wants::string || wants == Wants::device;
-    case K::dtype:
-      return wants == Wants::dtype || wants == Wants::integer;
-    case K::layout:
-      return wants == Wants::layout || wants == Wants::integer;
-    case K::memoryFormat:
-      return wants == Wants::memoryFormat || wants == Wants::integer;
-    case K::device:
-      return wants == Wants::device;
-    default:
-      return false;
+    case K::string: return wants == Wants::string || wants == Wants::device;
+    case K::dtype: return wants == Wants::dtype || wants == Wants::integer;
+    case K::layout: return wants == Wants::layout || wants == Wants::integer;
+    case K::memoryFormat: return wants == Wants::memoryFormat || wants == Wants::integer;
+    case K::device: return wants == Wants::device;
+    default: return false;
   }
 }
 
@@ -106,10 +94,8 @@ void conform(Argument& a, const SchemaType& type, bool isNumber, std::string_vie
         good &= type.optionalElement;
         continue;
       }
-      if (wants == Wants::tensor)
-        good &= item.kind == Argument::Kind::operand;
-      else
-        good &= fits(wants, item);
+      if (wants == Wants::tensor) good &= item.kind == Argument::Kind::operand;
+      else good &= fits(wants, item);
       adapt(item, wants);
     }
   } else {

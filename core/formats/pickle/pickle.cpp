@@ -179,90 +179,48 @@ void Machine::step(std::uint8_t opcode) {
     case proto:
       if (byte() > 5) fail("pickle: unknown protocol");
       return;
-    case frame:
-      number(8);
-      return;
+    case frame: number(8); return;
     case mark:
       marks_.push_back(stack_.size());
       if (marks_.size() > maxStack) fail("pickle: too many values");
       return;
-    case popMark:
-      takeToMark();
-      return;
-    case pop:
-      take();
-      return;
-    case none:
-      fresh(Kind::none);
-      return;
-    case newTrue:
-      fresh(Kind::boolean).integer = 1;
-      return;
-    case newFalse:
-      fresh(Kind::boolean);
-      return;
-    case binInt:
-      pushInteger(static_cast<std::int32_t>(number(4)));
-      return;
-    case binInt1:
-      pushInteger(byte());
-      return;
-    case binInt2:
-      pushInteger(static_cast<std::int64_t>(number(2)));
-      return;
-    case long1:
-      pushLong();
-      return;
+    case popMark: takeToMark(); return;
+    case pop: take(); return;
+    case none: fresh(Kind::none); return;
+    case newTrue: fresh(Kind::boolean).integer = 1; return;
+    case newFalse: fresh(Kind::boolean); return;
+    case binInt: pushInteger(static_cast<std::int32_t>(number(4))); return;
+    case binInt1: pushInteger(byte()); return;
+    case binInt2: pushInteger(static_cast<std::int64_t>(number(2))); return;
+    case long1: pushLong(); return;
     case binFloat: {
       std::uint64_t raw = 0;
       for (int i = 0; i < 8; ++i) raw = raw << 8 | byte();  // the one big-endian number in the format
       fresh(Kind::real).real = std::bit_cast<double>(raw);
       return;
     }
-    case binUnicode:
-      pushText(number(4));
-      return;
+    case binUnicode: pushText(number(4)); return;
     case shortBinUnicode:
-    case shortBinString:
-      pushText(byte());
-      return;
-    case emptyTuple:
-      fresh(Kind::tuple);
-      return;
+    case shortBinString: pushText(byte()); return;
+    case emptyTuple: fresh(Kind::tuple); return;
     case tuple: {
       auto items = takeToMark();
       fresh(Kind::tuple).items = std::move(items);
       return;
     }
-    case tuple1:
-      pushTuple(1);
-      return;
-    case tuple2:
-      pushTuple(2);
-      return;
-    case tuple3:
-      pushTuple(3);
-      return;
-    case emptyList:
-      fresh(Kind::list);
-      return;
-    case append:
-      extend(Kind::list, {take()});
-      return;
-    case appends:
-      extend(Kind::list, takeToMark());
-      return;
-    case emptyDict:
-      fresh(Kind::dict);
-      return;
+    case tuple1: pushTuple(1); return;
+    case tuple2: pushTuple(2); return;
+    case tuple3: pushTuple(3); return;
+    case emptyList: fresh(Kind::list); return;
+    case append: extend(Kind::list, {take()}); return;
+    case appends: extend(Kind::list, takeToMark()); return;
+    case emptyDict: fresh(Kind::dict); return;
     case setItem: {
       const auto value = take(), key = take();
       extend(Kind::dict, {key, value});
       return;
     }
-    case setItems:
-      extend(Kind::dict, takeToMark());
-      return;
+    case setItems: extend(Kind::dict, takeToMark()); return;
     case global: {
       const auto module = line();
       pushGlobal(module, line());
@@ -273,33 +231,15 @@ void Machine::step(std::uint8_t opcode) {
       pushGlobal(pickle_.at(module).text, pickle_.at(name).text);
       return;
     }
-    case reduce:
-      applyReduce();
-      return;
-    case newObject:
-      pushObject();
-      return;
-    case build:
-      giveState();
-      return;
-    case persistent:
-      push(tensors_.storage(pickle_, take()));
-      return;
-    case binPut:
-      remember(byte());
-      return;
-    case longBinPut:
-      remember(number(4));
-      return;
-    case memoize:
-      remember(memo_.size());
-      return;
-    case binGet:
-      recall(byte());
-      return;
-    case longBinGet:
-      recall(number(4));
-      return;
+    case reduce: applyReduce(); return;
+    case newObject: pushObject(); return;
+    case build: giveState(); return;
+    case persistent: push(tensors_.storage(pickle_, take())); return;
+    case binPut: remember(byte()); return;
+    case longBinPut: remember(number(4)); return;
+    case memoize: remember(memo_.size()); return;
+    case binGet: recall(byte()); return;
+    case longBinGet: recall(number(4)); return;
     default:
       if (opaque_ && stepPlain(opcode)) return;
       fail("pickle: opcode " + std::to_string(opcode) + " is not one that tensors and plain values need");
@@ -309,27 +249,17 @@ void Machine::step(std::uint8_t opcode) {
 /// Bytes, sets and long texts, which occur in what lies beside the tensors. False for an opcode that is none of these.
 bool Machine::stepPlain(std::uint8_t opcode) {
   switch (opcode) {
-    case shortBinBytes:
-      pushText(byte());
-      return true;
-    case binBytes:
-      pushText(number(4));
-      return true;
+    case shortBinBytes: pushText(byte()); return true;
+    case binBytes: pushText(number(4)); return true;
     case binBytes8:
     case byteArray8:
-    case binUnicode8:
-      pushText(number(8));
-      return true;
+    case binUnicode8: pushText(number(8)); return true;
     case long4:  // beyond 64 bits: no number that is needed here
       bytes(number(4));
       fresh(Kind::none);
       return true;
-    case emptySet:
-      fresh(Kind::list);
-      return true;
-    case addItems:
-      extend(Kind::list, takeToMark());
-      return true;
+    case emptySet: fresh(Kind::list); return true;
+    case addItems: extend(Kind::list, takeToMark()); return true;
     case frozenSet: {
       auto items = takeToMark();
       fresh(Kind::list).items = std::move(items);
@@ -341,8 +271,7 @@ bool Machine::stepPlain(std::uint8_t opcode) {
       push(tensors_.opaque(pickle_, callee, arguments));
       return true;
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -360,8 +289,7 @@ void collectLeaves(const Pickle& pickle, std::uint32_t index, int depth, std::ve
     case PickleValue::Kind::dict:
       for (std::size_t i = 1; i < value.items.size(); i += 2) collectLeaves(pickle, value.items[i], depth + 1, leaves, visited);
       return;
-    default:
-      leaves.push_back(index);
+    default: leaves.push_back(index);
   }
 }
 

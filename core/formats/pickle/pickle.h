@@ -15,7 +15,7 @@ namespace retrograd {
 struct PickleValue {
   enum class Kind : std::uint8_t { none, boolean, integer, real, complex, string, tuple, list, dict, tensor, storage, global, object };
   Kind kind = Kind::none;
-  std::int64_t integer = 0;          ///< of a tensor: whether it requires a gradient
+  std::int64_t integer = 0;  ///< of a tensor: whether it requires a gradient
   double real = 0, imaginary = 0;
   std::string text;                  ///< string; a global's "module name"; an object's class; the type TorchScript gave a list or dict
   std::vector<std::uint32_t> items;  ///< elements; of a dict key, value, key, value; of an object its state, where it has one

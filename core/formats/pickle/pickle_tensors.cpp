@@ -48,9 +48,7 @@ std::optional<DType> storageType(std::string_view global) {
 }
 
 /// "torch float8_e4m3fn"
-std::optional<DType> dtypeGlobal(std::string_view global) {
-  return global.starts_with("torch ") ? dtypeFromTorchName(global.substr(6)) : std::nullopt;
-}
+std::optional<DType> dtypeGlobal(std::string_view global) { return global.starts_with("torch ") ? dtypeFromTorchName(global.substr(6)) : std::nullopt; }
 
 /// Lists of one type, as TorchScript writes them: "torch.jit._pickle build_intlist".
 std::optional<std::string> typedList(std::string_view global) {
@@ -119,13 +117,12 @@ void checkReach(const TensorMeta& meta, std::size_t bytes) {
 
 bool PickleTensors::isKnownGlobal(std::string_view text) const {
   if (record_.objects && text.starts_with(ownModules)) {
-    if (text.starts_with("__torch__.torch.classes"))
-      fail("holds an object of the C++ class " + className(text) + "; creating it would run that class's code");
+    if (text.starts_with("__torch__.torch.classes")) fail("holds an object of the C++ class " + className(text) + "; creating it would run that class's code");
     return true;
   }
   if (record_.objects && (text == typeTag || text == device || typedList(text))) return true;
-  return text == rebuildV2 || text == rebuildV3 || text == rebuildParameter || text == orderedDict || text == size ||
-         text == rebuildFromType || text == tensorType || text == set || text == set2 || text == complexNumber || text == complexNumber3 || storageType(text) || dtypeGlobal(text);
+  return text == rebuildV2 || text == rebuildV3 || text == rebuildParameter || text == orderedDict || text == size || text == rebuildFromType ||
+         text == tensorType || text == set || text == set2 || text == complexNumber || text == complexNumber3 || storageType(text) || dtypeGlobal(text);
 }
 
 bool PickleTensors::isClass(const PickleValue& global) const {

@@ -48,8 +48,7 @@ PassRecord readPass(const ModelFile& file, const Json& program) {
   return record;
 }
 
-void readProgram(const Json& program, const pt2::WeightTable& weights, const SymbolLookup& lookup, const Progress& progress,
-                 ModelFile& file) {
+void readProgram(const Json& program, const pt2::WeightTable& weights, const SymbolLookup& lookup, const Progress& progress, ModelFile& file) {
   if (const Json* version = program.find("torch_version"); version && version->isString()) file.torchVersion = version->text();
   const Json& module = program.at("graph_module");
   const Json &graph = module.at("graph"), &signature = module.at("signature");

@@ -37,8 +37,7 @@ class ArgumentReader {
   using AddGraph = std::function<SubgraphId(const Json& graphArgument)>;
 
   /// `operands` receives the value for each hole; `addGraph` is called for graphs of higher-order ops.
-  ArgumentReader(const Scope& scope, std::vector<ValueId>& operands, AddGraph addGraph)
-      : scope_(scope), operands_(operands), addGraph_(std::move(addGraph)) {}
+  ArgumentReader(const Scope& scope, std::vector<ValueId>& operands, AddGraph addGraph) : scope_(scope), operands_(operands), addGraph_(std::move(addGraph)) {}
 
   /// Throws Error(badInput): an unknown or unfit kind of argument, an undefined name.
   Argument read(const Json& argument, const SchemaType* type = nullptr);

@@ -21,8 +21,7 @@ std::string nodeName(const Json& node) {
   if (const Json* name = node.find("name"); name && name->isString()) return std::string(name->text());
   if (const Json* outputs = node.find("outputs"); outputs && outputs->isArray() && !outputs->items().empty()) {
     const Json& first = outputs->items().front();
-    if (const Json* list = first.find("as_tensors"); list && list->isArray() && !list->items().empty())
-      return std::string(valueName(list->items().front()));
+    if (const Json* list = first.find("as_tensors"); list && list->isArray() && !list->items().empty()) return std::string(valueName(list->items().front()));
     return std::string(valueName(first));  // archives of PyTorch 2.9 name no nodes
   }
   return {};
@@ -81,8 +80,7 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
   for (const auto output : call.outputs) {
     if (!output) continue;
     document_.value(output).producer = id;
-    if (auto storage = document_.value(output).storage; storage && !document_.storage(storage).first)
-      document_.storage(storage).first = output;
+    if (auto storage = document_.value(output).storage; storage && !document_.storage(storage).first) document_.storage(storage).first = output;
   }
   notePlaces(document_.symbol(op.symbol), id, origin);
   if (!call.graphs.empty()) readSubgraphs(id, call, bound.gradMode);
@@ -92,8 +90,7 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
 /// A name that Python takes and that no other graph of the call has.
 std::string GraphReader::graphName(std::string_view name, const Call& call) const {
   std::string display(name);
-  std::replace_if(
-      display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   if (!isPythonName(display)) display.insert(0, "graph_");
   const auto isTaken = [&](const std::string& text) {
     return std::any_of(call.graphs.begin(), call.graphs.end(), [&](const auto& g) { return document_.subgraph(g.id).name == text; });
@@ -128,8 +125,7 @@ void GraphReader::readSchemaArguments(std::span<const Json> inputs, const Op& op
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto name = inputs[i].at("name").text();
     const int position = name.empty() ? static_cast<int>(i) : symbol.argumentIndex(name);
-    if (position < 0 || position >= std::ssize(given))
-      fail(symbol.name + " has no argument '" + std::string(name) + "' (" + symbol.schema + ")");
+    if (position < 0 || position >= std::ssize(given)) fail(symbol.name + " has no argument '" + std::string(name) + "' (" + symbol.schema + ")");
     if (given[position]) fail("argument '" + symbol.arguments[position].name + "' is given twice");
     given[position] = &inputs[i].at("arg");
   }

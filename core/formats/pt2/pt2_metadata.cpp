@@ -89,8 +89,7 @@ NodeOrigin MetadataReader::read(const Json& node, std::string_view target) {
   origin.module = module(textOf(metadata->find("nn_module_stack")));
   const auto function = textOf(metadata->find("torch_fn")), from = textOf(metadata->find("from_node"));
   if (target == "aten.alias.default")
-    origin.stoppedGradient =
-        function.find("detach") != std::string_view::npos || from.find("aten.detach.default") != std::string_view::npos;
+    origin.stoppedGradient = function.find("detach") != std::string_view::npos || from.find("aten.detach.default") != std::string_view::npos;
   origin.ranWithoutGrad = target.starts_with("aten.") && !from.empty() && function.starts_with("wrap_with_set_grad_enabled");
   return origin;
 }

@@ -13,14 +13,10 @@ namespace {
 
 ValueKind kindOf(InputKind kind) {
   switch (kind) {
-    case InputKind::parameter:
-      return ValueKind::parameter;
-    case InputKind::buffer:
-      return ValueKind::buffer;
-    case InputKind::constant:
-      return ValueKind::constant;
-    default:
-      return ValueKind::input;
+    case InputKind::parameter: return ValueKind::parameter;
+    case InputKind::buffer: return ValueKind::buffer;
+    case InputKind::constant: return ValueKind::constant;
+    default: return ValueKind::input;
   }
 }
 
@@ -36,8 +32,7 @@ void GraphReader::reserveNames(const Json& graph) {
 /// of the main graph stay as they are; those of bodies get a suffix where they are met again.
 StringId GraphReader::displayNameFor(std::string_view name) {
   std::string display(name);
-  std::replace_if(
-      display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   if (!isPythonName(display)) display.insert(0, "v_");
   const auto base = display;
   bool kept = depth_ == 0 && display == name;  // reserved for itself
@@ -99,8 +94,7 @@ void GraphReader::readOutput(const Json& output, StorageId shared, bool asToken,
   const auto name = valueName(output);
   if (name.empty()) {
     call.outputs.push_back({});  // None, or a number known when exporting
-  } else if (asToken || output.find("as_custom_obj") || output.find("as_sym_int") || output.find("as_sym_float") ||
-             output.find("as_sym_bool")) {
+  } else if (asToken || output.find("as_custom_obj") || output.find("as_sym_int") || output.find("as_sym_float") || output.find("as_sym_bool")) {
     call.outputs.push_back(defineOther(name, scope, ValueKind::activation));
   } else {
     call.outputs.push_back(defineTensor(name, scope, ValueKind::activation, shared));
@@ -110,11 +104,10 @@ void GraphReader::readOutput(const Json& output, StorageId shared, bool asToken,
 void GraphReader::readOutputs(const Json& node, const Op& op, Scope& scope, Call& call) {
   const auto outputs = node.at("outputs").items();
   // A Tensor[] return comes as one "as_tensors", or as an output for each of its tensors.
-  const bool spread =
-      op.returns.size() == 1 && op.returns[0].list && !(outputs.size() == 1 && outputs[0].isObject() && outputs[0].only().value.isArray());
+  const bool spread = op.returns.size() == 1 && op.returns[0].list && !(outputs.size() == 1 && outputs[0].isObject() && outputs[0].only().value.isArray());
   if (op.hasSchema && !spread && outputs.size() != op.returns.size())
-    fail(std::to_string(outputs.size()) + " outputs where the schema has " + std::to_string(op.returns.size()) + " (" +
-         document_.symbol(op.symbol).schema + ")");
+    fail(std::to_string(outputs.size()) + " outputs where the schema has " + std::to_string(op.returns.size()) + " (" + document_.symbol(op.symbol).schema +
+         ")");
   bool grouped = spread;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& [kind, value] = outputs[i].only();

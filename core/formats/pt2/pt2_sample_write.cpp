@@ -47,32 +47,19 @@ class PickleText {
 
 std::string storageClass(DType dtype) {
   switch (dtype) {
-    case DType::f64:
-      return "DoubleStorage";
-    case DType::f32:
-      return "FloatStorage";
-    case DType::f16:
-      return "HalfStorage";
-    case DType::bf16:
-      return "BFloat16Storage";
-    case DType::i64:
-      return "LongStorage";
-    case DType::i32:
-      return "IntStorage";
-    case DType::i16:
-      return "ShortStorage";
-    case DType::i8:
-      return "CharStorage";
-    case DType::u8:
-      return "ByteStorage";
-    case DType::b8:
-      return "BoolStorage";
-    case DType::c128:
-      return "ComplexDoubleStorage";
-    case DType::c64:
-      return "ComplexFloatStorage";
-    default:
-      throw Error(ErrorCode::unsupportedOp, "a sample of dtype " + std::string(torchName(dtype)) + " cannot be written to a .pt2 here");
+    case DType::f64: return "DoubleStorage";
+    case DType::f32: return "FloatStorage";
+    case DType::f16: return "HalfStorage";
+    case DType::bf16: return "BFloat16Storage";
+    case DType::i64: return "LongStorage";
+    case DType::i32: return "IntStorage";
+    case DType::i16: return "ShortStorage";
+    case DType::i8: return "CharStorage";
+    case DType::u8: return "ByteStorage";
+    case DType::b8: return "BoolStorage";
+    case DType::c128: return "ComplexDoubleStorage";
+    case DType::c64: return "ComplexFloatStorage";
+    default: throw Error(ErrorCode::unsupportedOp, "a sample of dtype " + std::string(torchName(dtype)) + " cannot be written to a .pt2 here");
   }
 }
 
@@ -118,8 +105,7 @@ ByteRegion sampleArchive(const ModelFile& model, const std::string& path) {
   pickle.mark();
   for (const auto& input : model.computation.inputs) {
     const auto it = model.sampleInputs.find(input.name);
-    if (it == model.sampleInputs.end())
-      throw Error(ErrorCode::unsupportedOp, "has no sample, which a .pt2 needs here", "input " + input.name);
+    if (it == model.sampleInputs.end()) throw Error(ErrorCode::unsupportedOp, "has no sample, which a .pt2 needs here", "input " + input.name);
     const auto& meta = it->second.meta;
     addTensor(pickle, it->second, tensors.size(), input.requiresGrad && isDifferentiable(meta.dtype));
     tensors.push_back(it->second);

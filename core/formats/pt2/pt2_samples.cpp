@@ -10,20 +10,13 @@ namespace {
 
 Argument numberOf(const PickleValue& value) {
   switch (value.kind) {
-    case PickleValue::Kind::none:
-      return Argument::ofNone();
-    case PickleValue::Kind::boolean:
-      return Argument::ofBool(value.integer != 0);
-    case PickleValue::Kind::integer:
-      return Argument::ofInt(value.integer);
-    case PickleValue::Kind::real:
-      return Argument::ofReal(value.real);
-    case PickleValue::Kind::complex:
-      return Argument::ofComplex(value.real, value.imaginary);
-    case PickleValue::Kind::string:
-      return Argument::ofString(value.text);
-    default:
-      fail("a value that is neither tensor nor number");
+    case PickleValue::Kind::none: return Argument::ofNone();
+    case PickleValue::Kind::boolean: return Argument::ofBool(value.integer != 0);
+    case PickleValue::Kind::integer: return Argument::ofInt(value.integer);
+    case PickleValue::Kind::real: return Argument::ofReal(value.real);
+    case PickleValue::Kind::complex: return Argument::ofComplex(value.real, value.imaginary);
+    case PickleValue::Kind::string: return Argument::ofString(value.text);
+    default: fail("a value that is neither tensor nor number");
   }
 }
 

@@ -2,8 +2,8 @@
 #include <memory>
 #include <string>
 
-#include "core/formats/zip/archive.h"
 #include "core/formats/model/model_file.h"
+#include "core/formats/zip/archive.h"
 
 namespace retrograd::pt2 {
 

@@ -40,24 +40,17 @@ constexpr OutputForm outputForms[] = {
 bool readLiteral(const Json& argument, Argument& literal) {
   if (!argument.isObject() || argument.members().size() != 1) return false;
   const auto& [kind, value] = argument.only();
-  if (kind == "as_int")
-    literal = Argument::ofInt(value.integer());
-  else if (kind == "as_float")
-    literal = Argument::ofReal(value.number());
-  else if (kind == "as_bool")
-    literal = Argument::ofBool(value.boolean());
-  else if (kind == "as_string")
-    literal = Argument::ofString(std::string(value.text()));
-  else if (kind == "as_none")
-    literal = Argument::ofNone();
-  else
-    return false;
+  if (kind == "as_int") literal = Argument::ofInt(value.integer());
+  else if (kind == "as_float") literal = Argument::ofReal(value.number());
+  else if (kind == "as_bool") literal = Argument::ofBool(value.boolean());
+  else if (kind == "as_string") literal = Argument::ofString(std::string(value.text()));
+  else if (kind == "as_none") literal = Argument::ofNone();
+  else return false;
   return true;
 }
 
 /// Other names under which the archive lists the same tensor of the same record.
-void groupAliases(InputSpec& spec, const std::multimap<std::string_view, const std::pair<const std::string, Weight>*>& byRecord,
-                  const Weight& own) {
+void groupAliases(InputSpec& spec, const std::multimap<std::string_view, const std::pair<const std::string, Weight>*>& byRecord, const Weight& own) {
   const auto [begin, end] = byRecord.equal_range(own.record);
   for (auto it = begin; it != end; ++it) {
     const auto& [name, other] = *it->second;
@@ -65,8 +58,7 @@ void groupAliases(InputSpec& spec, const std::multimap<std::string_view, const s
   }
 }
 
-void attachWeight(InputSpec& spec, const WeightTable& weights,
-                  const std::multimap<std::string_view, const std::pair<const std::string, Weight>*>& byRecord) {
+void attachWeight(InputSpec& spec, const WeightTable& weights, const std::multimap<std::string_view, const std::pair<const std::string, Weight>*>& byRecord) {
   const Weight* weight = weights.find(spec.target);
   if (!weight) fail("the archive holds no data for '" + spec.target + "'");
   spec.storageKey = weight->record;
@@ -76,8 +68,7 @@ void attachWeight(InputSpec& spec, const WeightTable& weights,
 
 }  // namespace
 
-std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, const WeightTable& weights,
-                                      std::map<std::string, Argument>& constants) {
+std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, const WeightTable& weights, std::map<std::string, Argument>& constants) {
   std::multimap<std::string_view, const std::pair<const std::string, Weight>*> byRecord;
   for (const auto& entry : weights.weights) byRecord.emplace(entry.second.record, &entry);
   for (const auto& entry : weights.constants) byRecord.emplace(entry.second.record, &entry);
@@ -100,8 +91,7 @@ std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, 
     }
     if (!form->target.empty()) spec.target = value.at(form->target).text();
     if (const Json* persistent = value.find("persistent")) spec.persistent = persistent->boolean();
-    if (spec.kind == InputKind::parameter || spec.kind == InputKind::buffer || spec.kind == InputKind::constant)
-      attachWeight(spec, weights, byRecord);
+    if (spec.kind == InputKind::parameter || spec.kind == InputKind::buffer || spec.kind == InputKind::constant) attachWeight(spec, weights, byRecord);
     specs.push_back(std::move(spec));
   }
   if (specs.size() != inputs.size())
@@ -122,10 +112,8 @@ std::vector<OutputSpec> readOutputSpecs(const Json& signature, const GraphBody& 
     spec.kind = form->kind;
     if (!form->target.empty()) spec.target = value.at(form->target).text();
     const Argument& output = body.outputs[specs.size()];
-    if (output.kind == Argument::Kind::operand)
-      spec.value = body.outputValues[output.integer];
-    else
-      spec.literal = output;
+    if (output.kind == Argument::Kind::operand) spec.value = body.outputValues[output.integer];
+    else spec.literal = output;
     const auto name = valueName(value.at("arg"));
     const auto actual = body.outputNames[specs.size()];
     if (name != actual) fail("output '" + std::string(actual) + "' of the graph is '" + std::string(name) + "' in the signature");
@@ -139,8 +127,7 @@ void checkWeights(const std::vector<InputSpec>& specs, const WeightTable& weight
   for (const auto& spec : specs) {
     const Weight* weight = spec.storageKey.empty() ? nullptr : weights.find(spec.target);
     if (!weight) continue;
-    if (!spec.value || !document.isTensor(spec.value))
-      throw Error(ErrorCode::badInput, "is not a tensor in the graph", "'" + spec.target + "'");
+    if (!spec.value || !document.isTensor(spec.value)) throw Error(ErrorCode::badInput, "is not a tensor in the graph", "'" + spec.target + "'");
     const auto& graph = document.meta(document.value(spec.value).meta);
     const auto& stored = weight->tensor.meta;
     if (graph.dtype != stored.dtype || graph.sizes != stored.sizes)

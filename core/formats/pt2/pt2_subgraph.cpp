@@ -25,8 +25,7 @@ void GraphReader::readSubgraphs(BoundSymbolId op, const Call& call, bool gradMod
   if (depth_ >= maxNesting) throw Error(ErrorCode::badInput, "graphs nested deeper than " + std::to_string(maxNesting));
   ++depth_;
   bool inner = gradMode;
-  if (name == "higher_order.wrap_with_set_grad_enabled" && !call.pattern.arguments.empty())
-    inner = call.pattern.arguments.front().integer != 0;
+  if (name == "higher_order.wrap_with_set_grad_enabled" && !call.pattern.arguments.empty()) inner = call.pattern.arguments.front().integer != 0;
   const auto passed = implied::passedOperands(document_, op);
   for (const auto& pending : call.graphs) {
     try {
@@ -68,10 +67,8 @@ void GraphReader::readSubgraph(const PendingGraph& pending, BoundSymbolId op, st
 
 void GraphReader::notePlaces(const Symbol& symbol, BoundSymbolId op, const NodeOrigin& origin) {
   if (!symbol.known) unknown_[symbol.name].push_back({op, placeOf(op)});
-  if (origin.stoppedGradient)
-    detached_.push_back({op, placeOf(op)});
-  else if (origin.ranWithoutGrad)
-    withoutGrad_.push_back({op, placeOf(op)});
+  if (origin.stoppedGradient) detached_.push_back({op, placeOf(op)});
+  else if (origin.ranWithoutGrad) withoutGrad_.push_back({op, placeOf(op)});
 }
 
 std::string GraphReader::placeOf(BoundSymbolId op) const {
@@ -91,21 +88,16 @@ std::vector<Problem> GraphReader::problems() const {
     all.push_back({severity, std::move(message), joined(texts), places.front().op.index});
   };
   for (const auto& [name, places] : unknown_)
-    add(Severity::warning, unknownOpMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"),
-        places);
+    add(Severity::warning, unknownOpMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"), places);
   for (const auto& place : metadata_.customFunctions())
-    all.push_back(
-        {Severity::warning,
-         "a custom autograd.Function seems to be called here: export inlines its forward and loses its backward, so gradients through it "
-         "are those of the ops inside",
-         place, -1});
+    all.push_back({Severity::warning,
+                   "a custom autograd.Function seems to be called here: export inlines its forward and loses its backward, so gradients through it "
+                   "are those of the ops inside",
+                   place, -1});
   if (!detached_.empty())
-    add(Severity::note,
-        std::to_string(detached_.size()) + " detach() found again in a decomposed graph: no gradient flows through these aliases",
-        detached_);
+    add(Severity::note, std::to_string(detached_.size()) + " detach() found again in a decomposed graph: no gradient flows through these aliases", detached_);
   if (!withoutGrad_.empty())
-    add(Severity::note,
-        std::to_string(withoutGrad_.size()) + " ops of no_grad regions found again in a decomposed graph: no gradient flows through them",
+    add(Severity::note, std::to_string(withoutGrad_.size()) + " ops of no_grad regions found again in a decomposed graph: no gradient flows through them",
         withoutGrad_);
   return all;
 }

@@ -79,10 +79,8 @@ class Srepr {
     Part all{{}, level};
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const bool subtracted = i > 0 && level == sumLevel && parts[i].text.starts_with('-');
-      if (subtracted)
-        all.text += " - " + wrapped({parts[i].text.substr(1), parts[i].level}, level + 1);
-      else
-        all.text += (i ? sign : "") + wrapped(parts[i], i ? level + 1 : level);
+      if (subtracted) all.text += " - " + wrapped({parts[i].text.substr(1), parts[i].level}, level + 1);
+      else all.text += (i ? sign : "") + wrapped(parts[i], i ? level + 1 : level);
     }
     return all;
   }
@@ -101,8 +99,8 @@ class Srepr {
     return parts;
   }
   static std::string_view comparison(std::string_view name) {
-    static constexpr std::pair<std::string_view, std::string_view> signs[] = {
-        {"Equality", " == "}, {"Unequality", " != "}, {"LessThan", " <= "}, {"GreaterThan", " >= "}, {"StrictLessThan", " < "}, {"StrictGreaterThan", " > "}};
+    static constexpr std::pair<std::string_view, std::string_view> signs[] = {{"Equality", " == "},    {"Unequality", " != "},    {"LessThan", " <= "},
+                                                                              {"GreaterThan", " >= "}, {"StrictLessThan", " < "}, {"StrictGreaterThan", " > "}};
     for (const auto& [known, sign] : signs)
       if (name == known) return sign;
     return {};

@@ -18,8 +18,7 @@ class WeightReader {
  public:
   explicit WeightReader(std::shared_ptr<const Archive> archive) : archive_(std::move(archive)) {}
 
-  void readConfig(const std::string& folder, const std::string& config, std::map<std::string, Weight, std::less<>>& into,
-                  const Progress& progress) {
+  void readConfig(const std::string& folder, const std::string& config, std::map<std::string, Weight, std::less<>>& into, const Progress& progress) {
     const std::string record = folder + config;
     if (!archive_->has(record)) return;
     try {

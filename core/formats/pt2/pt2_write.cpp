@@ -81,11 +81,10 @@ class GraphWriter {
 
   OrderedJson run() {
     const auto& computation = model_.computation;
-    auto inputs = OrderedJson::array(), outputs = OrderedJson::array(), inputSpecs = OrderedJson::array(),
-         outputSpecs = OrderedJson::array(), names = OrderedJson::array();
+    auto inputs = OrderedJson::array(), outputs = OrderedJson::array(), inputSpecs = OrderedJson::array(), outputSpecs = OrderedJson::array(),
+         names = OrderedJson::array();
     for (const auto& input : computation.inputs) {
-      if (input.kind != InputKind::user || !input.value || !document_.isTensor(input.value))
-        refuse("an input that is not a tensor of the user", input.name);
+      if (input.kind != InputKind::user || !input.value || !document_.isTensor(input.value)) refuse("an input that is not a tensor of the user", input.name);
       describe(input.value, input.requiresGrad);
       inputs.push_back(tensor(input.value));
       inputSpecs.push_back({{"user_input", {{"arg", tensor(input.value)}}}});
@@ -129,9 +128,7 @@ class GraphWriter {
   }
 
  private:
-  void describe(ValueId id, bool requiresGrad) {
-    values_[document_.displayName(id)] = metaJson(document_.meta(document_.value(id).meta), requiresGrad);
-  }
+  void describe(ValueId id, bool requiresGrad) { values_[document_.displayName(id)] = metaJson(document_.meta(document_.value(id).meta), requiresGrad); }
   OrderedJson name(ValueId id) const { return {{"name", document_.displayName(id)}}; }
   OrderedJson tensor(ValueId id) const { return {{"as_tensor", name(id)}}; }
 
@@ -191,8 +188,8 @@ class GraphWriter {
     if (!bound.source) return json;
     std::string stack;
     for (const auto& frame : document_.source(bound.source))
-      stack += (stack.empty() ? "" : "\n") + std::string("File \"") + frame.file + "\", line " + std::to_string(frame.line) + ", in " +
-               frame.function + (frame.code.empty() ? "" : "\n    " + frame.code);
+      stack += (stack.empty() ? "" : "\n") + std::string("File \"") + frame.file + "\", line " + std::to_string(frame.line) + ", in " + frame.function +
+               (frame.code.empty() ? "" : "\n    " + frame.code);
     json["stack_trace"] = stack;
     return json;
   }
@@ -206,31 +203,20 @@ class GraphWriter {
   OrderedJson argument(const Argument& a, const SchemaType& type) const {
     if (a.kind == Argument::Kind::list) return list(a, type);
     switch (a.kind) {
-      case Argument::Kind::none:
-        return {{"as_none", true}};
-      case Argument::Kind::operand:
-        return tensor(operand(a));
-      case Argument::Kind::boolean:
-        return {{"as_bool", a.integer != 0}};
+      case Argument::Kind::none: return {{"as_none", true}};
+      case Argument::Kind::operand: return tensor(operand(a));
+      case Argument::Kind::boolean: return {{"as_bool", a.integer != 0}};
       case Argument::Kind::integer:
         if (type.isReal()) return {{"as_float", static_cast<double>(a.integer)}};
         return {{"as_int", a.integer}};
-      case Argument::Kind::real:
-        return {{"as_float", realJson(a.real)}};
-      case Argument::Kind::complex:
-        return {{"as_complex", {{"real", realJson(a.real)}, {"imag", realJson(a.imaginary)}}}};
-      case Argument::Kind::string:
-        return {{"as_string", a.text}};
-      case Argument::Kind::dtype:
-        return {{"as_scalar_type", dtypeCode(static_cast<DType>(a.integer))}};
-      case Argument::Kind::layout:
-        return {{"as_layout", layoutCode(static_cast<Layout>(a.integer))}};
-      case Argument::Kind::memoryFormat:
-        return {{"as_memory_format", memoryFormatCode(a.integer)}};
-      case Argument::Kind::device:
-        return {{"as_device", deviceJson(a.text)}};
-      default:
-        refuse("an argument of its kind");
+      case Argument::Kind::real: return {{"as_float", realJson(a.real)}};
+      case Argument::Kind::complex: return {{"as_complex", {{"real", realJson(a.real)}, {"imag", realJson(a.imaginary)}}}};
+      case Argument::Kind::string: return {{"as_string", a.text}};
+      case Argument::Kind::dtype: return {{"as_scalar_type", dtypeCode(static_cast<DType>(a.integer))}};
+      case Argument::Kind::layout: return {{"as_layout", layoutCode(static_cast<Layout>(a.integer))}};
+      case Argument::Kind::memoryFormat: return {{"as_memory_format", memoryFormatCode(a.integer)}};
+      case Argument::Kind::device: return {{"as_device", deviceJson(a.text)}};
+      default: refuse("an argument of its kind");
     }
   }
 
@@ -239,10 +225,8 @@ class GraphWriter {
     if (type.element == "Tensor") {
       for (const auto& item : a.items) {
         const bool none = item.kind == Argument::Kind::none;
-        if (type.optionalElement)
-          items.push_back(none ? OrderedJson{{"as_none", true}} : tensor(operand(item)));
-        else
-          items.push_back(name(operand(item)));
+        if (type.optionalElement) items.push_back(none ? OrderedJson{{"as_none", true}} : tensor(operand(item)));
+        else items.push_back(name(operand(item)));
       }
       return {{type.optionalElement ? "as_optional_tensors" : "as_tensors", items}};
     }
@@ -252,14 +236,10 @@ class GraphWriter {
       anyReal |= item.kind == Argument::Kind::real;
     }
     for (const auto& item : a.items) {
-      if (anyText)
-        items.push_back(item.text);
-      else if (anyBool)
-        items.push_back(item.integer != 0);
-      else if (anyReal)
-        items.push_back(realJson(item.asDouble()));
-      else
-        items.push_back(item.integer);
+      if (anyText) items.push_back(item.text);
+      else if (anyBool) items.push_back(item.integer != 0);
+      else if (anyReal) items.push_back(realJson(item.asDouble()));
+      else items.push_back(item.integer);
     }
     return {{anyText ? "as_strings" : anyBool ? "as_bools" : anyReal ? "as_floats" : "as_ints", items}};
   }

@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
-#include "core/formats/kinds/file_kind.h"
 #include "core/formats/files/mapping_watch.h"
+#include "core/formats/kinds/file_kind.h"
 #include "core/formats/pt2/pt2.h"
 #include "core/formats/text/text_trace.h"
 

@@ -43,8 +43,7 @@ void addLeaves(const Json& value, std::vector<HashLeaf>& leaves, int depth = 0) 
   constexpr int maxDepth = 100;
   if (depth > maxDepth) fail("values nested deeper than 100 levels");
   const auto kind = value.kind();
-  if (kind == Json::Kind::integer || kind == Json::Kind::real)
-    return void(leaves.push_back({true, kind == Json::Kind::integer, value.number()}));
+  if (kind == Json::Kind::integer || kind == Json::Kind::real) return void(leaves.push_back({true, kind == Json::Kind::integer, value.number()}));
   if (value.isNull() || !value.isObject()) return void(leaves.emplace_back());
   if (!value.find("type")) {
     for (const auto& [key, member] : value.members()) addLeaves(member, leaves, depth + 1);
@@ -107,9 +106,7 @@ std::string userLine(std::string_view stack) {
     const auto begin = at + 6, end = stack.find('"', begin);
     if (end == std::string_view::npos) break;
     const auto path = stack.substr(begin, end - begin);
-    if (path.find("/site-packages/") != std::string_view::npos || path.find("/dist-packages/") != std::string_view::npos ||
-        path.starts_with('<'))
-      continue;
+    if (path.find("/site-packages/") != std::string_view::npos || path.find("/dist-packages/") != std::string_view::npos || path.starts_with('<')) continue;
     const auto newline = std::min(stack.find('\n', end), stack.size());
     auto rest = stack.substr(end, newline - end);  // ", line 19, in forward
     const auto number = rest.find("line ");

@@ -57,8 +57,7 @@ std::vector<std::int64_t> shape(const Expression& expression, const std::map<std
 }
 
 DType dtype(const Expression& expression) {
-  const auto known =
-      expression.is(Kind::path) && expression.text.starts_with("torch.") ? dtypeFromTorchName(expression.text.substr(6)) : std::nullopt;
+  const auto known = expression.is(Kind::path) && expression.text.starts_with("torch.") ? dtypeFromTorchName(expression.text.substr(6)) : std::nullopt;
   if (!known) fail("a dtype was expected, not " + fx::toText(expression, {}));
   return *known;
 }
@@ -84,10 +83,8 @@ class InputReader {
       }
     }
     if (inputs_.size() != repro_.graph.inputs.size())
-      throw Error(
-          ErrorCode::badInput,
-          "load_args loads " + std::to_string(inputs_.size()) + " arguments, the graph takes " + std::to_string(repro_.graph.inputs.size()),
-          path_);
+      throw Error(ErrorCode::badInput,
+                  "load_args loads " + std::to_string(inputs_.size()) + " arguments, the graph takes " + std::to_string(repro_.graph.inputs.size()), path_);
     for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].name = repro_.graph.inputs[i].name;
     return std::move(inputs_);
   }

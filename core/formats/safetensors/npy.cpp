@@ -49,8 +49,7 @@ void writeNpy(const std::string& path, const TensorData& tensor) {
   if (type.empty()) throw Error(ErrorCode::badUse, "NumPy has no " + std::string(torchName(meta.dtype)) + ": save it as .safetensors", path);
   const auto wanted = contiguousStrides(meta.sizes);
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (meta.sizes[i] > 1 && meta.elements() > 0 && meta.strides.at(i) != wanted[i])
-      throw Error(ErrorCode::badUse, "the tensor is not contiguous", path);
+    if (meta.sizes[i] > 1 && meta.elements() > 0 && meta.strides.at(i) != wanted[i]) throw Error(ErrorCode::badUse, "the tensor is not contiguous", path);
   const auto header = headerOf(meta, type);
   if (header.size() > 0xffff) throw Error(ErrorCode::badUse, "it has too many dimensions for the format", path);
   AtomicFile file(path);

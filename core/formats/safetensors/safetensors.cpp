@@ -7,9 +7,9 @@
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
-#include "core/formats/json/json_tree.h"
 #include "core/formats/files/mapped_file.h"
 #include "core/formats/files/mapping_watch.h"
+#include "core/formats/json/json_tree.h"
 
 namespace retrograd {
 namespace {
@@ -60,8 +60,7 @@ std::int64_t bytesOf(const TensorMeta& meta) {
   std::int64_t bytes = itemSize(meta.dtype), steps = 1;
   for (const auto size : meta.sizes) {
     if (size < 0) fail("a negative size");
-    if (__builtin_mul_overflow(bytes, size, &bytes) || __builtin_mul_overflow(steps, std::max<std::int64_t>(size, 1), &steps))
-      fail("a shape too large");
+    if (__builtin_mul_overflow(bytes, size, &bytes) || __builtin_mul_overflow(steps, std::max<std::int64_t>(size, 1), &steps)) fail("a shape too large");
   }
   return bytes;
 }
@@ -75,8 +74,7 @@ Extent readExtent(const Json& value, std::size_t available) {
   const auto offsets = value.items();
   if (offsets.size() != 2) fail("data_offsets are not two numbers");
   const Extent extent{offsets[0].integer(), offsets[1].integer()};
-  if (extent.begin < 0 || extent.end < extent.begin || static_cast<std::uint64_t>(extent.end) > available)
-    fail("data_offsets lie outside of the file");
+  if (extent.begin < 0 || extent.end < extent.begin || static_cast<std::uint64_t>(extent.end) > available) fail("data_offsets lie outside of the file");
   return extent;
 }
 
@@ -105,8 +103,7 @@ TensorData readTensor(const Json& entry, const ByteRegion& file, std::size_t dat
 
 /// The format allows neither overlaps nor holes, so that a file has no second reading.
 void checkCovered(std::vector<Extent> extents, std::size_t available) {
-  std::sort(extents.begin(), extents.end(),
-            [](const Extent& a, const Extent& b) { return a.begin < b.begin || (a.begin == b.begin && a.end < b.end); });
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin || (a.begin == b.begin && a.end < b.end); });
   std::int64_t at = 0;
   for (const auto& extent : extents) {
     if (extent.begin < at) fail("two tensors overlap");

@@ -17,8 +17,7 @@ void checkWritable(const std::string& name, const TensorData& tensor) {
   const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::badUse, why, "tensor '" + name + "'"); };
   const auto& meta = tensor.meta;
   if (safetensorsName(meta.dtype).empty())
-    refuse("safetensors has no dtype for " + std::string(torchName(meta.dtype)) +
-           "; store complex numbers as pairs of reals (view_as_real)");
+    refuse("safetensors has no dtype for " + std::string(torchName(meta.dtype)) + "; store complex numbers as pairs of reals (view_as_real)");
   if (meta.conjugate || meta.negative) refuse("a lazy conjugate or negative; make it contiguous first");
   if (meta.strides.size() != meta.sizes.size()) refuse("as many strides as sizes are needed");
   const auto wanted = contiguousStrides(meta.sizes);
@@ -32,8 +31,7 @@ void checkWritable(const std::string& name, const TensorData& tensor) {
 std::vector<Entry> inFileOrder(const TensorMap& tensors) {
   std::vector<Entry> order;
   for (const auto& entry : tensors) order.push_back(&entry);
-  std::stable_sort(order.begin(), order.end(),
-                   [](Entry a, Entry b) { return itemSize(a->second.meta.dtype) > itemSize(b->second.meta.dtype); });
+  std::stable_sort(order.begin(), order.end(), [](Entry a, Entry b) { return itemSize(a->second.meta.dtype) > itemSize(b->second.meta.dtype); });
   return order;
 }
 

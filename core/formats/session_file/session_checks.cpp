@@ -23,8 +23,7 @@ void forEachSubgraph(const Argument& argument, Visit&& visit) {
 
 class DocumentChecker {
  public:
-  explicit DocumentChecker(const Document& document)
-      : document_(document), holder_(document.subgraphCount()), owner_(document.boundSymbolCount()) {}
+  explicit DocumentChecker(const Document& document) : document_(document), holder_(document.subgraphCount()), owner_(document.boundSymbolCount()) {}
 
   void run() {
     for (auto op : document_.boundSymbolIds())
@@ -93,8 +92,7 @@ std::string userPosition(const Computation& computation, std::size_t i) {
 
 class TraceChecker {
  public:
-  explicit TraceChecker(const SessionFile& session)
-      : session_(session), document_(*session.model.document), computation_(session.model.computation) {}
+  explicit TraceChecker(const SessionFile& session) : session_(session), document_(*session.model.document), computation_(session.model.computation) {}
 
   void run() {
     checkComputation();
@@ -169,8 +167,8 @@ class TraceChecker {
     const auto saved = backward.savedCount;
     const bool sameResults = forward.resultCount == returned.size() && forward.outputs.size() == returned.size() + saved &&
                              std::equal(returned.begin(), returned.end(), forward.outputs.begin());
-    const bool sameSaved = sameResults && std::equal(forward.outputs.begin() + static_cast<std::ptrdiff_t>(returned.size()), forward.outputs.end(),
-                                                     backward.inputs.begin());
+    const bool sameSaved =
+        sameResults && std::equal(forward.outputs.begin() + static_cast<std::ptrdiff_t>(returned.size()), forward.outputs.end(), backward.inputs.begin());
     if (!sameSaved || backward.outputs != gradients) fail("what forward and backward take and return is not what the joint trace does");
   }
 

@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::size_t maxRank = 64;  // as for the tensors of a .pt2 archive
 
-constexpr EnumArray<Layout, std::string_view, 7> layoutNames{"strided",    "sparse",     "sparse_csr", "sparse_csc",
-                                                             "sparse_bsr", "sparse_bsc", "mkldnn"};
+constexpr EnumArray<Layout, std::string_view, 7> layoutNames{"strided", "sparse", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "mkldnn"};
 constexpr EnumArray<Problem::Severity, std::string_view, 3> severityNames{"note", "warning", "error"};
 
 template <class Enum, std::size_t Count>
@@ -181,8 +180,7 @@ Out argumentOut(const Argument& argument) {
     case Kind::complex: return {{"complex", {partOut(argument.real), partOut(argument.imaginary)}}};
     case Kind::string: return {{"text", textOut(argument.text)}};
     case Kind::dtype: return {{"dtype", torchName(static_cast<DType>(argument.integer))}};
-    case Kind::layout:
-      return {{"layout", layoutNames[static_cast<Layout>(argument.integer)]}};
+    case Kind::layout: return {{"layout", layoutNames[static_cast<Layout>(argument.integer)]}};
     case Kind::memoryFormat: return {{"memory_format", argument.integer}};
     case Kind::device: return {{"device", textOut(argument.text)}};
     case Kind::list: break;
@@ -237,8 +235,8 @@ Out problemsOut(const std::vector<Problem>& problems) {
 std::vector<Problem> readProblems(const Json& json, std::size_t ops) {
   std::vector<Problem> problems;
   forEachRow(json, [&](const Json& entry) {
-    problems.push_back({named(severityNames, entry.at("severity").text(), "severity"), readText(entry.at("message")),
-                        readText(entry.at("place")), readId<BoundSymbolId>(entry.at("op"), ops).index});
+    problems.push_back({named(severityNames, entry.at("severity").text(), "severity"), readText(entry.at("message")), readText(entry.at("place")),
+                        readId<BoundSymbolId>(entry.at("op"), ops).index});
   });
   return problems;
 }

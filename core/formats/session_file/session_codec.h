@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/formats/zip/archive.h"
 #include "core/formats/json/json_tree.h"
 #include "core/formats/session_file/session_file.h"
+#include "core/formats/zip/archive.h"
 
 namespace retrograd::session {
 
@@ -72,8 +72,7 @@ class Row {
  public:
   Row(const Json& json, std::size_t cells);
   const Json& next() { return cells_[at_++]; }
-  std::int64_t integer(std::int64_t low = std::numeric_limits<std::int64_t>::min(),
-                       std::int64_t high = std::numeric_limits<std::int64_t>::max()) {
+  std::int64_t integer(std::int64_t low = std::numeric_limits<std::int64_t>::min(), std::int64_t high = std::numeric_limits<std::int64_t>::max()) {
     return readInteger(next(), low, high);
   }
   bool flag() { return integer(0, 1) != 0; }

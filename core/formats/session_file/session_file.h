@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/zip/archive.h"
 #include "core/formats/model/model_file.h"
+#include "core/formats/zip/archive.h"
 
 namespace retrograd {
 
@@ -16,9 +16,9 @@ namespace retrograd {
 struct SessionFile {
   static constexpr std::int64_t format = 1;
 
-  ModelFile model;        ///< `path`: absolute, where the model file was found; with `embedded`, where it once was
-  std::string relativePath;  ///< the same from the session file's folder, as it was when saved; filled by reading
-  bool embedded = false;  ///< weights, constants and sample inputs lie in the session file; else it refers to the model file
+  ModelFile model;                 ///< `path`: absolute, where the model file was found; with `embedded`, where it once was
+  std::string relativePath;        ///< the same from the session file's folder, as it was when saved; filled by reading
+  bool embedded = false;           ///< weights, constants and sample inputs lie in the session file; else it refers to the model file
   Trace joint, forward, backward;  ///< without history where nothing was derived
 
   TensorMap inputs, cotangents;
@@ -39,9 +39,9 @@ struct SessionFile {
   std::optional<DType> precision;         ///< that took the place of the model's own
   std::map<std::string, double> seconds;  ///< by pass
 
-  std::map<ValueId, TensorData> values;       ///< of a run, if wanted
-  std::map<ValueId, Argument> valueNumbers;   ///< the same for values that are no tensors
-  std::map<std::string, std::string> marks;   ///< a window's breakpoints, notes and the like: JSON texts by name, kept verbatim
+  std::map<ValueId, TensorData> values;      ///< of a run, if wanted
+  std::map<ValueId, Argument> valueNumbers;  ///< the same for values that are no tensors
+  std::map<std::string, std::string> marks;  ///< a window's breakpoints, notes and the like: JSON texts by name, kept verbatim
 
   /// Gradients of gradients: the session whose joint or backward trace is this one's computation, under the same ids. Its `embedded` and
   /// `marks` are not asked.

@@ -5,9 +5,9 @@
 #include "core/base/memory_account.h"
 #include "core/base/number_text.h"
 #include "core/formats/files/mapping_watch.h"
+#include "core/formats/kinds/session_records.h"
 #include "core/formats/read/read_file.h"
 #include "core/formats/session_file/session_codec.h"
-#include "core/formats/kinds/session_records.h"
 
 namespace fs = std::filesystem;
 
@@ -45,8 +45,8 @@ std::optional<DType> readPrecision(const Json& json) {
 
 void checkFormat(std::int64_t format) {
   if (format > SessionFile::format)
-    fail("written by a newer Retrograd, in format " + std::to_string(format) + "; this one reads up to format " +
-         std::to_string(SessionFile::format) + ": update Retrograd, or open the model file itself");
+    fail("written by a newer Retrograd, in format " + std::to_string(format) + "; this one reads up to format " + std::to_string(SessionFile::format) +
+         ": update Retrograd, or open the model file itself");
   if (format < 1) fail("of unknown format " + std::to_string(format));
 }
 
@@ -134,8 +134,7 @@ class LevelReader {
     session_.inputSource = readTexts(json.at("input_source"));
     readTensors(json.at("constants"), session_.constants);
     readPairs(
-        json.at("mutated"), session_.mutated,
-        [](const Json& input) -> std::size_t { return readInteger(input, 0, std::numeric_limits<std::int32_t>::max()); },
+        json.at("mutated"), session_.mutated, [](const Json& input) -> std::size_t { return readInteger(input, 0, std::numeric_limits<std::int32_t>::max()); },
         [&](const Json& value) { return readId<ValueId>(value, counts_.values); });
     if (const Json* gradients = json.find("gradients"))  // there since values are told their gradients
       readPairs(
@@ -192,9 +191,7 @@ std::string findModelFile(const SessionFile& session, const std::string& path) {
   }
   if (!changed.empty())
     fail("the model file " + changed + " was changed since the session was saved: restore the earlier file, or open the model file itself", path);
-  fail("the model file " + model.path + " is missing, and " + beside +
-           " too: put it in either place (a session saved with --embed needs none)",
-       path);
+  fail("the model file " + model.path + " is missing, and " + beside + " too: put it in either place (a session saved with --embed needs none)", path);
 }
 
 /// What lies in the model file instead of in the session file.

@@ -49,8 +49,7 @@ class DocumentReader {
     const Table strings = table("strings"), metas = table("metas"), symbols = table("symbols"), patterns = table("patterns");
     const Table sources = table("sources"), subgraphs = table("subgraphs"), storages = table("storages"), values = table("values");
     const Table terms = table("terms"), ops = table("ops");
-    counts_ = {strings.size(),   metas.size(),    symbols.size(), patterns.size(), sources.size(),
-               subgraphs.size(), storages.size(), values.size(),  ops.size()};
+    counts_ = {strings.size(), metas.size(), symbols.size(), patterns.size(), sources.size(), subgraphs.size(), storages.size(), values.size(), ops.size()};
     fillNew(strings, [this](const Json& row) { return document_->intern(readText(row)); });
     fillNew(metas, [this](const Json& row) { return document_->internMeta(readMeta(row)); });
     fillNew(symbols, [this](const Json& row) { return document_->internSymbol(readSymbol(row)); });

@@ -133,7 +133,7 @@ Out sizesOut(const Document& document) {
 }  // namespace
 
 Counts countsOf(const Document& document) {
-  return {document.stringCount(), document.metaCount(),    document.symbolCount(), document.patternCount(),    document.sourceCount(),
+  return {document.stringCount(),   document.metaCount(),    document.symbolCount(), document.patternCount(),    document.sourceCount(),
           document.subgraphCount(), document.storageCount(), document.valueCount(),  document.boundSymbolCount()};
 }
 

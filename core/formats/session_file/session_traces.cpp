@@ -9,8 +9,8 @@ namespace {
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
 
 constexpr EnumArray<InputKind, std::string_view, 6> inputKinds{"user", "parameter", "buffer", "constant", "token", "object"};
-constexpr EnumArray<OutputKind, std::string_view, 7> outputKinds{
-    "user", "loss", "buffer_mutation", "input_mutation", "parameter_mutation", "token", "gradient"};
+constexpr EnumArray<OutputKind, std::string_view, 7> outputKinds{"user",  "loss",    "buffer_mutation", "input_mutation", "parameter_mutation",
+                                                                 "token", "gradient"};
 
 template <class Kind, std::size_t Count>
 Kind readKind(const Json& json, const EnumArray<Kind, std::string_view, Count>& names) {
@@ -27,10 +27,9 @@ Out idsOut(const std::vector<IdType>& ids) {
 }
 
 Out inputOut(const InputSpec& input) {
-  return {{"kind", inputKinds[input.kind]},  {"name", textOut(input.name)},
-          {"target", textOut(input.target)}, {"aliases", textsOut(input.aliases)},
-          {"persistent", input.persistent},  {"requires_grad", input.requiresGrad},
-          {"value", input.value.index},      {"storage_key", textOut(input.storageKey)}};
+  return {
+      {"kind", inputKinds[input.kind]}, {"name", textOut(input.name)},         {"target", textOut(input.target)}, {"aliases", textsOut(input.aliases)},
+      {"persistent", input.persistent}, {"requires_grad", input.requiresGrad}, {"value", input.value.index},      {"storage_key", textOut(input.storageKey)}};
 }
 
 InputSpec readInput(const Json& json, const Counts& counts) {
@@ -47,10 +46,7 @@ InputSpec readInput(const Json& json, const Counts& counts) {
 }
 
 Out outputOut(const OutputSpec& output) {
-  return {{"kind", outputKinds[output.kind]},
-          {"value", output.value.index},
-          {"literal", argumentOut(output.literal)},
-          {"target", textOut(output.target)}};
+  return {{"kind", outputKinds[output.kind]}, {"value", output.value.index}, {"literal", argumentOut(output.literal)}, {"target", textOut(output.target)}};
 }
 
 OutputSpec readOutput(const Json& json, const Counts& counts) {
@@ -110,15 +106,9 @@ void readComputation(const Json& json, const Counts& counts, Computation& comput
 Out traceOut(const Trace& trace) {
   Out history = Out::array();
   for (const auto& pass : trace.history) history.push_back(passOut(pass));
-  return {{"kind", name(trace.kind)},
-          {"name", textOut(trace.name)},
-          {"ops", idsOut(trace.ops)},
-          {"inputs", idsOut(trace.inputs)},
-          {"outputs", idsOut(trace.outputs)},
-          {"results", trace.resultCount},
-          {"saved", trace.savedCount},
-          {"forward", trace.forwardCount},
-          {"history", std::move(history)}};
+  return {{"kind", name(trace.kind)},       {"name", textOut(trace.name)},      {"ops", idsOut(trace.ops)},
+          {"inputs", idsOut(trace.inputs)}, {"outputs", idsOut(trace.outputs)}, {"results", trace.resultCount},
+          {"saved", trace.savedCount},      {"forward", trace.forwardCount},    {"history", std::move(history)}};
 }
 
 Trace readTrace(const Json& json, const Counts& counts) {

@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/formats/files/mapping_watch.h"
-#include "core/formats/session_file/session_codec.h"
 #include "core/formats/kinds/session_records.h"
+#include "core/formats/session_file/session_codec.h"
 #include "core/formats/zip/zip_writer.h"
 
 namespace fs = std::filesystem;
@@ -28,7 +28,8 @@ class SessionWriter {
 
   void run() {
     checkMarks();
-    if (isSameFile(path_, first_.model.path)) throw Error(ErrorCode::badUse, "is the model file, which a session does not replace: name another file to write", path_);
+    if (isSameFile(path_, first_.model.path))
+      throw Error(ErrorCode::badUse, "is the model file, which a session does not replace: name another file to write", path_);
     if (!session_.embedded) checkModelFile();
     checkReadable(session_);
     // All of the text comes first: what cannot be written as JSON leaves no half of a file.
@@ -44,7 +45,6 @@ class SessionWriter {
     }
     zip.commit();
   }
-
 
  private:
   static bool isSameFile(const std::string& a, const std::string& b) {
@@ -107,7 +107,7 @@ class SessionWriter {
     return list;
   }
   /// Tensors of the model: a reference for each that lies in the model file, as all do but what differentiating again added.
-  Out tensorsOut(const ModelFile& model, TensorMap ModelFile::*map) {
+  Out tensorsOut(const ModelFile& model, TensorMap ModelFile::* map) {
     const auto& ofFile = first_.model.*map;
     Out list = Out::array();
     for (const auto& [name, tensor] : model.*map) {
@@ -183,6 +183,8 @@ class SessionWriter {
 }  // namespace
 }  // namespace session
 
-void writeSessionFile(const std::string& path, const SessionFile& session, const std::string& openedFrom) { session::SessionWriter(path, session, openedFrom).run(); }
+void writeSessionFile(const std::string& path, const SessionFile& session, const std::string& openedFrom) {
+  session::SessionWriter(path, session, openedFrom).run();
+}
 
 }  // namespace retrograd

@@ -27,8 +27,7 @@ std::string shown(const Expression& expression) {
 
 /// dtypes, layouts and memory formats: "torch.float32", "torch.strided", "torch.channels_last".
 std::optional<Argument> torchConstant(std::string_view name) {
-  static constexpr std::array<std::string_view, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
-                                                           "sparse_bsr", "sparse_bsc", "_mkldnn"};
+  static constexpr std::array<std::string_view, 7> layouts{"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn"};
   static constexpr std::array<std::string_view, 4> formats{"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
   if (name == "inf") return Argument::ofReal(std::numeric_limits<double>::infinity());
   if (name == "nan") return Argument::ofReal(std::numeric_limits<double>::quiet_NaN());
@@ -48,9 +47,11 @@ bool isSizeFunction(const Expression& call) {
 
 /// Python's operator of this sign on integers; nullopt where the result exceeds 64 bits.
 std::optional<std::int64_t> evaluateOperator(std::string_view sign, std::int64_t left, std::int64_t right) {
-  static const std::map<std::string_view, const NumberFunction*> operators{
-      {"+", findNumberFunction("_operator.add")}, {"-", findNumberFunction("_operator.sub")}, {"*", findNumberFunction("_operator.mul")},
-      {"//", findNumberFunction("_operator.floordiv")}, {"%", findNumberFunction("_operator.mod")}};
+  static const std::map<std::string_view, const NumberFunction*> operators{{"+", findNumberFunction("_operator.add")},
+                                                                           {"-", findNumberFunction("_operator.sub")},
+                                                                           {"*", findNumberFunction("_operator.mul")},
+                                                                           {"//", findNumberFunction("_operator.floordiv")},
+                                                                           {"%", findNumberFunction("_operator.mod")}};
   try {
     return operators.at(sign)->evaluate(std::array{Number::ofInt(left), Number::ofInt(right)}).integer;
   } catch (const Error&) {
@@ -65,8 +66,7 @@ Symbol TextReader::resolve(const Expression& callee) {
   auto path = callee.text;
   for (std::string_view space : {"aten.", "prims.", "higher_order."})
     if (path.starts_with(space)) path.insert(0, opsPrefix);
-  if (path.find('.') == std::string::npos)
-    fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default, found " + shown(callee));
+  if (path.find('.') == std::string::npos) fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default, found " + shown(callee));
   auto symbol = resolveSymbol(path, lookup_);
   const bool lacksOverload = path.starts_with(opsPrefix) && std::count(path.begin(), path.end(), '.') == 3;
   if (!symbol.known && lacksOverload)
@@ -75,8 +75,7 @@ Symbol TextReader::resolve(const Expression& callee) {
     fail(source_, callee.place, "expected the op with its overload, such as " + path + ".Tensor, found " + shown(callee));
   if (!symbol.known && path.starts_with("torch.") && !path.starts_with(opsPrefix)) {
     const auto meant = "torch.ops.aten" + path.substr(path.rfind('.')) + ".default";
-    if (resolveSymbol(meant, lookup_).known)
-      fail(source_, callee.place, "expected an op by its full name, such as " + meant + ", found " + shown(callee));
+    if (resolveSymbol(meant, lookup_).known) fail(source_, callee.place, "expected an op by its full name, such as " + meant + ", found " + shown(callee));
   }
   return symbol;
 }
@@ -87,10 +86,8 @@ TextReader::Call TextReader::readCall(const Expression& expression, const Scope&
   auto [known, isNew] = symbols_.try_emplace(callee.text);
   if (isNew) known->second = document_.internSymbol(resolve(callee));
   call.symbol = known->second;
-  if (document_.symbol(call.symbol).schema.empty())
-    readFreeArguments(expression, scope, call);
-  else
-    readSchemaArguments(expression, scope, call);
+  if (document_.symbol(call.symbol).schema.empty()) readFreeArguments(expression, scope, call);
+  else readSchemaArguments(expression, scope, call);
   constexpr std::size_t limit = 65535;
   if (call.operands.size() > limit) fail(source_, expression.place, "expected at most 65535 operands");
   call.pattern.operandCount = static_cast<std::int32_t>(call.operands.size());
@@ -152,16 +149,11 @@ Argument TextReader::hole(ValueId value, Call& call) {
 
 Argument TextReader::argument(const Expression& expression, const Scope& scope, Call& call) {
   switch (expression.kind) {
-    case Kind::integer:
-      return Argument::ofInt(expression.integer);
-    case Kind::real:
-      return Argument::ofReal(expression.real);
-    case Kind::string:
-      return Argument::ofString(expression.text);
-    case Kind::name:
-      return nameArgument(expression, scope, call);
-    case Kind::call:
-      return isSizeFunction(expression) ? sizeArgument(expression, scope) : callArgument(expression);
+    case Kind::integer: return Argument::ofInt(expression.integer);
+    case Kind::real: return Argument::ofReal(expression.real);
+    case Kind::string: return Argument::ofString(expression.text);
+    case Kind::name: return nameArgument(expression, scope, call);
+    case Kind::call: return isSizeFunction(expression) ? sizeArgument(expression, scope) : callArgument(expression);
     case Kind::negative:
       if (expression.items[0].kind == Kind::real || expression.items[0].kind == Kind::call) {
         auto number = argument(expression.items[0], scope, call);
@@ -169,8 +161,7 @@ Argument TextReader::argument(const Expression& expression, const Scope& scope, 
         return Argument::ofReal(-number.real);
       }
       return sizeArgument(expression, scope);
-    case Kind::binary:
-      return expression.text == "/" ? quotientArgument(expression, scope) : sizeArgument(expression, scope);
+    case Kind::binary: return expression.text == "/" ? quotientArgument(expression, scope) : sizeArgument(expression, scope);
     case Kind::list:
     case Kind::tuple: {
       std::vector<Argument> items;
@@ -191,8 +182,7 @@ Argument TextReader::nameArgument(const Expression& expression, const Scope& sco
     std::optional<Argument> constant;
     if (name.starts_with("torch.")) constant = torchConstant(std::string_view(name).substr(6));
     if (name == "math.inf" || name == "math.nan") constant = torchConstant(std::string_view(name).substr(5));
-    if (!constant)
-      fail(source_, expression.place, "expected a dtype, layout or memory format such as torch.float32, found " + shown(expression));
+    if (!constant) fail(source_, expression.place, "expected a dtype, layout or memory format such as torch.float32, found " + shown(expression));
     return *constant;
   }
   if (scopeSize(name, scope)) return sizeArgument(expression, scope);
@@ -211,10 +201,8 @@ Argument TextReader::callArgument(const Expression& expression) const {
     const bool isNegative = item.kind == Kind::negative;
     const auto& inner = isNegative ? item.items[0] : item;
     double value = inner.kind == Kind::integer ? static_cast<double>(inner.integer) : inner.real;
-    if (inner.kind == Kind::call)
-      value = callArgument(inner).real;
-    else if (inner.kind != Kind::integer && inner.kind != Kind::real)
-      fail(source_, item.place, "expected a number, found " + shown(item));
+    if (inner.kind == Kind::call) value = callArgument(inner).real;
+    else if (inner.kind != Kind::integer && inner.kind != Kind::real) fail(source_, item.place, "expected a number, found " + shown(item));
     return isNegative ? -value : value;
   };
   if (callee.isName("float") && items.size() == 2 && items[1].kind == Kind::string) {
@@ -231,11 +219,9 @@ Argument TextReader::callArgument(const Expression& expression) const {
 
 /// A function that was defined above becomes a body of this op; its statements are read when the op itself stands in the document.
 Argument TextReader::bodyArgument(const Function& function, Call& call) {
-  if (!document_.symbol(call.symbol).isHigherOrder)
-    fail(source_, function.place, "expected a higher-order op to take the function '" + function.name + "'");
+  if (!document_.symbol(call.symbol).isHigherOrder) fail(source_, function.place, "expected a higher-order op to take the function '" + function.name + "'");
   const auto isTaken = [&](const std::string& name) {
-    return std::any_of(call.bodies.begin(), call.bodies.end(),
-                       [&](const PendingBody& body) { return document_.subgraph(body.id).name == name; });
+    return std::any_of(call.bodies.begin(), call.bodies.end(), [&](const PendingBody& body) { return document_.subgraph(body.id).name == name; });
   };
   Subgraph body;
   body.name = function.name;
@@ -264,22 +250,18 @@ std::int64_t TextReader::evaluate(const Expression& expression, const Scope& sco
     return *result;
   };
   switch (expression.kind) {
-    case Kind::integer:
-      return expression.integer;
+    case Kind::integer: return expression.integer;
     case Kind::name:
       if (const auto* size = sizeNamed(expression.text, scope)) return isSymbolic = true, *size;
-      fail(source_, expression.place,
-           "expected a number or a symbolic size, such as one that '# s0: 4, symbolic size' declares, found " + shown(expression));
-    case Kind::negative:
-      return checked(evaluateOperator("-", 0, evaluate(expression.items[0], scope, isSymbolic)));
+      fail(source_, expression.place, "expected a number or a symbolic size, such as one that '# s0: 4, symbolic size' declares, found " + shown(expression));
+    case Kind::negative: return checked(evaluateOperator("-", 0, evaluate(expression.items[0], scope, isSymbolic)));
     case Kind::call:
       if (isSizeFunction(expression)) return evaluateFunction(expression, scope, isSymbolic);
       fail(source_, expression.place, "expected an integer, found " + shown(expression));
     case Kind::binary:
       if (expression.text != "/") break;
       [[fallthrough]];
-    default:
-      fail(source_, expression.place, "expected an integer, found " + shown(expression));
+    default: fail(source_, expression.place, "expected an integer, found " + shown(expression));
   }
   const auto left = evaluate(expression.items[0], scope, isSymbolic), right = evaluate(expression.items[1], scope, isSymbolic);
   const auto& sign = expression.text;
@@ -291,10 +273,8 @@ std::int64_t TextReader::evaluateFunction(const Expression& call, const Scope& s
   const auto function = SizeExpression::parse(call.source);
   SizeBindings sizes;
   for (const auto& symbol : function->symbols())
-    if (const auto* size = sizeNamed(symbol, scope))
-      sizes[symbol] = *size;
-    else
-      fail(source_, call.place, "expected a symbolic size instead of '" + symbol + "'");
+    if (const auto* size = sizeNamed(symbol, scope)) sizes[symbol] = *size;
+    else fail(source_, call.place, "expected a symbolic size instead of '" + symbol + "'");
   const auto result = function->evaluate(sizes);
   if (!result) fail(source_, call.place, "expected an integer, found " + shown(call));
   isSymbolic |= !sizes.empty();

@@ -23,9 +23,7 @@ Number number(Cursor& cursor, const std::string& what) {
 }
 
 /// Whether an op's name stands here, in quotes: "torch.ops.aten.mm.default".
-bool isOpName(std::string_view text) {
-  return text.starts_with("\"torch.") || text.starts_with("\"_operator.") || text.starts_with("\"math.");
-}
+bool isOpName(std::string_view text) { return text.starts_with("\"torch.") || text.starts_with("\"_operator.") || text.starts_with("\"math."); }
 
 class NoteReader {
  public:
@@ -37,8 +35,7 @@ class NoteReader {
     skipId();
     if (cursor_.atEnd()) return std::nullopt;
     if (!startsValue() && !opPart()) return std::nullopt;
-    if (!cursor_.atEnd() && note_.values.empty() && !cursor_.rest().starts_with(", "))
-      return std::nullopt;  // a sentence that begins with such words
+    if (!cursor_.atEnd() && note_.values.empty() && !cursor_.rest().starts_with(", ")) return std::nullopt;  // a sentence that begins with such words
     while (!cursor_.atEnd()) {
       if (!cursor_.take(", ")) cursor_.expected("',' or the end of the comment");
       const bool known = startsValue() || (!note_.values.empty() && valuePart(note_.values.back(), /*isInput=*/false)) || opPart();
@@ -320,13 +317,12 @@ std::optional<PassRecord> readPass(const Comment& comment) {
 }
 
 std::map<std::size_t, ResultNote> readResultNotes(const Source& source, const Comment& comment) {
-  static constexpr std::array<std::pair<std::string_view, OutputKind>, 6> meanings{
-      {{"loss", OutputKind::loss},
-       {"mutation of buffer", OutputKind::bufferMutation},
-       {"mutation of input", OutputKind::inputMutation},
-       {"mutation of parameter", OutputKind::parameterMutation},
-       {"token", OutputKind::token},
-       {"gradient of", OutputKind::gradient}}};
+  static constexpr std::array<std::pair<std::string_view, OutputKind>, 6> meanings{{{"loss", OutputKind::loss},
+                                                                                    {"mutation of buffer", OutputKind::bufferMutation},
+                                                                                    {"mutation of input", OutputKind::inputMutation},
+                                                                                    {"mutation of parameter", OutputKind::parameterMutation},
+                                                                                    {"token", OutputKind::token},
+                                                                                    {"gradient of", OutputKind::gradient}}};
   std::map<std::size_t, ResultNote> notes;
   Cursor cursor(source, comment.text, comment.place);
   if (!comment.text.starts_with("output ")) return notes;

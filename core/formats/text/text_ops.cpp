@@ -33,8 +33,7 @@ TextReader::Targets TextReader::readTargets(const Statement& statement, const Sy
   Targets targets;
   const bool hasSchema = !symbol.schema.empty();
   const auto add = [&](const Expression& name) {
-    if (name.kind != Kind::name || name.text.find('.') != std::string::npos)
-      fail(source_, name.place, "expected a name, or '_' for a result that is None");
+    if (name.kind != Kind::name || name.text.find('.') != std::string::npos) fail(source_, name.place, "expected a name, or '_' for a result that is None");
     if (targets.names.size() == maxOutputs) fail(source_, name.place, "expected at most 65535 results");
     targets.names.push_back(name.text == "_" ? std::string() : name.text);
     targets.places.push_back(name.place);
@@ -64,8 +63,7 @@ TextReader::Targets TextReader::readTargets(const Statement& statement, const Sy
       const auto& items = isGroup(left) ? left.items : one;
       if (hasSchema && items.size() != count)
         fail(source_, left.place,
-             "expected " + std::to_string(count) + (count == 1 ? " name" : " names, such as (" + returnNames(symbol) + ")") + ": " +
-                 symbol.schema);
+             "expected " + std::to_string(count) + (count == 1 ? " name" : " names, such as (" + returnNames(symbol) + ")") + ": " + symbol.schema);
       for (std::size_t i = 0; i < items.size(); ++i) {
         const bool mayBeList = !hasSchema || parseSchemaType(symbol.returns[i].type).list;
         if (isGroup(items[i]) && mayBeList) {
@@ -94,8 +92,8 @@ std::vector<ValueId> TextReader::defineOutputs(const Targets& targets, const Cal
     }
     const auto before = find(name, scope);
     const bool isOperand = before && std::find(call.operands.begin(), call.operands.end(), before) != call.operands.end();
-    const bool isReturned = isOperand && (writes || std::any_of(note.values.begin(), note.values.end(),
-                                                                [&](const ValueNote& v) { return v.name == name && v.returnedAsItIs; }));
+    const bool isReturned =
+        isOperand && (writes || std::any_of(note.values.begin(), note.values.end(), [&](const ValueNote& v) { return v.name == name && v.returnedAsItIs; }));
     outputs.push_back(isReturned ? before : define(name, targets.places[i], scope));
   }
   return outputs;
@@ -149,14 +147,12 @@ BoundSymbolId TextReader::readOp(const Statement& statement, Scope& scope) {
   for (const auto& body : call.bodies) readBody(op, body, scope);  // its result may share storage with something inside
   describeOutputs(op, targets, note, isNew, scope);
   describeState(op, note);
-  if (!document_.symbol(call.symbol).known && !isDerived)
-    unknown_[document_.symbol(call.symbol).name].emplace_back(op, statement.place.line);
+  if (!document_.symbol(call.symbol).known && !isDerived) unknown_[document_.symbol(call.symbol).name].emplace_back(op, statement.place.line);
   return op;
 }
 
 /// Kind, storage and so on of what an op makes, where its line is the first to tell.
-void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const OpNote& note, const std::vector<char>& isNew,
-                                 const Scope& scope) {
+void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const OpNote& note, const std::vector<char>& isNew, const Scope& scope) {
   const auto outputSpan = std::as_const(document_).outputs(op);
   const std::vector<ValueId> outputs(outputSpan.begin(), outputSpan.end());
   const bool isDerived = scope.kind != TraceKind::computation;
@@ -171,14 +167,11 @@ void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const
       fail(source_, said->place, std::string("expected ") + (isTensor ? "the type of a tensor" : "\"number\"") + ", as the op returns one");
     if (isTensor) tensors_[id] = 1;
     if (isDerived && isTensor && !document_.isTensor(id))
-      fail(source_, targets.places[i],
-           "expected the type of '" + targets.names[i] + "' behind the line, such as '# " + targets.names[i] + ": \"f32[2, 3]\"'");
+      fail(source_, targets.places[i], "expected the type of '" + targets.names[i] + "' behind the line, such as '# " + targets.names[i] + ": \"f32[2, 3]\"'");
     const auto operands = document_.operands(op);
     if (std::find(operands.begin(), operands.end(), id) != operands.end()) continue;
-    if (isDerived)
-      derivedProducers_.emplace(id, op);
-    else
-      producers_.emplace(id, op);
+    if (isDerived) derivedProducers_.emplace(id, op);
+    else producers_.emplace(id, op);
     auto& value = document_.value(id);
     if (isNew[i]) {
       value.producer = op;
@@ -189,8 +182,7 @@ void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const
     if (isNew[i] || !hadStorage) {
       document_.value(id).version = said && said->version ? *said->version : implied::version(document_, op, i);
     }
-    if (isDerived)
-      document_.value(id).requiresGrad = said && said->requiresGrad ? *said->requiresGrad : implied::requiresGrad(document_, op, i);
+    if (isDerived) document_.value(id).requiresGrad = said && said->requiresGrad ? *said->requiresGrad : implied::requiresGrad(document_, op, i);
   }
 }
 
@@ -218,10 +210,8 @@ void TextReader::describeState(BoundSymbolId op, const OpNote& note) {
   bound.recomputed = note.recomputed || bound.origin.role == Role::recompute;
   bound.effects = note.effects.value_or(implied::effects(document_, op));
   ValueId replayed;
-  if (!note.replays.empty())
-    replayed = namedAnywhere(note.replays);
-  else if (implied::replays(bound) && !note.drawsAnew)
-    replayed = bound.origin.value;
+  if (!note.replays.empty()) replayed = namedAnywhere(note.replays);
+  else if (implied::replays(bound) && !note.drawsAnew) replayed = bound.origin.value;
   if (replayed) document_.boundSymbol(op).replays = original(replayed, bound.symbol);
 }
 
@@ -242,8 +232,7 @@ void TextReader::readBody(BoundSymbolId op, const PendingBody& body, const Scope
   Subgraph graph;
   graph.name = document_.subgraph(body.id).name;
   for (std::size_t i = 0; i < function.parameters.size(); ++i)
-    graph.inputs.push_back(
-        readBodyParameter(function.parameters[i], i, notes[i] ? &*notes[i] : nullptr, fits ? passed[i] : ValueId(), scope));
+    graph.inputs.push_back(readBodyParameter(function.parameters[i], i, notes[i] ? &*notes[i] : nullptr, fits ? passed[i] : ValueId(), scope));
   graph.ops = readStatements(function, scope);
   Call results;
   const auto& result = function.body.back().value;
@@ -254,8 +243,7 @@ void TextReader::readBody(BoundSymbolId op, const PendingBody& body, const Scope
 }
 
 /// An input of a body: the very value of the graph around it where it has its name and is handed on, else one of its own.
-ValueId TextReader::readBodyParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, ValueId passed,
-                                      Scope& scope) {
+ValueId TextReader::readBodyParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, ValueId passed, Scope& scope) {
   if (!note && !passed && parameter.name == "_" + std::to_string(position)) return {};
   if (passed && find(parameter.name, *scope.outer) == passed) {
     scope.names.emplace(parameter.name, Name{passed, parameter.place.line});

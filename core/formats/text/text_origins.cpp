@@ -8,8 +8,8 @@ namespace retrograd::text {
 namespace {
 
 std::optional<ValueKind> kindNamed(std::string_view text) {
-  for (auto kind : {ValueKind::input, ValueKind::parameter, ValueKind::buffer, ValueKind::constant, ValueKind::activation,
-                    ValueKind::cotangent, ValueKind::gradient})
+  for (auto kind :
+       {ValueKind::input, ValueKind::parameter, ValueKind::buffer, ValueKind::constant, ValueKind::activation, ValueKind::cotangent, ValueKind::gradient})
     if (name(kind) == text) return kind;
   return std::nullopt;
 }
@@ -58,29 +58,24 @@ BoundSymbolId TextReader::ownOrigin(BoundSymbolId op, const Scope& scope) {
   const auto output = implied::firstOutput(document_, op);
   const auto symbol = document_.boundSymbol(op).symbol;
   const auto place = places_[op];
-  if (!output)
-    fail(source_, place, "expected the op of the computation it comes from, such as '# computation: x: \"torch.ops.aten.linear.default\"'");
-  if (const auto producer = producers_.find(output);
-      producer != producers_.end() && document_.boundSymbol(producer->second).symbol == symbol)
+  if (!output) fail(source_, place, "expected the op of the computation it comes from, such as '# computation: x: \"torch.ops.aten.linear.default\"'");
+  if (const auto producer = producers_.find(output); producer != producers_.end() && document_.boundSymbol(producer->second).symbol == symbol)
     return producer->second;
   if (result_.computation)
     fail(source_, place,
-         "expected '" + document_.displayName(output) +
-             "' to be made by this op in the computation, or a comment that names the op it comes from");
+         "expected '" + document_.displayName(output) + "' to be made by this op in the computation, or a comment that names the op it comes from");
   return standIn(document_.displayName(output), document_.symbol(symbol).qualifiedName(), scope);
 }
 
 BoundSymbolId TextReader::resolve(const Reference& reference, const Scope& scope) {
   const auto fits = [&](BoundSymbolId op) { return reference.op.empty() || document_.opName(op) == reference.op; };
   if (const auto value = values_.find(reference.name); value != values_.end())
-    if (const auto producer = producers_.find(value->second); producer != producers_.end() && fits(producer->second))
-      return producer->second;
+    if (const auto producer = producers_.find(value->second); producer != producers_.end() && fits(producer->second)) return producer->second;
   if (const auto node = nodes_.find(reference.name); node != nodes_.end() && fits(node->second)) return node->second;
   if (result_.computation)
     fail(source_, reference.place,
          "expected an op of the computation, found '" + reference.name + "'" + (reference.op.empty() ? "" : ": \"" + reference.op + "\""));
-  if (reference.op.empty())
-    fail(source_, reference.place, "expected the op's name in quotes behind '" + reference.name + ":', as the text has no computation");
+  if (reference.op.empty()) fail(source_, reference.place, "expected the op's name in quotes behind '" + reference.name + ":', as the text has no computation");
   return standIn(reference.name, reference.op, scope);
 }
 

@@ -16,13 +16,10 @@ using Kind = Expression::Kind;
 /// Parses the tokens of one line.
 class ExpressionParser {
  public:
-  ExpressionParser(const Source& source, const std::vector<Token>& tokens, std::size_t at = 0)
-      : source_(source), tokens_(tokens), at_(at) {}
+  ExpressionParser(const Source& source, const std::vector<Token>& tokens, std::size_t at = 0) : source_(source), tokens_(tokens), at_(at) {}
 
   const Token& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
-  bool isSign(std::string_view sign, std::size_t ahead = 0) const {
-    return peek(ahead).kind == Token::Kind::sign && peek(ahead).text == sign;
-  }
+  bool isSign(std::string_view sign, std::size_t ahead = 0) const { return peek(ahead).kind == Token::Kind::sign && peek(ahead).text == sign; }
   bool take(std::string_view sign) {
     if (!isSign(sign)) return false;
     ++at_;
@@ -31,9 +28,7 @@ class ExpressionParser {
   void expect(std::string_view sign) {
     if (!take(sign)) expected("'" + std::string(sign) + "'");
   }
-  [[noreturn]] void expected(const std::string& what) const {
-    fail(source_, peek().place, "expected " + what + ", found " + describe(peek()));
-  }
+  [[noreturn]] void expected(const std::string& what) const { fail(source_, peek().place, "expected " + what + ", found " + describe(peek())); }
   void expectEnd() const {
     if (peek().kind != Token::Kind::end) expected("the end of the line");
   }
@@ -54,8 +49,7 @@ class ExpressionParser {
       chargeReading(sizeof(Expression) + 2 * sizeof(Argument));  // which it becomes
       items.push_back(expression());
       comma = take(",");
-      if (!comma && !isClosed())
-        expected("',' or " + (closing.empty() ? std::string("the end of the line") : "'" + std::string(closing) + "'"));
+      if (!comma && !isClosed()) expected("',' or " + (closing.empty() ? std::string("the end of the line") : "'" + std::string(closing) + "'"));
     }
     if (!closing.empty()) ++at_;
     return items;
@@ -65,8 +59,7 @@ class ExpressionParser {
   /// Counts brackets on the way down, so that no text can nest deeper than the stack.
   struct Depth {
     explicit Depth(ExpressionParser& parser) : depth(parser.depth_) {
-      if (++depth > maxBrackets)
-        fail(parser.source_, parser.peek().place, "expected at most " + std::to_string(maxBrackets) + " brackets in one another");
+      if (++depth > maxBrackets) fail(parser.source_, parser.peek().place, "expected at most " + std::to_string(maxBrackets) + " brackets in one another");
     }
     ~Depth() { --depth; }
     int& depth;
@@ -281,8 +274,7 @@ class Parser {
         continue;
       }
       if (indent < 0) indent = line_.indent;
-      if (line_.indent != indent)
-        fail(source_, line_.place, "expected the indentation of the lines before, " + std::to_string(indent) + " spaces");
+      if (line_.indent != indent) fail(source_, line_.place, "expected the indentation of the lines before, " + std::to_string(indent) + " spaces");
       if (isFinished) fail(source_, line_.place, "expected nothing behind 'return'");
       function.body.push_back(statement(depth));
       isFinished = function.body.back().kind == Statement::Kind::result;
@@ -345,8 +337,7 @@ class Parser {
     } else {
       statement.value = std::move(left);
     }
-    if (statement.value.kind != Kind::call)
-      fail(source_, statement.value.place, "expected an op that is called, such as torch.ops.aten.sin.default(x)");
+    if (statement.value.kind != Kind::call) fail(source_, statement.value.place, "expected an op that is called, such as torch.ops.aten.sin.default(x)");
   }
 
   const Source& source_;

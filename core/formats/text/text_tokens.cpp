@@ -171,13 +171,11 @@ std::string unquoted(const Source& source, const Token& token) {
       continue;
     }
     ++i;
-    const auto* known =
-        std::find_if(std::begin(escapes), std::end(escapes), [&](const auto& e) { return i < inner.size() && e.first == inner[i]; });
+    const auto* known = std::find_if(std::begin(escapes), std::end(escapes), [&](const auto& e) { return i < inner.size() && e.first == inner[i]; });
     unsigned code = 0;
     if (known != std::end(escapes)) {
       content += known->second;
-    } else if (i + 2 < inner.size() && inner[i] == 'x' &&
-               std::from_chars(&inner[i + 1], &inner[i + 1] + 2, code, 16).ptr == &inner[i + 1] + 2) {
+    } else if (i + 2 < inner.size() && inner[i] == 'x' && std::from_chars(&inner[i + 1], &inner[i + 1] + 2, code, 16).ptr == &inner[i + 1] + 2) {
       content += static_cast<char>(code);
       i += 2;
     } else {

@@ -19,16 +19,14 @@ const Trace* TextTraces::find(TraceKind kind) const {
   return nullptr;
 }
 
-TextTraces readTextTraces(std::string_view text, const std::string& name, const SymbolLookup& lookup, TextParts parts,
-                          const Progress& progress) {
+TextTraces readTextTraces(std::string_view text, const std::string& name, const SymbolLookup& lookup, TextParts parts, const Progress& progress) {
   const text::Source source{name, text};
   return text::TextReader(source, lookup, progress).read(text::parse(source, progress), parts);
 }
 
 ModelFile readTextModel(std::string_view text, const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
   auto traces = readTextTraces(text, path, lookup, TextParts::all, progress);
-  if (!traces.computation)
-    throw Error(ErrorCode::badInput, "expected a trace to start from, 'def computation(...):'; see `retrograd help text`", path);
+  if (!traces.computation) throw Error(ErrorCode::badInput, "expected a trace to start from, 'def computation(...):'; see `retrograd help text`", path);
   ModelFile file;
   if (!traces.derived.empty()) {
     file.printed = std::make_shared<const TextTraces>(std::move(traces));
@@ -53,25 +51,17 @@ InputKind inputKind(ValueKind kind, const ValueNote* note) {
   if (note && note->type == ValueNote::Type::token) return InputKind::token;
   if (note && note->type == ValueNote::Type::object) return InputKind::object;
   switch (kind) {
-    case ValueKind::parameter:
-      return InputKind::parameter;
-    case ValueKind::buffer:
-      return InputKind::buffer;
-    case ValueKind::constant:
-      return InputKind::constant;
-    default:
-      return InputKind::user;
+    case ValueKind::parameter: return InputKind::parameter;
+    case ValueKind::buffer: return InputKind::buffer;
+    case ValueKind::constant: return InputKind::constant;
+    default: return InputKind::user;
   }
 }
 
 }  // namespace
 
 TextReader::TextReader(const Source& source, const SymbolLookup& lookup, const Progress& progress)
-    : source_(source),
-      lookup_(lookup),
-      progress_(progress),
-      result_{std::make_shared<Document>(), {}, {}, {}, {}},
-      document_(*result_.document) {}
+    : source_(source), lookup_(lookup), progress_(progress), result_{std::make_shared<Document>(), {}, {}, {}, {}}, document_(*result_.document) {}
 
 TextTraces TextReader::read(const std::vector<Function>& functions, TextParts parts) {
   const Function* computation = nullptr;
@@ -124,10 +114,8 @@ void TextReader::readFunction(const Function& function) {
   if (trace.kind == TraceKind::joint || trace.kind == TraceKind::forward) trace.forwardCount = border;
   readResults(function.body.back(), scope, trace);
   checkTrace(trace, function.place);
-  if (trace.kind == TraceKind::computation)
-    result_.computation->trace = std::move(trace);
-  else
-    result_.derived.push_back(std::move(trace));
+  if (trace.kind == TraceKind::computation) result_.computation->trace = std::move(trace);
+  else result_.derived.push_back(std::move(trace));
 }
 
 /// What the comments under a signature say of each parameter; of literals inside formulas, which are none; of modules and sizes.
@@ -179,8 +167,7 @@ ValueId TextReader::readParameter(const Parameter& parameter, std::size_t positi
   const auto id = define(parameter.name, parameter.place, scope);
   if (!isKnown && (!note || note->type == ValueNote::Type::none))
     fail(source_, parameter.place,
-         "expected a comment under the signature that says what '" + parameter.name + "' is, such as '# " + parameter.name +
-             ": \"f32[2, 3]\"'");
+         "expected a comment under the signature that says what '" + parameter.name + "' is, such as '# " + parameter.name + ": \"f32[2, 3]\"'");
   if (note) describeInput(id, *note, scope);
   return id;
 }
@@ -244,24 +231,16 @@ std::vector<BoundSymbolId> TextReader::readStatements(const Function& function, 
 void TextReader::readHeading(const Comment& comment, Scope& scope) {
   auto heading = text::readHeading(source_, comment);
   switch (heading.kind) {
-    case Heading::Kind::free:
-      return;
-    case Heading::Kind::module:
-      scope.module = std::move(heading.module);
-      return;
-    case Heading::Kind::source:
-      scope.source = heading.frame ? document_.internSource({*std::move(heading.frame)}) : SourceStackId();
-      return;
+    case Heading::Kind::free: return;
+    case Heading::Kind::module: scope.module = std::move(heading.module); return;
+    case Heading::Kind::source: scope.source = heading.frame ? document_.internSource({*std::move(heading.frame)}) : SourceStackId(); return;
     case Heading::Kind::symbolicSize:
       scope.sizes[heading.size.name] = heading.size.hint;
       declare(heading.size);
       return;
-    case Heading::Kind::guard:
-      result_.guards.push_back(std::move(heading.guard));
-      return;
+    case Heading::Kind::guard: result_.guards.push_back(std::move(heading.guard)); return;
     case Heading::Kind::backward:
-      if (scope.kind == TraceKind::joint && !scope.outer && !scope.inBackward)
-        scope.border = 0;  // in the head; readStatements knows better
+      if (scope.kind == TraceKind::joint && !scope.outer && !scope.inBackward) scope.border = 0;  // in the head; readStatements knows better
       scope.inBackward |= scope.kind == TraceKind::joint && !scope.outer;
       return;
   }

@@ -39,8 +39,7 @@ void readSize(Cursor& cursor, TensorMeta& meta) {
     cursor.skip(equals + 1);
   }
   const auto size = cursor.integer();
-  if (!size || *size < 0)
-    cursor.expected(symbol.empty() ? "a size, or an expression and its value such as s0=4" : "the value of this size");
+  if (!size || *size < 0) cursor.expected(symbol.empty() ? "a size, or an expression and its value such as s0=4" : "the value of this size");
   meta.sizes.push_back(*size);
   meta.symbols.push_back(std::move(symbol));
 }
@@ -68,8 +67,7 @@ void readStrides(Cursor& cursor, TensorMeta& meta) {
 }
 
 bool takeLayout(Cursor& cursor, TensorMeta& meta) {
-  static constexpr std::array<std::string_view, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
-                                                           "sparse_bsr", "sparse_bsc", "mkldnn"};
+  static constexpr std::array<std::string_view, 7> layouts{"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "mkldnn"};
   for (std::size_t i = 0; i < layouts.size(); ++i)
     if (cursor.take(layouts[i])) {
       meta.layout = static_cast<Layout>(i);
@@ -89,8 +87,8 @@ Place Cursor::place() const {
 
 void Cursor::expected(const std::string& what) const {
   const auto word = plainWord();
-  const auto found = atEnd() ? std::string("the end")
-                             : "'" + oneLine(word.empty() ? rest().substr(0, std::max<std::size_t>(utf8Length(rest()), 1)) : word) + "'";
+  const auto found =
+      atEnd() ? std::string("the end") : "'" + oneLine(word.empty() ? rest().substr(0, std::max<std::size_t>(utf8Length(rest()), 1)) : word) + "'";
   fail(source_, place(), "expected " + what + ", found " + found);
 }
 

@@ -32,10 +32,8 @@ ValueId TextReader::define(const std::string& name, Place place, Scope& scope) {
   const auto known = values_.find(name);
   const bool isBody = scope.outer != nullptr;
   ValueId id;
-  if (known != values_.end() && !isBody)
-    id = known->second;
-  else
-    id = newValue(isBody ? freshName(name) : name);
+  if (known != values_.end() && !isBody) id = known->second;
+  else id = newValue(isBody ? freshName(name) : name);
   scope.names.emplace(name, Name{id, place.line});
   return id;
 }
@@ -70,8 +68,7 @@ void TextReader::setType(ValueId id, const ValueNote& note) {
     const bool wasTensor = standsForTensor(id);
     if (isTensor != wasTensor || (value.meta && !(document_.meta(value.meta) == note.meta)))
       fail(source_, note.place,
-           "expected the type that '" + note.name + "' had above, \"" + (value.meta ? typeText(document_.meta(value.meta)) : "number") +
-               "\"");
+           "expected the type that '" + note.name + "' had above, \"" + (value.meta ? typeText(document_.meta(value.meta)) : "number") + "\"");
   }
   if (!isTensor) {
     if (!note.size.empty()) document_.setSizeExpression(id, note.size);

@@ -156,8 +156,8 @@ class OriginsReader {
 }  // namespace
 
 bool isTorchScript(const Archive& archive) {
-  return archive.has("constants.pkl") || std::any_of(archive.entries().begin(), archive.entries().end(),
-                                                     [](const ZipEntry& e) { return e.name.starts_with("code/"); });
+  return archive.has("constants.pkl") ||
+         std::any_of(archive.entries().begin(), archive.entries().end(), [](const ZipEntry& e) { return e.name.starts_with("code/"); });
 }
 
 std::string TorchScriptArchive::codeRecord(std::string_view module) const {

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/formats/zip/archive.h"
 #include "core/formats/pickle/pickle.h"
+#include "core/formats/zip/archive.h"
 #include "core/trace/document.h"
 
 namespace retrograd {
@@ -17,10 +17,10 @@ bool isTorchScript(const Archive& archive);
 /// Layout: torch/csrc/jit/docs/serialization.md.
 struct TorchScriptArchive {
   std::shared_ptr<const Archive> archive;
-  std::uint64_t version = 0;            ///< of the file format
-  Pickle module;                        ///< data.pkl: the module as an object of objects
-  Pickle constants;                     ///< a tuple; code refers to its elements as CONSTANTS.c0, CONSTANTS.c1, ...
-  std::optional<Pickle> tracedInputs;   ///< of traced modules: a dict from method to a list of its inputs, tensors without data
+  std::uint64_t version = 0;           ///< of the file format
+  Pickle module;                       ///< data.pkl: the module as an object of objects
+  Pickle constants;                    ///< a tuple; code refers to its elements as CONSTANTS.c0, CONSTANTS.c1, ...
+  std::optional<Pickle> tracedInputs;  ///< of traced modules: a dict from method to a list of its inputs, tensors without data
 
   /// The record that defines "__torch__.torch.nn.Linear"'s module "__torch__.torch.nn"; empty where there is none.
   std::string codeRecord(std::string_view module) const;

@@ -137,11 +137,10 @@ void Archive::requireProportion() const {
   }
   const auto proportionate = MemoryAccount(file_.size).limit();
   if (inflated > proportionate)
-    throw Error(ErrorCode::badInput, "its compressed records would take " + std::to_string(inflated >> 20) + " MiB, out of proportion to its " + std::to_string(file_.size >> 10) +
-                                         " KiB (" + std::to_string(proportionate >> 20) + " MiB at most)");
+    throw Error(ErrorCode::badInput, "its compressed records would take " + std::to_string(inflated >> 20) + " MiB, out of proportion to its " +
+                                         std::to_string(file_.size >> 10) + " KiB (" + std::to_string(proportionate >> 20) + " MiB at most)");
   if (inflated > maxInflated)
-    throw Error(ErrorCode::badInput,
-                "holds more compressed content than fits in memory; write the archive with torch.export.save, which compresses nothing");
+    throw Error(ErrorCode::badInput, "holds more compressed content than fits in memory; write the archive with torch.export.save, which compresses nothing");
 }
 
 void Archive::verify(const Progress& progress) const {
@@ -185,10 +184,8 @@ const ZipEntry* Archive::find(std::string_view name) const {
 ByteRegion Archive::read(std::string_view name) const {
   const ZipEntry* entry = find(name);
   if (entry && later_[static_cast<std::size_t>(entry - entries_.data())]) {
-    if (deferred_)
-      deferred_->require(file_.data + entry->dataOffset);
-    else if (entry->method != 0)
-      requireWhole(ZipHandle(file_), static_cast<std::uint64_t>(entry - entries_.data()), *entry);
+    if (deferred_) deferred_->require(file_.data + entry->dataOffset);
+    else if (entry->method != 0) requireWhole(ZipHandle(file_), static_cast<std::uint64_t>(entry - entries_.data()), *entry);
     else {
       std::uint64_t done = 0;
       verifyStored(*entry, {}, done, entry->size + 1);

@@ -16,9 +16,7 @@ constexpr std::size_t localSize = 30, centralSize = 46, endSize = 22, end64Size 
 constexpr std::uint16_t encryptedFlags = 0x2041;  // traditional, strong, masked headers
 constexpr std::uint32_t in64 = 0xffffffff;        // the true number stands in the Zip64 part
 
-[[noreturn]] void fail(std::string message, std::string place = {}) {
-  throw Error(ErrorCode::badInput, std::move(message), std::move(place));
-}
+[[noreturn]] void fail(std::string message, std::string place = {}) { throw Error(ErrorCode::badInput, std::move(message), std::move(place)); }
 
 /// Little-endian numbers at checked offsets.
 class Bytes {
@@ -26,8 +24,7 @@ class Bytes {
   explicit Bytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
   std::uint64_t size() const { return bytes_.size(); }
   void need(std::uint64_t offset, std::uint64_t count, const char* what) const {
-    if (offset > size() || count > size() - offset)
-      fail(std::string("the zip archive is cut off or damaged: ") + what + " lies outside of it");
+    if (offset > size() || count > size() - offset) fail(std::string("the zip archive is cut off or damaged: ") + what + " lies outside of it");
   }
   template <class Number>
   Number at(std::uint64_t offset) const {
@@ -38,9 +35,7 @@ class Bytes {
   std::uint16_t u16(std::uint64_t o) const { return at<std::uint16_t>(o); }
   std::uint32_t u32(std::uint64_t o) const { return at<std::uint32_t>(o); }
   std::uint64_t u64(std::uint64_t o) const { return at<std::uint64_t>(o); }
-  std::string_view text(std::uint64_t offset, std::size_t count) const {
-    return {reinterpret_cast<const char*>(bytes_.data() + offset), count};
-  }
+  std::string_view text(std::uint64_t offset, std::size_t count) const { return {reinterpret_cast<const char*>(bytes_.data() + offset), count}; }
 
  private:
   std::span<const std::byte> bytes_;
@@ -76,8 +71,7 @@ Directory findDirectory(const Bytes& zip) {
     if (zip.u16(*end + 4) != 0xffff) fail("the zip archive is split over several files");
   }
   const bool has64 = *end >= locatorSize && zip.u32(*end - locatorSize) == locatorSignature;
-  Directory directory =
-      has64 ? readEnd64(zip, *end - locatorSize) : Directory{zip.u32(*end + 16), zip.u32(*end + 12), zip.u16(*end + 10), *end};
+  Directory directory = has64 ? readEnd64(zip, *end - locatorSize) : Directory{zip.u32(*end + 16), zip.u32(*end + 12), zip.u16(*end + 10), *end};
   zip.need(directory.offset, directory.size, "the central directory");
   if (directory.offset + directory.size > directory.end) fail("the zip archive is damaged: its central directory overlaps its end record");
   if (directory.entries > directory.size / centralSize) fail("the zip archive is damaged: more members than its directory has room for");
@@ -135,10 +129,8 @@ ZipEntry readEntry(const Bytes& zip, std::uint64_t at, std::uint64_t& header) {
   applyZip64(zip, at + centralSize + nameLength, extraLength, entry, header);
   if (entry.name.empty() || entry.name.find('\0') != std::string::npos) fail("the zip archive is damaged: a member without a proper name");
   if (zip.u16(at + 8) & encryptedFlags) fail("the member is encrypted", entry.name);
-  if (entry.method != 0 && entry.method != 8)
-    fail("compressed by method " + std::to_string(entry.method) + "; only deflate is read", entry.name);
-  if (entry.method == 0 && entry.size != entry.compressedSize)
-    fail("the zip archive is damaged: a stored member with two sizes", entry.name);
+  if (entry.method != 0 && entry.method != 8) fail("compressed by method " + std::to_string(entry.method) + "; only deflate is read", entry.name);
+  if (entry.method == 0 && entry.size != entry.compressedSize) fail("the zip archive is damaged: a stored member with two sizes", entry.name);
   return entry;
 }
 

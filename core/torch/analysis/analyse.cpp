@@ -7,27 +7,27 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "core/derivation/precision.h"
+#include "core/derivation/sizes.h"
+#include "core/formats/text/text_trace.h"
+#include "core/split/split.h"
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/inputs.h"
 #include "core/torch/analysis/opaque_results.h"
-#include "core/derivation/precision.h"
-#include "core/derivation/sizes.h"
 #include "core/torch/analysis/symbolic_joint.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/memory_budget.h"
 #include "core/torch/execution/placement.h"
-#include "core/formats/text/text_trace.h"
 #include "core/torch/grad/elide_copies.h"
 #include "core/torch/grad/transform.h"
-#include "core/split/split.h"
+#include "core/torch/packs/libtorch/mathematical_forms.h"
+#include "core/torch/tracing/op_table.h"
 #include "core/trace/dead_code.h"
 #include "core/trace/diff/difference.h"
 #include "core/trace/effects.h"
 #include "core/trace/relocate.h"
-#include "core/torch/packs/libtorch/mathematical_forms.h"
-#include "core/torch/tracing/op_table.h"
 
 namespace retrograd {
 namespace {
@@ -115,9 +115,9 @@ class Deriver {
       if (!concretiser) {
         const bool here = deviceStatus(analysis_.device).available;  // elsewhere the CPU stands in
         const auto on = here ? std::nullopt : std::optional(Device());
-        concretiser = std::make_unique<Concretiser>(document_, analysis_.request.seed, inputBindings(analysis_, on),
-                                                    [this](ValueId id) { return drawCotangent(id); },
-                                                    here ? std::nullopt : std::optional(c10::Device(c10::kCPU)), filledResults(analysis_, document_));
+        concretiser = std::make_unique<Concretiser>(
+            document_, analysis_.request.seed, inputBindings(analysis_, on), [this](ValueId id) { return drawCotangent(id); },
+            here ? std::nullopt : std::optional(c10::Device(c10::kCPU)), filledResults(analysis_, document_));
         for (const auto& [id, data] : lazy.constants) concretiser->addConstant(id, data);
         lazy.made = true;
       }
@@ -240,8 +240,7 @@ void derive(Analysis& analysis, const DerivationRequest& options, const Progress
   analysis.dataDependent.insert(analysis.dataDependent.end(), result.dataDependent.begin(), result.dataDependent.end());
   std::map<std::string, TensorMeta> cotangents;
   for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
-    if (auto id = analysis.joint.inputs[inputCount + i])
-      cotangents[userOutputPosition(analysis.computation(), i)] = document.meta(document.value(id).meta);
+    if (auto id = analysis.joint.inputs[inputCount + i]) cotangents[userOutputPosition(analysis.computation(), i)] = document.meta(document.value(id).meta);
   chooseCotangents(analysis, options, cotangents);
 }
 
@@ -285,9 +284,10 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
   analysis->device = withIndex(options.device.value_or(told));
   analysis->problems = analysis->file.problems;
   if (const auto status = deviceStatus(analysis->device); !status.available)
-    analysis->problems.push_back({Problem::Severity::note,
-                                  "derived for it without it: what LibTorch decides by the GPU at hand (kernels of attention, cuDNN) may differ there; " + status.reason,
-                                  toString(analysis->device), -1});
+    analysis->problems.push_back(
+        {Problem::Severity::note,
+         "derived for it without it: what LibTorch decides by the GPU at hand (kernels of attention, cuDNN) may differ there; " + status.reason,
+         toString(analysis->device), -1});
   const auto& history = analysis->computation().trace.history;
   analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
   analysis->times.read = analysis->file.seconds - analysis->times.trace;
@@ -299,7 +299,8 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
     }
   if (options.precision) castModel(analysis->file, *options.precision);
   relocate(*analysis->file.document, analysis->device);
-  const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
+  const bool runnable =
+      std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
   try {
     if (runnable) {
       const MemoryBudget budget(openingMemory(analysis->file.identity.size));

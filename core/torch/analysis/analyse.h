@@ -9,7 +9,7 @@ namespace retrograd {
 
 /// Derives joint, forward and backward anew, `repeats` times with an empty rule cache and `repeats` times with a warm one.
 struct DerivationTimes {
-  std::vector<double> joint, jointWarm, split;   ///< seconds, one entry a repeat
+  std::vector<double> joint, jointWarm, split;  ///< seconds, one entry a repeat
 };
 DerivationTimes timeDerivation(const Analysis& analysis, int repeats);
 

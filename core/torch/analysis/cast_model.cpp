@@ -13,7 +13,8 @@ TensorData castTensor(const TensorData& tensor, DType dtype) { return keepTensor
 void castModel(ModelFile& file, DType precision) {
   const auto known = precisions();
   if (std::find(known.begin(), known.end(), precision) == known.end())
-    throw Error(ErrorCode::badUse, std::string(torchName(precision)) + " is not a precision for a model; float64, float32, bfloat16 and float16 are", file.path);
+    throw Error(ErrorCode::badUse, std::string(torchName(precision)) + " is not a precision for a model; float64, float32, bfloat16 and float16 are",
+                file.path);
   const auto own = ownPrecision(file);
   if (own == precision) return;
   castDocument(*file.document, own, precision);

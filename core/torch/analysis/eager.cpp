@@ -49,7 +49,8 @@ EagerInterpreter::EagerInterpreter(const Analysis& analysis) : analysis_(analysi
 
 const c10::IValue& EagerInterpreter::value(ValueId id) const {
   const auto it = values_.find(id.index);
-  if (isLeftOut(id)) throw Error(ErrorCode::execution, "it depends on the opaque op " + document_.opName(left_.reason(id)) + ", which does not run", document_.displayName(id));
+  if (isLeftOut(id))
+    throw Error(ErrorCode::execution, "it depends on the opaque op " + document_.opName(left_.reason(id)) + ", which does not run", document_.displayName(id));
   if (it == values_.end()) throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
   return it->second;
 }
@@ -155,7 +156,8 @@ void EagerInterpreter::runHigherOrder(BoundSymbolId op) {
   if (kind.starts_with("while_loop")) {
     auto carry = lists.at(0);
     for (std::int64_t steps = 0;; ++steps) {
-      if (steps > mostLoopSteps) throw Error(ErrorCode::unsupportedOp, "it runs for more than " + std::to_string(mostLoopSteps) + " steps; does this loop end?", name);
+      if (steps > mostLoopSteps)
+        throw Error(ErrorCode::unsupportedOp, "it runs for more than " + std::to_string(mostLoopSteps) + " steps; does this loop end?", name);
       auto all = carry;
       if (lists.size() > 1) all.insert(all.end(), lists[1].begin(), lists[1].end());
       if (!truth(runSubgraph(*graphs.at(0), all).at(0))) break;

@@ -38,7 +38,7 @@ class EagerInterpreter {
   std::unordered_map<std::int32_t, c10::IValue> values_;
   LeftOut left_;
   std::optional<LeftOutWalk> walk_;  // where there are opaque ops
-  FilesInUse files_;  // that tensors lie in
+  FilesInUse files_;                 // that tensors lie in
 };
 
 }  // namespace retrograd

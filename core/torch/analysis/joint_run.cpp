@@ -83,7 +83,8 @@ struct EagerRun {
     at::AutoGradMode gradMode(true);
     const auto& computation = analysis.computation();
     interpreter.run(computation.trace.ops);
-    for (const auto& output : computation.outputs) outputs.push_back(output.value && !interpreter.isLeftOut(output.value) ? interpreter.value(output.value) : c10::IValue());
+    for (const auto& output : computation.outputs)
+      outputs.push_back(output.value && !interpreter.isLeftOut(output.value) ? interpreter.value(output.value) : c10::IValue());
   }
 
   /// What the forward left in buffers and inputs that it wrote. Some kernels (batch norm's) write without a word, so that only the content tells.
@@ -202,7 +203,8 @@ RunResult runEager(const Analysis& analysis) {
     const auto& computation = analysis.computation();
     for (std::size_t i = 0; i < computation.outputs.size(); ++i)
       if (!userOutputPosition(computation, i).empty())
-        result.outputs.push_back(run.outputs[i].isTensor() && run.outputs[i].toTensor().defined() ? std::optional(copyOut(run.outputs[i].toTensor())) : std::nullopt);
+        result.outputs.push_back(run.outputs[i].isTensor() && run.outputs[i].toTensor().defined() ? std::optional(copyOut(run.outputs[i].toTensor()))
+                                                                                                  : std::nullopt);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const auto& input = computation.inputs[i];
       if (gradients[i].defined()) result.gradients[resultKey(input, "p.")] = copyOut(gradients[i]);

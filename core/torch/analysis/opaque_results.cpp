@@ -22,7 +22,9 @@ std::map<ValueId, TensorData> filledResults(const Analysis& analysis, const Docu
     if (found == results.end()) {
       std::string known;
       for (const auto& [result, id] : results) known += (known.empty() ? "" : ", ") + result;
-      throw Error(ErrorCode::badUse, known.empty() ? "the model has no opaque op whose result could be filled in" : "no opaque op has this result; they have " + known, "fill " + name);
+      throw Error(ErrorCode::badUse,
+                  known.empty() ? "the model has no opaque op whose result could be filled in" : "no opaque op has this result; they have " + known,
+                  "fill " + name);
     }
     filled.emplace(found->second, fittedInput(tensor, document.meta(document.value(found->second).meta), "fill " + name));
   }
@@ -47,12 +49,14 @@ void noteOpaqueOps(Analysis& analysis) {
   }
   const auto skipped = std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return analysis.leftOut->isLeftOut(op) && !isOpaque(document, op); });
   if (skipped > 0)
-    analysis.problems.push_back({Problem::Severity::warning,
-                                 fmt::format("{} of {} ops depend on results of opaque ops and do not run; fill these in with --fill FILE.safetensors", skipped, ops.size()),
-                                 opaqueOpsText(document, ops), -1});
+    analysis.problems.push_back(
+        {Problem::Severity::warning,
+         fmt::format("{} of {} ops depend on results of opaque ops and do not run; fill these in with --fill FILE.safetensors", skipped, ops.size()),
+         opaqueOpsText(document, ops), -1});
   for (auto op : ops)
     if (isOpaque(document, op) && mayWriteUnseen(document, op)) {
-      analysis.problems.push_back({Problem::Severity::warning, "this opaque op may write to its operands: what reads their memory afterwards is left out", document.opName(op), op.index});
+      analysis.problems.push_back({Problem::Severity::warning, "this opaque op may write to its operands: what reads their memory afterwards is left out",
+                                   document.opName(op), op.index});
       break;
     }
 }

@@ -2,17 +2,17 @@
 
 #include <filesystem>
 
-#include "core/torch/analysis/probe.h"
-#include "core/torch/analysis/session_file.h"
-#include "core/torch/execution/memory_budget.h"
 #include "core/formats/checkpoint/given_weights.h"
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/read/read_file.h"
 #include "core/formats/repro/repro_inputs.h"
-#include "core/torch/fx/repro_model.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/torchscript/torchscript.h"
+#include "core/torch/analysis/probe.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/execution/memory_budget.h"
+#include "core/torch/fx/repro_model.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/torch/tracing/torchscript.h"
 

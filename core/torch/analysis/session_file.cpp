@@ -111,7 +111,7 @@ std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<
   analysis->problems = std::move(session.problems);
   analysis->request.seed = session.seed;
   analysis->request.partition = {session.minCut ? PartitionOptions::minCut : PartitionOptions::defaultKind, session.budget, std::move(session.recompute),
-                         session.regions};
+                                 session.regions};
   analysis->request.rules = rules;
   analysis->request.gradInputs = std::move(session.gradInputs);
   analysis->request.precision = session.precision;
@@ -159,7 +159,8 @@ std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progr
   if (const auto state = session.marks.find(generatorMark); state != session.marks.end()) {
     const auto& quoted = state->second;
     if (quoted.size() < 2) throw Error(ErrorCode::badInput, "the state of the generator is damaged", path);
-    if (const auto seed = seedOfState(quoted.substr(1, quoted.size() - 2)); seed != session.seed) throw Error(ErrorCode::badInput, "the state of the generator is not that of the seed", path);
+    if (const auto seed = seedOfState(quoted.substr(1, quoted.size() - 2)); seed != session.seed)
+      throw Error(ErrorCode::badInput, "the state of the generator is not that of the seed", path);
   }
   auto analysis = analysisOf(std::move(session), rules);
   analysis->sessionPath = path;
@@ -225,8 +226,9 @@ DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& give
 }
 
 bool asksForNothing(const DerivationRequest& options) {
-  return options.data.empty() && options.inputs.empty() && options.filled.empty() && options.numbers.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
-         options.seed == 0 && !options.precision && !options.device && options.order == 1 && options.partition == PartitionOptions();
+  return options.data.empty() && options.inputs.empty() && options.filled.empty() && options.numbers.empty() && options.cotangents.empty() &&
+         !options.exactCotangents && !options.gradInputs && options.seed == 0 && !options.precision && !options.device && options.order == 1 &&
+         options.partition == PartitionOptions();
 }
 
 std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const DerivationRequest& options, const Progress& progress) {
@@ -238,8 +240,7 @@ std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const Derivat
   analysis->sessionPath = stored.sessionPath;
   analysis->marks = stored.marks;
   analysis->problems.push_back(
-      {Problem::Severity::note, "derived again with other inputs or options: the traces are not those that were saved",
-       stored.sessionPath, -1});
+      {Problem::Severity::note, "derived again with other inputs or options: the traces are not those that were saved", stored.sessionPath, -1});
   return analysis;
 }
 

@@ -107,14 +107,12 @@ class JointAligner {
     if (all.size() != patterns_.size()) all.clear();
     return all;
   }
-  std::vector<std::int32_t> patternKey(std::size_t op) const {
-    return keyOf(patterns_, op, document_.boundSymbol(joint_.joint.ops[op]).pattern.index);
-  }
+  std::vector<std::int32_t> patternKey(std::size_t op) const { return keyOf(patterns_, op, document_.boundSymbol(joint_.joint.ops[op]).pattern.index); }
 
  private:
   struct Group {
-    std::vector<std::size_t> ops;   ///< positions in the joint
-    bool differs = false;           ///< from the joint that is being added
+    std::vector<std::size_t> ops;  ///< positions in the joint
+    bool differs = false;          ///< from the joint that is being added
     bool isTold = false;
   };
   using Groups = std::map<std::pair<std::int32_t, Role>, Group>;
@@ -249,7 +247,7 @@ class SizeWriter {
 
   std::pair<MetaId, std::string> expressed(TensorMeta meta, const std::vector<const TensorMeta*>& samples) {
     std::string trouble;
-    const auto list = [&](std::vector<std::int64_t> TensorMeta::*numbers, std::vector<std::string>& symbols, const char* what) {
+    const auto list = [&](std::vector<std::int64_t> TensorMeta::* numbers, std::vector<std::string>& symbols, const char* what) {
       for (std::size_t i = 0; i < (meta.*numbers).size(); ++i) {
         if (i < symbols.size() && !symbols[i].empty()) continue;  // the file's own word
         std::vector<std::int64_t> seen{(meta.*numbers)[i]};
@@ -313,10 +311,8 @@ class SizeWriter {
     std::optional<std::string> expression;
     if (argument.kind == Kind::integer) expression = fit_.expressionOf(seen([](const Argument& a) { return a.integer; }));
     if (argument.kind == Kind::real) expression = fit_.realExpressionOf(seen([](const Argument& a) { return a.real; }));
-    if (expression)
-      argument.text = *expression;
-    else
-      trouble = fmt::format("the argument {}{}", argument.kind == Kind::real ? fmt::format("{}", argument.real) : std::to_string(argument.integer), unknown);
+    if (expression) argument.text = *expression;
+    else trouble = fmt::format("the argument {}{}", argument.kind == Kind::real ? fmt::format("{}", argument.real) : std::to_string(argument.integer), unknown);
   }
 
   static constexpr const char* unknown = " depends on the sizes, by no expression that was found: it holds for the sizes at hand";

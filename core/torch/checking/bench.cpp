@@ -4,10 +4,10 @@
 #include <chrono>
 #include <set>
 
-#include "core/torch/analysis/joint_run.h"
-#include "core/torch/analysis/analyse.h"
-#include "core/torch/session/record_run.h"
 #include "core/questions/run_record.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/session/record_run.h"
 #include "core/torch/session/session.h"
 
 namespace retrograd {
@@ -83,8 +83,7 @@ BenchReport bench(const std::function<std::shared_ptr<const Analysis>()>& open, 
     runOnce(analysis, samples, report, progress);
   }
   addSaved(*analysis, report);
-  report.ops = {analysis->computation().trace.ops.size(), analysis->joint.ops.size(), analysis->forward.ops.size(),
-                analysis->backward.ops.size()};
+  report.ops = {analysis->computation().trace.ops.size(), analysis->joint.ops.size(), analysis->forward.ops.size(), analysis->backward.ops.size()};
   const auto derivation = timeDerivation(*analysis, repeat);
   report.read = median(samples.read);
   report.trace = median(samples.trace);

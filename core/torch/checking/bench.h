@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/torch/checking/check.h"
 #include "core/derivation/analysis.h"
+#include "core/torch/checking/check.h"
 
 namespace retrograd {
 
@@ -14,8 +14,8 @@ namespace retrograd {
 /// views of these), elements times item size; `savedStorageBytes`: the distinct storages they keep alive, each counted once.
 struct BenchReport {
   double read = 0, trace = 0, joint = 0, jointWarm = 0, split = 0, forward = 0, backward = 0, eagerForward = 0, eagerBackward = 0;
-  double recorded = 0;         ///< forward and backward with statistics of every value
-  double recompute = 0;        ///< of the backward's seconds: ops that run again
+  double recorded = 0;   ///< forward and backward with statistics of every value
+  double recompute = 0;  ///< of the backward's seconds: ops that run again
   std::size_t recomputedOps = 0;
   OpCounts ops;
   std::int64_t savedBytes = 0, savedStorageBytes = 0, peakBytes = 0;

@@ -6,23 +6,23 @@
 #include <chrono>
 
 #include "core/base/number_text.h"
+#include "core/derivation/precision.h"
+#include "core/formats/kinds/file_kind.h"
+#include "core/questions/nan_walk.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/higher_order.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/analysis/read_model.h"
+#include "core/torch/analysis/session_file.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/left_out.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/checking/pinned.h"
 #include "core/torch/checking/verdicts.h"
-#include "core/torch/analysis/higher_order.h"
-#include "core/torch/analysis/joint_run.h"
-#include "core/questions/nan_walk.h"
-#include "core/torch/analysis/analyse.h"
-#include "core/derivation/precision.h"
-#include "core/torch/analysis/read_model.h"
+#include "core/torch/execution/device.h"
+#include "core/torch/packs/libtorch/mathematical_forms.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/session/session.h"
-#include "core/torch/packs/libtorch/mathematical_forms.h"
-#include "core/torch/analysis/session_file.h"
-#include "core/torch/execution/device.h"
-#include "core/formats/kinds/file_kind.h"
 
 namespace retrograd {
 namespace {
@@ -218,8 +218,8 @@ struct ModelCheck::Impl {
 
   /// The session as it was saved, unless something else is asked for.
   std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
-    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device && options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty() &&
-        options_.data.empty())
+    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device &&
+        options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty() && options_.data.empty())
       return stored_;
     auto options = overlaid(*stored_, optionsFor(stored_->file, inDouble));
     if (options_.seed) options.seed = *options_.seed;
@@ -368,8 +368,9 @@ struct ModelCheck::Impl {
   }
 
   void compareWithReference(Verdicts& verdicts, CheckReport& report, const TensorMap& expected) {
-    compareEach(verdicts, report, *written_, "", expected,
-                [&](const std::string& name, const TensorData& actual, const TensorData& tensor) { verdicts.add(written_->compare("", name, actual, tensor)); });
+    compareEach(verdicts, report, *written_, "", expected, [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
+      verdicts.add(written_->compare("", name, actual, tensor));
+    });
   }
 
   void compareShapes(Verdicts& verdicts, CheckReport& report, const TensorMap& expected) {
@@ -418,7 +419,8 @@ struct ModelCheck::Impl {
                   verdicts.add(std::move(verdict));
                 });
     if (!notMet) return;
-    const auto why = pinned_ ? "the graph pins float32 (" + *pinned_ + ")" : "numbers of the graph are rounded (LibTorch's own run in double misses the reference too)";
+    const auto why =
+        pinned_ ? "the graph pins float32 (" + *pinned_ + ")" : "numbers of the graph are rounded (LibTorch's own run in double misses the reference too)";
     report.notes.push_back(why + ": its run in double is held to the tolerance of " + std::string(torchName(ownPrecision(written_->analysis->file))));
   }
 
@@ -437,13 +439,14 @@ struct ModelCheck::Impl {
   std::optional<JudgedRun> written_;        // in the file's own precision
   std::optional<JudgedRun> double_;
   std::optional<std::string> pinned_;
-  LeftOutNames leftOut_;                    // what opaque ops keep from being computed
-  TensorMap eagerTwice_;                    // order 2: LibTorch's own gradients of gradients
-  Verdicts verdicts_;                       // of all but the reference
-  CheckReport basis_;                       // what every report starts from
+  LeftOutNames leftOut_;  // what opaque ops keep from being computed
+  TensorMap eagerTwice_;  // order 2: LibTorch's own gradients of gradients
+  Verdicts verdicts_;     // of all but the reference
+  CheckReport basis_;     // what every report starts from
 };
 
-ModelCheck::ModelCheck(const std::string& path, const CheckOptions& options, const Progress& progress) : impl_(std::make_unique<Impl>(path, options, progress)) {}
+ModelCheck::ModelCheck(const std::string& path, const CheckOptions& options, const Progress& progress)
+    : impl_(std::make_unique<Impl>(path, options, progress)) {}
 ModelCheck::~ModelCheck() = default;
 
 const Reference* ModelCheck::reference() const { return impl_->reference() ? &*impl_->reference() : nullptr; }

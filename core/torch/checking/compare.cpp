@@ -37,33 +37,21 @@ double loadAs(const std::byte* at) {
 /// How to read one real component of an element.
 double (*reader(DType dtype))(const std::byte*) {
   switch (dtype) {
-    case DType::i8:
-      return loadAs<std::int8_t>;
-    case DType::i16:
-      return loadAs<std::int16_t>;
-    case DType::u16:
-      return loadAs<std::uint16_t>;
-    case DType::i32:
-      return loadAs<std::int32_t>;
-    case DType::u32:
-      return loadAs<std::uint32_t>;
-    case DType::i64:
-      return loadAs<std::int64_t>;
-    case DType::u64:
-      return loadAs<std::uint64_t>;
+    case DType::i8: return loadAs<std::int8_t>;
+    case DType::i16: return loadAs<std::int16_t>;
+    case DType::u16: return loadAs<std::uint16_t>;
+    case DType::i32: return loadAs<std::int32_t>;
+    case DType::u32: return loadAs<std::uint32_t>;
+    case DType::i64: return loadAs<std::int64_t>;
+    case DType::u64: return loadAs<std::uint64_t>;
     case DType::f16:
-    case DType::c32:
-      return loadHalf;
-    case DType::bf16:
-      return loadBrain;
+    case DType::c32: return loadHalf;
+    case DType::bf16: return loadBrain;
     case DType::f32:
-    case DType::c64:
-      return loadAs<float>;
+    case DType::c64: return loadAs<float>;
     case DType::f64:
-    case DType::c128:
-      return loadAs<double>;
-    default:
-      return loadAs<std::uint8_t>;  // bool, u8, and the bits of eight-bit floats
+    case DType::c128: return loadAs<double>;
+    default: return loadAs<std::uint8_t>;  // bool, u8, and the bits of eight-bit floats
   }
 }
 
@@ -94,14 +82,10 @@ std::vector<std::int64_t> realSizes(const TensorMeta& meta) {
 
 DType realType(DType dtype) {
   switch (dtype) {
-    case DType::c32:
-      return DType::f16;
-    case DType::c64:
-      return DType::f32;
-    case DType::c128:
-      return DType::f64;
-    default:
-      return dtype;
+    case DType::c32: return DType::f16;
+    case DType::c64: return DType::f32;
+    case DType::c128: return DType::f64;
+    default: return dtype;
   }
 }
 
@@ -208,7 +192,8 @@ Deviation difference(const TensorData& actual, const TensorData& expected, bool 
   }
   if (byBits) {
     found.deviation = found.scale = 0;
-    if (differing > 0) return fail(fmt::format("{} of {} elements have other bits ({} is compared for equality only)", differing, x.size(), shortName(actual.meta.dtype)));
+    if (differing > 0)
+      return fail(fmt::format("{} of {} elements have other bits ({} is compared for equality only)", differing, x.size(), shortName(actual.meta.dtype)));
     return found;
   }
   if (!std::isfinite(found.deviation)) return fail(describeNonFinite(x, y));

@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-#include "core/torch/checking/stage_check.h"
 #include "core/cut/as_read.h"
+#include "core/torch/checking/stage_check.h"
 #include "core/torch/stages/boundary.h"
 
 namespace retrograd {
@@ -35,8 +35,8 @@ void check(CheckReport& report, const CutModel& cut, const ModelFile& model, std
 
 }  // namespace
 
-std::vector<CheckReport> checkEveryCut(const std::string& path, CutRequest request, const CheckOptions& options, const std::function<void(const CheckReport&)>& tell,
-                                       const Progress& progress) {
+std::vector<CheckReport> checkEveryCut(const std::string& path, CutRequest request, const CheckOptions& options,
+                                       const std::function<void(const CheckReport&)>& tell, const Progress& progress) {
   request.useMarkers = false;
   const auto cut = openForCheck(path, request, options, progress);
   auto model = asRead(*cut.whole);

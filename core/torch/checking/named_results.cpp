@@ -1,7 +1,7 @@
 #include "core/torch/checking/named_results.h"
 
-#include "core/torch/checking/reference.h"
 #include "core/derivation/result_names.h"
+#include "core/torch/checking/reference.h"
 
 namespace retrograd {
 namespace {

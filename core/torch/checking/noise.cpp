@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "core/derivation/precision.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/checking/perturb.h"
-#include "core/derivation/precision.h"
 
 namespace retrograd {
 namespace {

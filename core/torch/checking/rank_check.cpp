@@ -116,7 +116,8 @@ std::string hintFor(const RankResults& results, const std::vector<Microbatch>& m
   for (auto& [name, tensor] : divided.gradients) tensor = scaledTensor(tensor, 1.0 / static_cast<double>(count));
   if (results.scale == 1 && count > 1 && verdictOf(divided, {}, expected, judge, 1).good())
     return fmt::format("; over {} it is equal: the loss is a mean over the batch, and --scale-gradients divides so", count);
-  return "; it is what the model in one piece gives for each microbatch, summed: the model does not treat the batch's items apart (batch norm does not), or its loss is "
+  return "; it is what the model in one piece gives for each microbatch, summed: the model does not treat the batch's items apart (batch norm does not), or "
+         "its loss is "
          "neither a sum nor a mean of even parts";
 }
 
@@ -132,8 +133,8 @@ TensorMap mergedOutputs(const RankResults& results, const std::map<std::string, 
   return outputs;
 }
 
-RankVerdict checkRank(const RankResults& results, const std::vector<Microbatch>& microbatches, const WholeBatch& batch, const std::map<std::string, Merge>& merges,
-                      const Progress& progress) {
+RankVerdict checkRank(const RankResults& results, const std::vector<Microbatch>& microbatches, const WholeBatch& batch,
+                      const std::map<std::string, Merge>& merges, const Progress& progress) {
   Judge judgeOfOne(microbatches.front().pipeline->whole);
   const auto runs = static_cast<double>(microbatches.size()) * std::max(1.0, std::abs(results.scale));
   const auto apart = [&] { return verdictOf(results, eachOutput(results), fromMicrobatches(microbatches, results.scale, progress), judgeOfOne, runs); };

@@ -121,7 +121,8 @@ std::string positionOfLoss(const Reference& reference, const ModelFile& file) {
     if (isFloating(meta.dtype) && meta.elements() == 1) scalars.push_back(std::to_string(i));
   }
   if (scalars.size() == 1) return scalars.front();
-  throw Error(ErrorCode::badUse, "holds a 'loss', and it is not known which of the model's " + std::to_string(outputs.size()) + " outputs that is; name it out.N", reference.path);
+  throw Error(ErrorCode::badUse,
+              "holds a 'loss', and it is not known which of the model's " + std::to_string(outputs.size()) + " outputs that is; name it out.N", reference.path);
 }
 
 /// A one of that dtype and shape.
@@ -155,16 +156,13 @@ DerivationRequest optionsFor(const Reference& reference, const ModelFile& file) 
     if (input.kind != InputKind::user || it == reference.inputs.end()) continue;
     const bool isTensor = input.value && file.document->isTensor(input.value);
     const auto number = isTensor ? std::nullopt : asNumber(it->second);
-    if (number)
-      options.numbers.emplace(input.name, *number);
-    else
-      options.inputs.emplace(input.name, it->second);
+    if (number) options.numbers.emplace(input.name, *number);
+    else options.inputs.emplace(input.name, it->second);
   }
   const auto outputs = userOutputs(file.computation).size();
   for (const auto& [position, tensor] : reference.cotangents) {
     const auto i = positionIn(position);
-    if (!i || *i >= outputs)
-      throw Error(ErrorCode::badInput, "cot." + position + " belongs to no output of the model", reference.path);
+    if (!i || *i >= outputs) throw Error(ErrorCode::badInput, "cot." + position + " belongs to no output of the model", reference.path);
   }
   options.cotangents = reference.cotangents;
   options.exactCotangents = true;

@@ -27,7 +27,8 @@ std::string reportLine(const CheckReport& report) {
   auto line = fmt::format("{:<5}  {:<30}", name(report.status), report.name);
   if (hasRun(report.status)) {
     if (report.worst.empty()) line += "  equal";
-    else if (std::isfinite(report.error)) line += fmt::format("  worst {}: off by {:.1e}, tolerance {:.1e}, largest element {:.1e}", report.worst, report.error, report.tolerance, report.scale);
+    else if (std::isfinite(report.error))
+      line += fmt::format("  worst {}: off by {:.1e}, tolerance {:.1e}, largest element {:.1e}", report.worst, report.error, report.tolerance, report.scale);
     else line += fmt::format("  {} cannot be compared", report.worst);
     if (!report.tooNoisy.empty()) line += fmt::format(", {} too noisy", report.tooNoisy.size());
     if (!report.leftOut.empty()) line += fmt::format(", {} left out", report.leftOut.size());
@@ -50,10 +51,7 @@ Json toJson(const CheckReport& report) {
   json["scale"] = compared ? Json(report.scale) : Json();
   json["reason"] = textOrNull(report.reason);
   json["unknown_ops"] = report.unknownOps;
-  json["ops"] = {{"computation", report.ops.computation},
-                 {"joint", report.ops.joint},
-                 {"forward", report.ops.forward},
-                 {"backward", report.ops.backward}};
+  json["ops"] = {{"computation", report.ops.computation}, {"joint", report.ops.joint}, {"forward", report.ops.forward}, {"backward", report.ops.backward}};
   json["origins_missing"] = report.originsMissing;
   json["seconds"] = report.seconds;
   json["notes"] = report.notes;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/torch/checking/reference.h"
 #include "core/formats/safetensors/safetensors.h"
+#include "core/torch/checking/reference.h"
 
 namespace retrograd {
 namespace {
@@ -59,8 +59,7 @@ void addResults(ReferenceWriter& writer, const Session& session) {
   const auto users = userOutputs(analysis.computation());
   for (std::size_t i = 0; i < users.size() && users[i] < analysis.forward.outputs.size(); ++i) {
     const auto value = analysis.forward.outputs[users[i]];
-    if (value && session.state(value).present && analysis.document->isTensor(value))
-      writer.add("out." + std::to_string(i), session.contents(value));
+    if (value && session.state(value).present && analysis.document->isTensor(value)) writer.add("out." + std::to_string(i), session.contents(value));
   }
 }
 
@@ -78,7 +77,8 @@ void saveRun(const Session& session, const std::string& path) {
     for (const auto& [name, tensor] : session.gradients()) writer.add("grad." + name, tensor);
   std::string differentiated;
   for (const auto& input : analysis.computation().inputs)
-    if (input.kind == InputKind::user && input.value && analysis.document->value(input.value).requiresGrad) differentiated += (differentiated.empty() ? "" : ",") + input.name;
+    if (input.kind == InputKind::user && input.value && analysis.document->value(input.value).requiresGrad)
+      differentiated += (differentiated.empty() ? "" : ",") + input.name;
   writer.write(path, analysis.request.seed, differentiated);
 }
 

@@ -3,11 +3,11 @@
 #include <limits>
 #include <set>
 
+#include "core/cut/as_read.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/judge.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/checking/reference.h"
-#include "core/cut/as_read.h"
 #include "core/torch/stages/boundary.h"
 #include "core/torch/stages/pipeline.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/torch/analysis/joint_run.h"
 #include "core/cut/split.h"
+#include "core/torch/analysis/joint_run.h"
 
 namespace retrograd {
 
@@ -19,18 +19,18 @@ enum class StageVerdict : std::uint8_t {
 
 struct StageCheckRow {
   enum class Of : std::uint8_t { parameter, input, output, mutation };
-  Of of = Of::parameter;       ///< gradient of a parameter or of an input; an output; what is mutated
-  std::string name;            ///< parameter or input by its first name; position of an output
-  ValueId value;               ///< of the computation; none where it has none
-  double difference = 0;       ///< largest of all elements; infinite where they cannot be compared
-  double relative = 0;         ///< that over the tensor's largest element in the whole model
-  double tolerance = 0;        ///< what `difference` may be (judge.h); 0 where the tensors are equal bit for bit
+  Of of = Of::parameter;  ///< gradient of a parameter or of an input; an output; what is mutated
+  std::string name;       ///< parameter or input by its first name; position of an output
+  ValueId value;          ///< of the computation; none where it has none
+  double difference = 0;  ///< largest of all elements; infinite where they cannot be compared
+  double relative = 0;    ///< that over the tensor's largest element in the whole model
+  double tolerance = 0;   ///< what `difference` may be (judge.h); 0 where the tensors are equal bit for bit
   StageVerdict verdict = StageVerdict::equal;
-  std::string reason;          ///< where they cannot be compared: "the stages give none"
+  std::string reason;  ///< where they cannot be compared: "the stages give none"
 };
 
 struct StageCheck {
-  std::vector<StageCheckRow> rows;      ///< parameters and inputs in the model's order, outputs, mutations
+  std::vector<StageCheckRow> rows;  ///< parameters and inputs in the model's order, outputs, mutations
   bool passed() const { return count(StageVerdict::differs) == 0; }
   std::size_t count(StageVerdict verdict) const {
     return std::count_if(rows.begin(), rows.end(), [&](const StageCheckRow& row) { return row.verdict == verdict; });

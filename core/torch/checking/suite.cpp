@@ -69,8 +69,8 @@ std::vector<SuiteCase> findCases(const std::string& folder) {
 std::string summary(const std::vector<CheckReport>& reports) {
   std::map<CheckStatus, int> count;
   for (const auto& report : reports) ++count[report.status];
-  return fmt::format("{} passed, {} failed, {} errors, {} skipped", count[CheckStatus::pass], count[CheckStatus::fail],
-                     count[CheckStatus::error], count[CheckStatus::skip]);
+  return fmt::format("{} passed, {} failed, {} errors, {} skipped", count[CheckStatus::pass], count[CheckStatus::fail], count[CheckStatus::error],
+                     count[CheckStatus::skip]);
 }
 
 }  // namespace retrograd

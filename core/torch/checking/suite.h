@@ -27,8 +27,8 @@ struct SuiteOptions {
 /// Checks all cases in order; `done` gets each report as it comes. The cases run in one worker process; when a case crashes it or
 /// hangs, that case is an `error` that names the signal, and a new worker goes on with the next. Must be called before this
 /// process has used LibTorch's threads. Throws Error(cancelled).
-std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options,
-                                    const std::function<void(const CheckReport&)>& done, const Progress& progress = {});
+std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options, const std::function<void(const CheckReport&)>& done,
+                                    const Progress& progress = {});
 
 /// "62 passed, 0 failed, 0 errors, 0 skipped"
 std::string summary(const std::vector<CheckReport>& reports);

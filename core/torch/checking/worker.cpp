@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <deque>
 
+#include "core/process/child.h"
 #include "core/torch/checking/suite.h"
 #include "core/torch/execution/threads.h"
-#include "core/process/child.h"
 
 namespace retrograd {
 namespace {
@@ -104,8 +104,8 @@ class Worker {
 
 }  // namespace
 
-std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options,
-                                    const std::function<void(const CheckReport&)>& done, const Progress& progress) {
+std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options, const std::function<void(const CheckReport&)>& done,
+                                    const Progress& progress) {
   std::vector<CheckReport> reports;
   while (reports.size() < cases.size()) {
     Worker worker(cases, reports.size(), options);

@@ -10,8 +10,8 @@
 
 #include "core/base/error.h"
 #include "core/base/installation.h"
-#include "core/trace/relocate.h"
 #include "core/torch/tracing/convert.h"
+#include "core/trace/relocate.h"
 
 namespace retrograd {
 namespace {
@@ -60,16 +60,15 @@ std::vector<DeviceStatus> findDevices() {
   if (missing.empty() && !dlopen(cudaHalf, RTLD_NOW | RTLD_GLOBAL)) {
     const auto why = lastLoadError();
     const bool isInstalled = !privateFile("libtorch_cpu.so").empty();
-    missing = fmt::format("LibTorch's CUDA half does not load ({}); {}, or run on the CPU", why,
-                          isInstalled ? "put it into lib/retrograd/cuda as docs/packaging.md says"
-                                      : "run scripts/setup on this machine, which fetches it where there is a GPU");
+    missing = fmt::format(
+        "LibTorch's CUDA half does not load ({}); {}, or run on the CPU", why,
+        isInstalled ? "put it into lib/retrograd/cuda as docs/packaging.md says" : "run scripts/setup on this machine, which fetches it where there is a GPU");
   }
   if (!missing.empty()) {
     found.push_back({Device{Device::Type::cuda, -1}, false, {}, missing});
     return found;
   }
-  for (std::size_t i = 0; i < driver.names.size(); ++i)
-    found.push_back({Device{Device::Type::cuda, static_cast<std::int8_t>(i)}, true, driver.names[i], {}});
+  for (std::size_t i = 0; i < driver.names.size(); ++i) found.push_back({Device{Device::Type::cuda, static_cast<std::int8_t>(i)}, true, driver.names[i], {}});
   return found;
 }
 

@@ -10,7 +10,7 @@
 namespace retrograd {
 namespace {
 
-constexpr int mostCells = 4096;  // that the kernel has counters for
+constexpr int mostCells = 4096;           // that the kernel has counters for
 constexpr void* defaultStream = nullptr;  // LibTorch's too, as nothing here chooses another: the kernel runs after what made the tensor
 
 /// As the kernels take it; `kept` holds what had to be copied.

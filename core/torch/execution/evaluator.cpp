@@ -3,8 +3,8 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/clone.h>
 #include <ATen/ops/as_strided.h>
+#include <ATen/ops/clone.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 #include "core/torch/execution/cuda_library.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/reproducible.h"
-#include "core/trace/effects.h"
 #include "core/torch/tracing/generator.h"
+#include "core/trace/effects.h"
 
 namespace retrograd {
 namespace {
@@ -56,7 +56,8 @@ void Evaluator::bind(ValueId id, c10::IValue value) {
 
 at::Tensor Evaluator::tensor(ValueId id) const {
   if (const auto opaque = leftOut_ ? leftOut_->reason(id) : BoundSymbolId())
-    throw Error(ErrorCode::execution, "it depends on the opaque op " + document_.opName(opaque) + ", which does not run; fill in its result (--fill)", document_.displayName(id));
+    throw Error(ErrorCode::execution, "it depends on the opaque op " + document_.opName(opaque) + ", which does not run; fill in its result (--fill)",
+                document_.displayName(id));
   if (!has(id) || !values_[id].isTensor()) throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
   const auto& tensor = values_[id].toTensor();
   if (anyUnverified()) requireVerified(hostMemoryOf(tensor));
@@ -134,12 +135,14 @@ void Evaluator::run(BoundSymbolId op) {
   const auto& bound = document_.boundSymbol(op);
   const auto operands = document_.operands(op);
   try {
-    auto stack = prepared(bound).arguments([&](std::size_t hole) -> c10::IValue {
-      const auto id = operands[hole];
-      if (!has(id)) throw Error(ErrorCode::internal, "operand " + document_.displayName(id) + " is not there");
-      if (anyUnverified() && values_[id].isTensor()) requireVerified(hostMemoryOf(values_[id].toTensor()));
-      return values_[id];
-    }, standIn_);
+    auto stack = prepared(bound).arguments(
+        [&](std::size_t hole) -> c10::IValue {
+          const auto id = operands[hole];
+          if (!has(id)) throw Error(ErrorCode::internal, "operand " + document_.displayName(id) + " is not there");
+          if (anyUnverified() && values_[id].isTensor()) requireVerified(hostMemoryOf(values_[id].toTensor()));
+          return values_[id];
+        },
+        standIn_);
     copyBorrowed(op, stack);
     const auto device = deviceOf(op);
     {

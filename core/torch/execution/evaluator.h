@@ -83,8 +83,8 @@ const void* hostMemoryOf(const at::Tensor& tensor);
 class Concretiser final : public RealValues {
  public:
   /// `bindings`: inputs by value; cotangents are asked of `cotangent` when first needed. `standIn` as Evaluator has it.
-  Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
-              std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn = {}, std::map<ValueId, TensorData> filled = {});
+  Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings, std::function<at::Tensor(ValueId)> cotangent,
+              std::optional<c10::Device> standIn = {}, std::map<ValueId, TensorData> filled = {});
   at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) override;
   void addCotangent(ValueId, std::size_t) override {}  // `cotangent` knows
   void addConstant(ValueId id, const TensorData& data) override;

@@ -18,8 +18,7 @@ namespace {
 at::Tensor plain(const at::Tensor& tensor) {
   const auto type = tensor.scalar_type();
   const bool asIs = tensor.layout() == at::kStrided && tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_neg();
-  if (asIs && (type == at::kFloat || type == at::kLong || type == at::kBool || type == at::kDouble))
-    return tensor;  // the usual, without an op
+  if (asIs && (type == at::kFloat || type == at::kLong || type == at::kBool || type == at::kDouble)) return tensor;  // the usual, without an op
   auto t = tensor.detach();
   if (t.layout() != at::kStrided) t = t.to_dense();
   if (t.is_complex()) t = (t.scalar_type() == at::kComplexHalf ? t.to(at::kComplexFloat) : t).abs();
@@ -33,14 +32,10 @@ at::Tensor plain(const at::Tensor& tensor) {
     case at::kShort:
     case at::kChar:
     case at::kByte:
-    case at::kBool:
-      break;
+    case at::kBool: break;
     case at::kUInt32:
-    case at::kUInt64:
-      t = t.to(at::kDouble);
-      break;
-    default:
-      t = t.to(at::kFloat);
+    case at::kUInt64: t = t.to(at::kDouble); break;
+    default: t = t.to(at::kFloat);
   }
   return t.resolve_neg().to(at::kCPU).contiguous();
 }
@@ -59,15 +54,11 @@ void forEachElement(const at::Tensor& t, Visit&& visit) {
 /// Below the smallest normal number of the dtype, and not zero.
 double smallestNormal(at::ScalarType type) {
   switch (type) {
-    case at::kDouble:
-      return std::numeric_limits<double>::min();
+    case at::kDouble: return std::numeric_limits<double>::min();
     case at::kFloat:
-    case at::kBFloat16:
-      return std::numeric_limits<float>::min();
-    case at::kHalf:
-      return 6.103515625e-05;
-    default:
-      return 0;
+    case at::kBFloat16: return std::numeric_limits<float>::min();
+    case at::kHalf: return 6.103515625e-05;
+    default: return 0;
   }
 }
 

@@ -3,19 +3,19 @@
 #include <string>
 #include <vector>
 
-#include "core/torch/session/record_run.h"
 #include "core/questions/run_record.h"
+#include "core/torch/session/record_run.h"
 
 namespace retrograd {
 
 /// One value in two runs.
 struct RunDifference {
-  BoundSymbolId opA, opB;          ///< the same op in both
+  BoundSymbolId opA, opB;  ///< the same op in both
   ValueId valueA, valueB;
-  double largest = 0;              ///< |a - b|, over finite elements
-  double relative = 0;             ///< largest, relative to the largest element of either; infinite for other shapes or dtype kinds
+  double largest = 0;   ///< |a - b|, over finite elements
+  double relative = 0;  ///< largest, relative to the largest element of either; infinite for other shapes or dtype kinds
   double normA = 0, normB = 0;
-  std::string note;                ///< "shapes differ", "only one is finite"; empty where numbers tell all
+  std::string note;  ///< "shapes differ", "only one is finite"; empty where numbers tell all
 };
 
 /// Two runs compared op by op, in the order of the first.

@@ -1,7 +1,7 @@
 #include "core/torch/experiments/counterpart.h"
 
-#include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
 

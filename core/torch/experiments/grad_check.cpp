@@ -8,10 +8,10 @@
 #include <limits>
 #include <set>
 
+#include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/eager.h"
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/analysis/analyse.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/tracing/generator.h"
 
@@ -165,8 +165,7 @@ GradientCheckRow checkInput(const Analysis& analysis, const std::string& name, c
   for (std::size_t k = 0; k < directions; ++k) {
     const auto direction = at::randn(point.sizes(), point.options());
     const double step = 1e-6 * std::max(1.0, largest(point));
-    const double difference =
-        (objective(analysis, name, point.add(direction, step)) - objective(analysis, name, point.sub(direction, step))) / (2 * step);
+    const double difference = (objective(analysis, name, point.add(direction, step)) - objective(analysis, name, point.sub(direction, step))) / (2 * step);
     const double derivative = innerProduct(gradient, direction);
     const double scale = std::max({std::abs(difference), std::abs(derivative), 1e-6 * gradient.norm().item().toDouble(), 1e-12});
     row.finiteDifferences = std::max(row.finiteDifferences, std::abs(difference - derivative) / scale);
@@ -176,7 +175,9 @@ GradientCheckRow checkInput(const Analysis& analysis, const std::string& name, c
 
 }  // namespace
 
-ModelFile extractOps(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) { return Extraction(analysis, ops).run(progress); }
+ModelFile extractOps(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) {
+  return Extraction(analysis, ops).run(progress);
+}
 
 GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) {
   DerivationRequest options;
@@ -184,7 +185,9 @@ GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSy
   options.precision = DType::f64;
   options.rules = analysis.request.rules;
   const auto part = analyse(extractOps(analysis, ops, progress), options, progress);
-  if (!part->derived()) throw Error(ErrorCode::execution, part->problems.empty() ? "it cannot be derived" : part->problems.back().message, part->problems.empty() ? "" : part->problems.back().place);
+  if (!part->derived())
+    throw Error(ErrorCode::execution, part->problems.empty() ? "it cannot be derived" : part->problems.back().message,
+                part->problems.empty() ? "" : part->problems.back().place);
   KeepGenerator keep;
   setGeneratorState(seededState(analysis.request.seed));
   GradientCheck check;

@@ -22,7 +22,7 @@ struct GradientCheckRow {
 struct GradientCheck {
   std::vector<GradientCheckRow> rows;
   std::size_t directions = 0;
-  bool passed = false;           ///< all within the tolerances below
+  bool passed = false;  ///< all within the tolerances below
   static constexpr double finiteTolerance = 1e-5, libTorchTolerance = 1e-9;
 };
 

@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cctype>
 
-
 namespace retrograd {
 namespace {
 
 bool beginsWith(std::string_view text, std::string_view beginning) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return text.size() >= beginning.size() &&
-         std::equal(beginning.begin(), beginning.end(), text.begin(), [&](char a, char b) { return lower(a) == lower(b); });
+  return text.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), text.begin(), [&](char a, char b) { return lower(a) == lower(b); });
 }
 
 /// The pass that made the joint out of `before`: the first that its history has and that of `before` has not.

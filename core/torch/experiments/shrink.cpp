@@ -60,21 +60,16 @@ class Search {
   Shrunk run() {
     auto end = all_.size(), begin = std::size_t{0};
     if (end == 0) throw Error(ErrorCode::badUse, "has no ops", analysis_.file.path);
-    if (!shows(0, end))
-      throw Error(ErrorCode::badUse, "the whole graph does not show the fault, so that there is nothing to shrink", analysis_.file.path);
+    if (!shows(0, end)) throw Error(ErrorCode::badUse, "the whole graph does not show the fault, so that there is nothing to shrink", analysis_.file.path);
     for (std::size_t least = 1; least < end;) {  // the shortest beginning that shows it
       const auto middle = least + (end - least) / 2;
-      if (shows(0, middle))
-        end = middle;
-      else
-        least = middle + 1;
+      if (shows(0, middle)) end = middle;
+      else least = middle + 1;
     }
     for (std::size_t most = end - 1; begin < most;) {  // the latest place to begin
       const auto middle = begin + (most - begin + 1) / 2;
-      if (shows(middle, end))
-        begin = middle;
-      else
-        most = middle - 1;
+      if (shows(middle, end)) begin = middle;
+      else most = middle - 1;
     }
     tryShorter(begin, end);
     Shrunk result;
@@ -86,8 +81,7 @@ class Search {
 
  private:
   std::shared_ptr<const Analysis> candidate(std::size_t begin, std::size_t end) const {
-    const std::vector<BoundSymbolId> ops(all_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                         all_.begin() + static_cast<std::ptrdiff_t>(end));
+    const std::vector<BoundSymbolId> ops(all_.begin() + static_cast<std::ptrdiff_t>(begin), all_.begin() + static_cast<std::ptrdiff_t>(end));
     DerivationRequest request;
     request.seed = analysis_.request.seed;
     request.rules = analysis_.request.rules;
@@ -125,8 +119,7 @@ class Search {
 }  // namespace
 
 FaultTest holdsNaN() {
-  return
-      [](const std::shared_ptr<const Analysis>& candidate) { return !anyNaN(candidate->request.inputs) && anyNaN(resultsOf(*candidate)); };
+  return [](const std::shared_ptr<const Analysis>& candidate) { return !anyNaN(candidate->request.inputs) && anyNaN(resultsOf(*candidate)); };
 }
 
 FaultTest differsFromDouble(double tolerance) {

@@ -1,9 +1,9 @@
 #include "core/torch/experiments/what_if.h"
 
 #include "core/questions/memory_timeline.h"
-#include "core/torch/analysis/analyse.h"
 #include "core/split/min_cut.h"
 #include "core/split/op_cost.h"
+#include "core/torch/analysis/analyse.h"
 
 namespace retrograd {
 namespace {

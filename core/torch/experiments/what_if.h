@@ -7,15 +7,15 @@ namespace retrograd {
 
 /// What a partition costs and saves.
 struct PartitionFigures {
-  std::int64_t savedBytes = 0;      ///< storages saved for backward, each once
-  std::int64_t peakBytes = 0;       ///< of memoryTimeline()
+  std::int64_t savedBytes = 0;  ///< storages saved for backward, each once
+  std::int64_t peakBytes = 0;   ///< of memoryTimeline()
   std::size_t recomputedOps = 0;
 };
 
 struct WhatIf {
   PartitionFigures before, after;
-  double extraSeconds = 0;          ///< of what runs again after, over what runs again before
-  bool measured = false;            ///< from times of a run; false: estimated from bytes moved
+  double extraSeconds = 0;                   ///< of what runs again after, over what runs again before
+  bool measured = false;                     ///< from times of a run; false: estimated from bytes moved
   std::shared_ptr<const Analysis> analysis;  ///< the model under the other partition, ready to be opened
 };
 

@@ -78,8 +78,7 @@ std::optional<Replacement> replacementOf(const std::string& target, const Expres
   if (!start || !step || !call.items[1].is(Kind::integer) || !start->is(Kind::integer) || !step->is(Kind::integer)) return std::nullopt;
   Expression end = *start;
   std::int64_t reach = 0;
-  if (__builtin_mul_overflow(call.items[1].integer, step->integer, &reach) || __builtin_add_overflow(reach, start->integer, &end.integer))
-    return std::nullopt;
+  if (__builtin_mul_overflow(call.items[1].integer, step->integer, &reach) || __builtin_add_overflow(reach, start->integer, &end.integer)) return std::nullopt;
   Replacement result{"aten.arange.start_step", {*start, end, *step}};
   for (const char* name : {"dtype", "device"})
     if (const auto* given = call.keyword(name)) result.items.push_back(keyword(name, *given));
@@ -125,28 +124,17 @@ std::vector<c10::IValue> GraphRunner::run(std::vector<c10::IValue> inputs, const
 
 c10::IValue GraphRunner::evaluate(const Expression& expression) {
   switch (expression.kind) {
-    case Kind::none:
-      return {};
-    case Kind::boolean:
-      return expression.integer != 0;
-    case Kind::integer:
-      return expression.integer;
-    case Kind::real:
-      return expression.real;
-    case Kind::complex:
-      return c10::complex<double>(expression.real, expression.imaginary);
-    case Kind::string:
-      return expression.text;
-    case Kind::value:
-      return values_.at(static_cast<std::size_t>(expression.integer));
-    case Kind::call:
-      return call(expression);
-    case Kind::item:
-      return item(evaluate(expression.items[0]), evaluate(expression.items[1]));
-    case Kind::binary:
-      return arithmetic(expression.text, evaluate(expression.items[0]), evaluate(expression.items[1]));
-    case Kind::unary:
-      return arithmetic(expression.text == "-" ? "-" : expression.text, std::int64_t{0}, evaluate(expression.items[0]));
+    case Kind::none: return {};
+    case Kind::boolean: return expression.integer != 0;
+    case Kind::integer: return expression.integer;
+    case Kind::real: return expression.real;
+    case Kind::complex: return c10::complex<double>(expression.real, expression.imaginary);
+    case Kind::string: return expression.text;
+    case Kind::value: return values_.at(static_cast<std::size_t>(expression.integer));
+    case Kind::call: return call(expression);
+    case Kind::item: return item(evaluate(expression.items[0]), evaluate(expression.items[1]));
+    case Kind::binary: return arithmetic(expression.text, evaluate(expression.items[0]), evaluate(expression.items[1]));
+    case Kind::unary: return arithmetic(expression.text == "-" ? "-" : expression.text, std::int64_t{0}, evaluate(expression.items[0]));
     case Kind::tuple:
     case Kind::list: {
       std::vector<c10::IValue> items;
@@ -188,8 +176,7 @@ c10::IValue GraphRunner::arithmetic(const std::string& sign, const c10::IValue& 
 
 c10::IValue GraphRunner::call(const Expression& expression) {
   const auto& callee = expression.items.front();
-  if (!callee.is(Kind::path) || !std::string_view(callee.text).starts_with(opPrefix))
-    fail("is not run here: " + fx::toText(expression, {}));
+  if (!callee.is(Kind::path) || !std::string_view(callee.text).starts_with(opPrefix)) fail("is not run here: " + fx::toText(expression, {}));
   const auto target = callee.text.substr(opPrefix.size());
   if (auto replacement = replacementOf(target, expression)) {
     auto other = expression;
@@ -225,10 +212,8 @@ Argument GraphRunner::argument(const Expression& expression, std::vector<c10::IV
       operands.push_back(one);
       items.push_back(Argument::ofOperand(static_cast<std::int64_t>(operands.size()) - 1));
     };
-    if (value.isTuple())
-      std::for_each(value.toTupleRef().elements().begin(), value.toTupleRef().elements().end(), add);
-    else
-      std::for_each(value.toListRef().begin(), value.toListRef().end(), add);
+    if (value.isTuple()) std::for_each(value.toTupleRef().elements().begin(), value.toTupleRef().elements().end(), add);
+    else std::for_each(value.toListRef().begin(), value.toListRef().end(), add);
     return Argument::ofList(std::move(items));
   }
   operands.push_back(std::move(value));
@@ -245,18 +230,13 @@ c10::IValue GraphRunner::callOp(const std::string& target, const Expression& exp
     const Expression* given = nullptr;
     if (!parameter.kwarg_only() && positional < expression.items.size() && !expression.items[positional].is(Kind::keyword))
       given = &expression.items[positional++];
-    else
-      given = expression.keyword(parameter.name());
+    else given = expression.keyword(parameter.name());
     std::vector<c10::IValue> operands;
-    if (given)
-      stack.push_back(fitted(argument(*given, operands), parameter, operands));
-    else if (parameter.default_value())
-      stack.push_back(*parameter.default_value());
-    else
-      fail(target + " is called without '" + parameter.name() + "'");
+    if (given) stack.push_back(fitted(argument(*given, operands), parameter, operands));
+    else if (parameter.default_value()) stack.push_back(*parameter.default_value());
+    else fail(target + " is called without '" + parameter.name() + "'");
   }
-  if (positional < expression.items.size() && !expression.items[positional].is(Kind::keyword))
-    fail(target + " is called with too many arguments");
+  if (positional < expression.items.size() && !expression.items[positional].is(Kind::keyword)) fail(target + " is called with too many arguments");
   for (std::size_t i = 1; i < expression.items.size(); ++i)
     if (const auto& one = expression.items[i];
         one.is(Kind::keyword) && std::none_of(wanted.begin(), wanted.end(), [&](const c10::Argument& a) { return a.name() == one.text; }))

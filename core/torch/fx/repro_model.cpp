@@ -43,8 +43,7 @@ class InputMaker {
     if (drawn_ > mostDrawn) throw Error(ErrorCode::badUse, "has no data, and more than 8 GiB are not drawn", "argument " + input.name);
     auto tensor = drawTensor(input.meta, generator_);
     if (tensor.strides() != at::IntArrayRef(input.meta.strides)) tensor = laidOut(tensor, input.meta.strides, input.meta.offset);
-    file_.problems.push_back(
-        {Problem::Severity::note, input.source + ": drawn from seed " + std::to_string(seed_), "argument " + input.name, -1});
+    file_.problems.push_back({Problem::Severity::note, input.source + ": drawn from seed " + std::to_string(seed_), "argument " + input.name, -1});
     recorder_.addInput(std::move(spec), tensor, snapshot(tensor), true);
     return tensor;
   }
@@ -88,8 +87,7 @@ ModelFile readReproModel(const std::string& path, std::uint64_t seed, const Prog
     outputs = runner.run(std::move(inputs), progress);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) recorder.addOutput(outputs[i], std::to_string(i));
-  if (runner.movedDevices())
-    file.problems.push_back({Problem::Severity::note, "the graph was compiled for another device; here it runs on the CPU", path, -1});
+  if (runner.movedDevices()) file.problems.push_back({Problem::Severity::note, "the graph was compiled for another device; here it runs on the CPU", path, -1});
   file.traced = false;  // the graph is the program: other values may flow in
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   PassRecord pass;

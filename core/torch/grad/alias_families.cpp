@@ -77,7 +77,9 @@ bool AliasFamilies::breaksGradient(const ViewStep& step, ValueId result) const {
 }
 
 /// as_strided counts in the memory, whatever it was taken of: after a write autograd says so of its base, not of the views between.
-bool AliasFamilies::readsMemory(const ViewStep& step) const { return step.view && document_.symbol(document_.boundSymbol(step.view).symbol).name == "aten.as_strided.default"; }
+bool AliasFamilies::readsMemory(const ViewStep& step) const {
+  return step.view && document_.symbol(document_.boundSymbol(step.view).symbol).name == "aten.as_strided.default";
+}
 
 bool AliasFamilies::sameElements(ValueId a, ValueId b) const {
   const auto& first = document_.meta(document_.value(a).meta);
@@ -124,8 +126,7 @@ AliasPlace AliasFamilies::place(ValueId tensor) {
   for (const auto& [step, result] : steps) {
     if (!place.path.empty() && readsMemory(step) && sameElements(families_[place.family].current, result))
       place.path = {{{}, 0, 0, document_.value(result).meta}};
-    else
-      place.path.push_back(step);
+    else place.path.push_back(step);
     if (!breaksGradient(step, result)) continue;
     const auto& parent = families_[place.family];
     place.family = addFamily({result, parent.memory, parent.version, place.family, std::move(place.path), -1});

@@ -21,23 +21,23 @@ using ViewPath = std::vector<ViewStep>;
 /// A tensor that autograd calls a base, with its differentiable views: they share memory and gradient. A tensor that shares memory with a base
 /// but not its gradient (by `detach`, under `no_grad`, in a dtype without gradients) begins a family of its own.
 struct AliasFamily {
-  ValueId current;             ///< the base as the joint has it, after all writes that the family has seen
+  ValueId current;  ///< the base as the joint has it, after all writes that the family has seen
   std::int32_t memory = -1;
-  std::int32_t version = 0;    ///< of the memory, when `current` was made
-  std::int32_t parent = -1;    ///< the family it was taken from; -1: it owns the memory
-  ViewPath path;               ///< from the parent's base to its own
-  std::int32_t input = -1;     ///< position of the computation input that the base is
-  bool wroteHere = false;      ///< a tensor that shares its version counter was written to; told of the family that leads them
-  bool leaf = false;           ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
+  std::int32_t version = 0;  ///< of the memory, when `current` was made
+  std::int32_t parent = -1;  ///< the family it was taken from; -1: it owns the memory
+  ViewPath path;             ///< from the parent's base to its own
+  std::int32_t input = -1;   ///< position of the computation input that the base is
+  bool wroteHere = false;    ///< a tensor that shares its version counter was written to; told of the family that leads them
+  bool leaf = false;         ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
 };
 
 /// Memory that several tensors may share. Each write makes a new version of it.
 struct SharedMemory {
   std::int32_t version = 0;
-  std::int32_t owner = 0;      ///< the family that was there first; its base holds the whole content
-  std::int32_t members = 0;    ///< tensors that were found to lie in it
-  BoundSymbolId lastWriter;    ///< computation op
-  bool unsure = false;         ///< two results of one op lie in it, and how a gradient goes from one to the other is not known
+  std::int32_t owner = 0;    ///< the family that was there first; its base holds the whole content
+  std::int32_t members = 0;  ///< tensors that were found to lie in it
+  BoundSymbolId lastWriter;  ///< computation op
+  bool unsure = false;       ///< two results of one op lie in it, and how a gradient goes from one to the other is not known
 };
 
 /// A tensor's place: its family, and the views that lead from the family's base to it.
@@ -97,10 +97,10 @@ class AliasFamilies {
   Document& document_;
   std::vector<AliasFamily> families_;
   std::vector<SharedMemory> memories_;
-  std::unordered_map<std::int32_t, Source> sources_;         // by joint value
-  std::unordered_map<std::int32_t, std::int32_t> familyOf_;  // by the value that is a family's current
-  std::unordered_map<std::int32_t, std::int32_t> memoryOf_;  // by storage
-  std::unordered_map<std::int32_t, std::int32_t> everCurrentOf_;  // by value: the family whose current it is or was
+  std::unordered_map<std::int32_t, Source> sources_;                            // by joint value
+  std::unordered_map<std::int32_t, std::int32_t> familyOf_;                     // by the value that is a family's current
+  std::unordered_map<std::int32_t, std::int32_t> memoryOf_;                     // by storage
+  std::unordered_map<std::int32_t, std::int32_t> everCurrentOf_;                // by value: the family whose current it is or was
   std::unordered_map<std::int32_t, std::pair<std::int32_t, MetaId>> contents_;  // by value: family and geometry
 };
 

@@ -1,8 +1,8 @@
 #include "core/torch/grad/joint_builder.h"
-#include "core/trace/implied.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/torch/tracing/recorder.h"
+#include "core/trace/implied.h"
 
 namespace retrograd {
 namespace {
@@ -211,8 +211,8 @@ BoundSymbolId JointBuilder::emit(const RuleOp& op, std::size_t localsBegin, cons
   return emit(op.symbol, op.pattern, op.effects, operands, outputs, origin);
 }
 
-BoundSymbolId JointBuilder::emit(SymbolId symbol, PatternId pattern, std::uint8_t effects, std::span<const ValueId> operands,
-                                 std::span<const ValueId> outputs, const Origin& origin) {
+BoundSymbolId JointBuilder::emit(SymbolId symbol, PatternId pattern, std::uint8_t effects, std::span<const ValueId> operands, std::span<const ValueId> outputs,
+                                 const Origin& origin) {
   BoundSymbol bound;
   bound.symbol = symbol;
   bound.pattern = pattern;

@@ -100,7 +100,8 @@ class Walk {
 
 }  // namespace
 
-std::vector<at::Tensor> walkBackward(const std::vector<Edge>& roots, const std::vector<at::Tensor>& cotangents, const std::vector<Edge>& leaves, bool createGraph) {
+std::vector<at::Tensor> walkBackward(const std::vector<Edge>& roots, const std::vector<at::Tensor>& cotangents, const std::vector<Edge>& leaves,
+                                     bool createGraph) {
   at::AutoGradMode gradMode(createGraph);
   return Walk(leaves).run(roots, cotangents);
 }

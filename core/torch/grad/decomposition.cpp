@@ -28,7 +28,7 @@ bool JointBuilder::isDifferentiable(Rule& rule) {
 
 std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecomposition(BoundSymbolId op, SymbolId symbol, PatternId pattern,
                                                                                       const std::vector<ValueId>& tensors,
-                                                            const std::vector<ValueId>& preferred) {
+                                                                                      const std::vector<ValueId>& preferred) {
   const std::string name = document_.symbol(symbol).name;
   const auto* decomposition = options_.rules ? options_.rules->findDecomposition(name) : nullptr;
   if (!decomposition || !region_.gradMode || options_.rules->findGradTransform(name) || options_.rules->findAugmentedPair(name)) return {};
@@ -79,15 +79,14 @@ std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecompos
 }
 
 std::vector<JointBuilder::FlatOutput> JointBuilder::applyAny(BoundSymbolId op, SymbolId symbol, PatternId pattern, const std::vector<ValueId>& tensors,
-                                                            const std::vector<ValueId>& preferred) {
+                                                             const std::vector<ValueId>& preferred) {
   if (auto decomposed = applyDecomposition(op, symbol, pattern, tensors, preferred)) return *decomposed;
   const auto instance = apply(op, symbol, pattern, tensors, preferred);
   std::vector<FlatOutput> outputs;
   for (std::size_t i = 0; i < instance.rule->outputs.size(); ++i) {
     const auto local = instance.rule->outputs[i];
     if (instance.rule->numbers[i]) outputs.push_back({{}, instance.rule->numbers[i]});
-    else if (local >= 0 && local < instance.rule->operandCount)
-      outputs.push_back({tensors[local], {}});
+    else if (local >= 0 && local < instance.rule->operandCount) outputs.push_back({tensors[local], {}});
     else outputs.push_back({output(instance, i), {}});
   }
   return outputs;

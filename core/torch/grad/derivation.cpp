@@ -2,8 +2,8 @@
 
 #include <ATen/autocast_mode.h>
 
-#include "core/trace/effects.h"
 #include "core/torch/tracing/op_table.h"
+#include "core/trace/effects.h"
 
 namespace retrograd {
 namespace {
@@ -13,8 +13,7 @@ std::uint8_t observedEffects(const Symbol& symbol, const RecordedOp& op, const s
   if (op.needsData) effects |= effect::needsData;
   for (auto output : op.outputs)
     for (auto operand : op.operands)
-      if (output >= 0 && locals[output].storage >= 0 && locals[output].storage == locals[operand].storage && !symbol.isMutable)
-        effects |= effect::view;
+      if (output >= 0 && locals[output].storage >= 0 && locals[output].storage == locals[operand].storage && !symbol.isMutable) effects |= effect::view;
   return effects;
 }
 

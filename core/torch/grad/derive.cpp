@@ -12,9 +12,9 @@
 
 #include "core/torch/grad/autograd_walk.h"
 #include "core/torch/grad/derivation.h"
-#include "core/trace/effects.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/generator.h"
+#include "core/trace/effects.h"
 
 namespace retrograd {
 

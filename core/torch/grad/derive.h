@@ -15,21 +15,22 @@ enum class WriteMode : std::uint8_t {
 
 /// An op to derive a rule for, by LibTorch's own decomposition and derivative formulas.
 struct DeriveRequest {
-  std::string_view op;                     ///< "aten.linear.default"
-  const CallPattern* pattern = nullptr;    ///< numbers already substituted; holes are tensors
-  std::vector<MetaId> operands;            ///< by hole
-  std::vector<char> requiresGrad;          ///< by hole
-  std::vector<std::int64_t> memoryBytes;   ///< by hole: of the memory that the operand lies in, for ops that look beyond it; empty: what it needs
+  std::string_view op;                    ///< "aten.linear.default"
+  const CallPattern* pattern = nullptr;   ///< numbers already substituted; holes are tensors
+  std::vector<MetaId> operands;           ///< by hole
+  std::vector<char> requiresGrad;         ///< by hole
+  std::vector<std::int64_t> memoryBytes;  ///< by hole: of the memory that the operand lies in, for ops that look beyond it; empty: what it needs
   bool gradMode = true;
   WriteMode writes = WriteMode::cloneMarked;
-  bool createGraph = false;                ///< the backward will be differentiated again: LibTorch then takes formulas that can be
+  bool createGraph = false;  ///< the backward will be differentiated again: LibTorch then takes formulas that can be
   AutocastState autocast;
-  std::vector<at::Tensor> real;            ///< real operands, for ops that data decide; empty: shapes alone
-  const RuleRegistry* rules = nullptr;     ///< registered ones go before LibTorch's own; may be null
-  bool runReal = false;                    ///< trace on the real operands throughout (sparse results)
+  std::vector<at::Tensor> real;         ///< real operands, for ops that data decide; empty: shapes alone
+  const RuleRegistry* rules = nullptr;  ///< registered ones go before LibTorch's own; may be null
+  bool runReal = false;                 ///< trace on the real operands throughout (sparse results)
 };
 
-/// Runs the op once on hollow tensors under interception. Throws NeedsData when data decide and `real` is empty; Error(unsupportedOp) naming the op when LibTorch refuses it.
+/// Runs the op once on hollow tensors under interception. Throws NeedsData when data decide and `real` is empty; Error(unsupportedOp) naming the op when
+/// LibTorch refuses it.
 std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& request);
 
 /// The rule's backward for cotangents with these metas (none: no cotangent came); made on first use.

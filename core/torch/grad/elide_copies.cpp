@@ -11,7 +11,8 @@ namespace {
 
 class CopyElision {
  public:
-  CopyElision(Document& document, const Trace& joint) : document_(document), joint_(joint), lastRead_(document.storageCount(), -1), lastReadOf_(document.valueCount(), -1) {
+  CopyElision(Document& document, const Trace& joint)
+      : document_(document), joint_(joint), lastRead_(document.storageCount(), -1), lastReadOf_(document.valueCount(), -1) {
     for (auto id : lastRead_.ids()) movedTo_.push_back(id);
     for (std::size_t i = 0; i < joint.ops.size(); ++i)
       for (auto operand : document.operands(joint.ops[i])) read(operand, static_cast<std::int64_t>(i));

@@ -48,8 +48,7 @@ JointResult JointBuilder::build() {
 void JointBuilder::moveStorages() {
   for (auto id : bindings_.ids()) {
     auto& value = document_.value(id);
-    if (const auto to = movedStorages_.find(value.storage); value.storage && !taken_[id] && to != movedStorages_.end())
-      value.storage = to->second;
+    if (const auto to = movedStorages_.find(value.storage); value.storage && !taken_[id] && to != movedStorages_.end()) value.storage = to->second;
   }
 }
 

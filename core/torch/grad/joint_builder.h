@@ -15,30 +15,30 @@ namespace retrograd {
 struct Binding {
   ValueId value;
   std::optional<Argument> number;
-  std::int32_t tensor = -1;             ///< in JointBuilder::tensors_, only where the computation writes in place
+  std::int32_t tensor = -1;  ///< in JointBuilder::tensors_, only where the computation writes in place
 };
 
 /// A tensor as eager PyTorch has it, under all the names that the computation has for it (an in-place op returns the tensor it wrote to).
 struct TensorState {
   ValueId value;
   std::int32_t family = -1;
-  std::int32_t version = 0;             ///< of the family when `value` was made
-  ViewPath path;                        ///< from the family's base to the tensor
+  std::int32_t version = 0;  ///< of the family when `value` was made
+  ViewPath path;             ///< from the family's base to the tensor
 };
 
 /// A rule applied: from its locals to the joint's values.
 struct Instance {
-  Rule* rule = nullptr;                 ///< null: the gradient of `to` passes unchanged to `from`
-  BoundSymbolId op;                     ///< computation op
-  std::size_t localsBegin = 0;          ///< in JointBuilder::locals
+  Rule* rule = nullptr;         ///< null: the gradient of `to` passes unchanged to `from`
+  BoundSymbolId op;             ///< computation op
+  std::size_t localsBegin = 0;  ///< in JointBuilder::locals
   ValueId from, to;
-  SymbolId symbol;                      ///< what the rule was made for, to derive it again with data
+  SymbolId symbol;  ///< what the rule was made for, to derive it again with data
   PatternId pattern;
   std::int32_t autocast = 0;
-  bool withData = false;                ///< the rule was derived with real operands
+  bool withData = false;  ///< the rule was derived with real operands
   WriteMode writes = WriteMode::cloneMarked;
   std::vector<std::pair<std::int32_t, ValueId>> readInstead;  ///< locals in whose place the backward reads another value
-  BoundSymbolId opaque;                 ///< of an opaque op: its op in the joint; it has no rule
+  BoundSymbolId opaque;                                       ///< of an opaque op: its op in the joint; it has no rule
 };
 
 /// How the ops of a region run.
@@ -209,11 +209,11 @@ class JointBuilder {
 
   int decompositionDepth_ = 0;
   RegionState region_;
-  std::vector<BoundSymbolId> ops_;           // the joint so far
+  std::vector<BoundSymbolId> ops_;  // the joint so far
   std::size_t forwardCount_ = 0;
   std::vector<ValueId> locals_;
-  std::vector<AutocastState> autocasts_;     // distinct states met; a rule's key holds the index
-  std::vector<StorageId> storageScratch_;    // scratch: reused, as these run once per op
+  std::vector<AutocastState> autocasts_;   // distinct states met; a rule's key holds the index
+  std::vector<StorageId> storageScratch_;  // scratch: reused, as these run once per op
   std::vector<ValueId> wantedScratch_, operandScratch_, outputScratch_;
   RuleCache::Key keyScratch_;
   std::vector<Instance> instances_;
@@ -221,9 +221,9 @@ class JointBuilder {
   std::vector<ValueId> outputs_, cotangents_;
   struct Gradient {
     ValueId value;
-    std::vector<ValueId> terms;              // all gradients summed into it, in order
+    std::vector<ValueId> terms;  // all gradients summed into it, in order
     std::vector<BoundSymbolId> additions;
-    BoundSymbolId refused;                   // a part of it would pass through this opaque op: there is none then
+    BoundSymbolId refused;  // a part of it would pass through this opaque op: there is none then
   };
   IdVector<ValueId, Gradient> gradients_;  // of joint values
   JointResult result_;

@@ -51,7 +51,8 @@ void JointBuilder::refuseNumberOf(ValueId value, BoundSymbolId reader) const {
   const auto producer = document_.value(value).producer;
   if (producer && isOpaque(document_, producer))
     throw Error(ErrorCode::unsupportedOp,
-                "it reads " + document_.displayName(value) + ", which the opaque op " + document_.opName(producer) + " makes and which has no declared tensor type: its value is not known",
+                "it reads " + document_.displayName(value) + ", which the opaque op " + document_.opName(producer) +
+                    " makes and which has no declared tensor type: its value is not known",
                 document_.opName(reader));
 }
 

@@ -52,7 +52,8 @@ class LoopLimit {
 void requireResults(const Subgraph& body, std::size_t least, bool exactly, std::string_view op) {
   const auto count = body.outputs.size();
   if (count == least || (!exactly && count > least)) return;
-  throw Error(ErrorCode::badInput, "its body " + body.name + " returns " + std::to_string(count) + " values and carries " + std::to_string(least), std::string(op));
+  throw Error(ErrorCode::badInput, "its body " + body.name + " returns " + std::to_string(count) + " values and carries " + std::to_string(least),
+              std::string(op));
 }
 
 /// What a scan runs over: (init, xs, additional), in files of PyTorch 2.6 and older (init, xs, dim, reverse, additional).
@@ -65,7 +66,8 @@ ScanArguments scanArguments(const std::vector<Argument>& after) {
   ScanArguments scan{at(after, 0, "scan"), at(after, 1, "scan")};
   std::size_t next = 2;
   if (after.size() > 3 && after[2].kind == Argument::Kind::integer && after[3].kind == Argument::Kind::boolean) {
-    if (after[2].integer != 0) throw Error(ErrorCode::unsupportedOp, "it runs along dimension " + std::to_string(after[2].integer) + "; only 0 is supported", "scan");
+    if (after[2].integer != 0)
+      throw Error(ErrorCode::unsupportedOp, "it runs along dimension " + std::to_string(after[2].integer) + "; only 0 is supported", "scan");
     scan.reverse = after[3].integer != 0;
     next = 4;
   }
@@ -86,8 +88,7 @@ std::vector<Binding> JointBuilder::bindingsOf(BoundSymbolId op, const Argument& 
   std::vector<Binding> bindings;
   if (list.kind == Argument::Kind::list)
     for (const auto& item : list.items) bindings.push_back(bindingOf(op, item));
-  else
-    bindings.push_back(bindingOf(op, list));
+  else bindings.push_back(bindingOf(op, list));
   return bindings;
 }
 
@@ -211,7 +212,8 @@ std::int64_t JointBuilder::leadingSize(const std::vector<Binding>& stacked, std:
     const auto* meta = x.value && document_.isTensor(x.value) ? &document_.meta(document_.value(x.value).meta) : nullptr;
     if (!meta || meta->sizes.empty()) throw Error(ErrorCode::badInput, "it can only run over tensors of at least one dimension", std::string(op));
     if (length && *length != meta->sizes[0])
-      throw Error(ErrorCode::badInput, "it runs over tensors of different lengths, " + std::to_string(*length) + " and " + std::to_string(meta->sizes[0]), std::string(op));
+      throw Error(ErrorCode::badInput, "it runs over tensors of different lengths, " + std::to_string(*length) + " and " + std::to_string(meta->sizes[0]),
+                  std::string(op));
     length = meta->sizes[0];
   }
   if (!length) throw Error(ErrorCode::badInput, "it is given nothing to run over", std::string(op));
@@ -269,7 +271,8 @@ void JointBuilder::runWhile(BoundSymbolId op, const std::vector<SubgraphId>& gra
   auto carry = bindingsOf(op, at(after, 0, "while_loop"));
   const auto additional = after.size() > 1 ? bindingsOf(op, after[1]) : std::vector<Binding>();
   const Subgraph condition = document_.subgraph(graphs[0]), body = document_.subgraph(graphs[1]);
-  if (condition.outputs.size() != 1) throw Error(ErrorCode::badInput, "its condition returns " + std::to_string(condition.outputs.size()) + " values, not one", "while_loop");
+  if (condition.outputs.size() != 1)
+    throw Error(ErrorCode::badInput, "its condition returns " + std::to_string(condition.outputs.size()) + " values, not one", "while_loop");
   requireResults(body, carry.size(), true, "while_loop");
   for (LoopLimit limit("while_loop", ops_);; limit.step()) {
     progress_.check();  // a body without ops comes by no other place that can be cancelled

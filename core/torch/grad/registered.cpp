@@ -68,7 +68,9 @@ class Scope final : public RuleScope {
       if (read.of == localOf(operand)) throw Error(ErrorCode::unsupportedOp, "put_grad after get_grad on argument " + std::to_string(operand.integer), place());
     const auto &wanted = tensor(operand), &given = tensor(gradient);
     if (wanted.sizes() != given.sizes() || wanted.scalar_type() != given.scalar_type())
-      throw Error(ErrorCode::unsupportedOp, fmt::format("the gradient of argument {} is {}, expected {}", operand.integer, typeComment(metaOf(given)), typeComment(metaOf(wanted))), place());
+      throw Error(ErrorCode::unsupportedOp,
+                  fmt::format("the gradient of argument {} is {}, expected {}", operand.integer, typeComment(metaOf(given)), typeComment(metaOf(wanted))),
+                  place());
     if (requiresGrad(operand)) puts_.emplace_back(static_cast<std::int32_t>(operand.integer), localOf(gradient));
   }
 
@@ -116,7 +118,7 @@ class Scope final : public RuleScope {
 
  private:
   struct Read {
-    std::int32_t of;     // local of the output
+    std::int32_t of;  // local of the output
     Argument gradient;
   };
 
@@ -218,7 +220,8 @@ std::vector<char> neededByOutputs(const Recorder& recorder, const std::vector<st
 /// Numbers the recorder's locals anew, in the order in which they are asked for: operands, then the forward's, then the backward's.
 class Renumbering {
  public:
-  Renumbering(Document& document, const Recorder& recorder, std::size_t operands) : document_(document), recorder_(recorder), numbers_(recorder.locals().size(), -1) {
+  Renumbering(Document& document, const Recorder& recorder, std::size_t operands)
+      : document_(document), recorder_(recorder), numbers_(recorder.locals().size(), -1) {
     for (std::size_t i = 0; i < operands; ++i) number(static_cast<std::int32_t>(i));
   }
 
@@ -391,7 +394,8 @@ GradTransform fromPair(const RuleRegistry::Pair& pair, const std::string& op) {
     }
     const auto gradients = pair.backward(scope, augmented.saved, cotangents);
     if (gradients.size() < tensors.size() || gradients.size() > flatInputs)
-      throw Error(ErrorCode::unsupportedOp, fmt::format("Backward for {} returned {} value(s), but expected {}", op, gradients.size(), tensors.size()), "torch.ops." + op);
+      throw Error(ErrorCode::unsupportedOp, fmt::format("Backward for {} returned {} value(s), but expected {}", op, gradients.size(), tensors.size()),
+                  "torch.ops." + op);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (i < tensors.size()) scope.putGrad(tensors[i], gradients[i]);
       else if (gradients[i].kind != Argument::Kind::none)

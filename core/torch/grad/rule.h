@@ -17,17 +17,17 @@ struct RuleOp {
   SymbolId symbol;
   PatternId pattern;
   std::vector<std::int32_t> operands;
-  std::vector<std::int32_t> outputs;   ///< -1: undefined
+  std::vector<std::int32_t> outputs;  ///< -1: undefined
   std::uint8_t effects = 0;
-  std::int16_t operand = -1;           ///< backward: the least forward operand whose gradient needs this op
-  Role role = Role::none;              ///< backward: zero or accumulation where it is not a gradient
+  std::int16_t operand = -1;  ///< backward: the least forward operand whose gradient needs this op
+  Role role = Role::none;     ///< backward: zero or accumulation where it is not a gradient
 };
 
 struct RuleLocal {
   static constexpr std::int32_t foreign = -2;
 
-  MetaId meta;                         ///< none: a number
-  std::int32_t storage = -1;           ///< number within the rule; equal numbers share memory; foreign: of another variant, unused here
+  MetaId meta;                ///< none: a number
+  std::int32_t storage = -1;  ///< number within the rule; equal numbers share memory; foreign: of another variant, unused here
   std::int64_t storageBytes = 0;
 };
 
@@ -37,8 +37,8 @@ using RuleConstants = std::vector<std::pair<std::int32_t, TensorData>>;
 /// The backward of a rule for one set of defined cotangents. Locals continue the forward's numbering.
 struct BackwardVariant {
   std::vector<RuleOp> ops;
-  std::vector<RuleLocal> locals;              ///< from Rule::locals.size() on
-  std::vector<std::int32_t> cotangents;       ///< local by flat output; -1 where none came
+  std::vector<RuleLocal> locals;                                 ///< from Rule::locals.size() on
+  std::vector<std::int32_t> cotangents;                          ///< local by flat output; -1 where none came
   std::vector<std::pair<std::int32_t, std::int32_t>> gradients;  ///< (tensor operand, local), in the order in which they are added
   RuleConstants constants;
   std::vector<std::string> dataDependent;
@@ -56,21 +56,21 @@ struct Rule {
   std::int32_t operandCount = 0;
   std::vector<RuleOp> forward;
   std::vector<RuleLocal> locals;
-  std::vector<std::int32_t> outputs;                    ///< local by flat output; -1 undefined; < operandCount: an operand returned as it is
-  std::vector<std::optional<Argument>> numbers;         ///< flat outputs that are numbers
+  std::vector<std::int32_t> outputs;             ///< local by flat output; -1 undefined; < operandCount: an operand returned as it is
+  std::vector<std::optional<Argument>> numbers;  ///< flat outputs that are numbers
   std::vector<char> outputRequiresGrad;
   bool anyRequiresGrad = false;
   std::vector<std::pair<std::int32_t, std::int32_t>> written;  ///< (operand, local that holds its content afterwards)
   RuleConstants constants;
-  bool noDerivative = false;                            ///< LibTorch has no derivative for the op, and no rule is registered
-  std::vector<std::string> dataDependent;               ///< ops of it whose result data decided; such a rule is not cached
+  bool noDerivative = false;                                      ///< LibTorch has no derivative for the op, and no rule is registered
+  std::vector<std::string> dataDependent;                         ///< ops of it whose result data decided; such a rule is not cached
   std::map<std::vector<std::int32_t>, BackwardVariant> variants;  ///< by cotangent MetaId, -1 where none
   std::unique_ptr<VariantSource, VariantSourceDeleter> derivation;
 };
 
 /// Autocast as a region of the computation sets it.
 struct AutocastState {
-  bool active = false;   ///< a region sets it at all
+  bool active = false;  ///< a region sets it at all
   bool enabled = false;
   Device::Type device = Device::Type::cpu;
   std::optional<DType> dtype;

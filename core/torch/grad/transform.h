@@ -30,14 +30,14 @@ class RealValues {
 };
 
 struct TransformOptions {
-  std::vector<char> differentiate;                    ///< by computation input
-  std::vector<std::optional<TensorMeta>> inputMetas;  ///< by computation input: what will really flow in; absent: as in the file
-  std::map<ValueId, Argument> numbers;                ///< inputs that are numbers
+  std::vector<char> differentiate;                       ///< by computation input
+  std::vector<std::optional<TensorMeta>> inputMetas;     ///< by computation input: what will really flow in; absent: as in the file
+  std::map<ValueId, Argument> numbers;                   ///< inputs that are numbers
   std::function<bool(std::size_t output)> hasCotangent;  ///< absent: every differentiable user output has one
-  bool createGraph = false;                           ///< the joint will be differentiated again (DeriveRequest::createGraph)
-  std::map<ValueId, ValueId> readLate;                ///< JointResult::readLate of the joint that the computation was
-  const RuleRegistry* rules = nullptr;                ///< registered rules; may be null
-  RealValues* realValues = nullptr;                   ///< absent: an op that data decide is an error
+  bool createGraph = false;                              ///< the joint will be differentiated again (DeriveRequest::createGraph)
+  std::map<ValueId, ValueId> readLate;                   ///< JointResult::readLate of the joint that the computation was
+  const RuleRegistry* rules = nullptr;                   ///< registered rules; may be null
+  RealValues* realValues = nullptr;                      ///< absent: an op that data decide is an error
 };
 
 struct JointResult {
@@ -51,8 +51,8 @@ struct JointResult {
   /// Values whose memory was written behind autograd's back (through _unsafe_view) -> what a backward reads in their place. Second derivatives of
   /// the forward's ops read it, too.
   std::map<ValueId, ValueId> readLate;
-  std::map<std::size_t, BoundSymbolId> refused;        ///< computation input whose gradient would pass through an opaque op -> that op of the computation
-  std::vector<std::string> dataDependent;              ///< why the joint holds for these inputs only
+  std::map<std::size_t, BoundSymbolId> refused;  ///< computation input whose gradient would pass through an opaque op -> that op of the computation
+  std::vector<std::string> dataDependent;        ///< why the joint holds for these inputs only
   std::vector<Problem> problems;
 };
 
@@ -67,7 +67,6 @@ struct WritesToLeaf {
 /// In-place ops are made functional: a write to a view is written through to its base, and what is written to inputs and buffers
 /// is copied there at the end of the forward (D2).
 /// The document grows; the computation does not change. Throws Error(unsupportedOp, needsData, cancelled), WritesToLeaf.
-JointResult gradTransform(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache,
-                          const Progress& progress = {});
+JointResult gradTransform(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress = {});
 
 }  // namespace retrograd

@@ -41,7 +41,8 @@ ValueId JointBuilder::scatterThrough(BoundSymbolId origin, const ViewPath& path,
   for (const auto& step : path) bases.push_back(applyView(origin, step, bases.back()));
   const auto metaOf = [&](ValueId value) -> const TensorMeta& { return document_.meta(document_.value(value).meta); };
   for (std::size_t i = ownsMemory ? 1 : 0; i < path.size(); ++i)
-    if ((!path[i].view || document_.symbol(document_.boundSymbol(path[i].view).symbol).name == "aten.as_strided.default") && !liesWithin(metaOf(bases[i + 1]), metaOf(bases[i])))
+    if ((!path[i].view || document_.symbol(document_.boundSymbol(path[i].view).symbol).name == "aten.as_strided.default") &&
+        !liesWithin(metaOf(bases[i + 1]), metaOf(bases[i])))
       throw Error(ErrorCode::unsupportedOp, "a write through it reaches beyond the tensor that it was taken of", "torch.ops.aten.as_strided.default");
   for (auto i = path.size(); i > 0;) {
     // Nothing can be scattered into a view whose elements overlap, but what it leads to may lie apart all the same: a slice of what was expanded.

@@ -30,8 +30,8 @@ bool startsWithAny(std::string_view name, const std::array<std::string_view, N>&
 
 /// Ops that change an alias's geometry and write no element.
 bool changesGeometryOnly(std::string_view name) {
-  static constexpr std::array<std::string_view, 10> ops{"aten.transpose_.", "aten.t_.",        "aten.squeeze_.", "aten.unsqueeze_.", "aten.swapaxes_.",
-                                                        "aten.swapdims_.",  "aten.detach_.", "aten.as_strided_.", "aten.movedim_.", "aten.permute_."};
+  static constexpr std::array<std::string_view, 10> ops{"aten.transpose_.", "aten.t_.",      "aten.squeeze_.",    "aten.unsqueeze_.", "aten.swapaxes_.",
+                                                        "aten.swapdims_.",  "aten.detach_.", "aten.as_strided_.", "aten.movedim_.",   "aten.permute_."};
   return startsWithAny(name, ops);
 }
 
@@ -195,7 +195,8 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
   if (isResolved(target)) return content;
   std::vector<std::size_t> aliased;
   for (std::size_t hole = 0; hole < call.tensors.size(); ++hole)
-    if (hole != target && !isResolved(hole) && !isInStep(hole) && memoryOf(hole) >= 0 && memoryOf(hole) == memoryOf(target) && overlap(geometry(hole), geometry(target)))
+    if (hole != target && !isResolved(hole) && !isInStep(hole) && memoryOf(hole) >= 0 && memoryOf(hole) == memoryOf(target) &&
+        overlap(geometry(hole), geometry(target)))
       aliased.push_back(hole);
   if (aliased.empty()) return content;
   const GradModeScope dataAlone(region_, false);
@@ -345,8 +346,8 @@ void JointBuilder::copyBack() {
     const auto& owner = aliases_.family(memory.owner);
     if (owner.input < 0 || memory.version == 0) continue;
     const auto input = computation_.trace.inputs[owner.input];
-    leaveInInput(owner.input, "aten.copy_.default", {Argument::ofOperand(1), Argument::ofBool(false)}, {input, owner.current},
-                 document_.value(input).meta, memory.lastWriter);
+    leaveInInput(owner.input, "aten.copy_.default", {Argument::ofOperand(1), Argument::ofBool(false)}, {input, owner.current}, document_.value(input).meta,
+                 memory.lastWriter);
   }
   for (std::size_t i = 0; i < computation_.trace.inputs.size(); ++i) {  // unsqueeze_ and its kin: the tensor has other sizes or strides from now on
     const auto input = computation_.trace.inputs[i];

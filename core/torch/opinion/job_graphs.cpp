@@ -113,8 +113,7 @@ JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
   const auto* forward = attempt.find(jobs::GraphKind::forward);
   const auto* backward = attempt.find(jobs::GraphKind::backward);
   if (forward == nullptr || backward == nullptr) {
-    throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile", forward == nullptr ? "forward" : "backward"),
-                log.path);
+    throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile", forward == nullptr ? "forward" : "backward"), log.path);
   }
   JobGraphs graphs;
   graphs.forwardPlace = jobs::placeOf(log, forward->payload);

@@ -40,8 +40,7 @@ struct NotPossible {
   std::string reason;
 };
 
-Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options, DerivationRequest request,
-                const Progress& progress) {
+Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options, DerivationRequest request, const Progress& progress) {
   Model model;
   model.listing = jobs::listingOf(graph, lookupSymbol, options);
   auto file = readTextModel(model.listing.text, place, lookupSymbol, progress);
@@ -60,12 +59,10 @@ class Opinion {
   SecondOpinion form() {
     try {
       if (graphs_.differentiated.empty()) throw NotPossible{"the backward has no tangents"};
-      if (const auto opaque = opaqueOps(); !opaque.empty())
-        throw NotPossible{fmt::format("ops that cannot run here: {}", fmt::join(opaque, ", "))};
+      if (const auto opaque = opaqueOps(); !opaque.empty()) throw NotPossible{fmt::format("ops that cannot run here: {}", fmt::join(opaque, ", "))};
       if (graphs_.backward.outputs.size() != graphs_.forward.inputs.size()) {
-        throw NotPossible{
-            fmt::format("the backward gives {} values for {} inputs of the forward: tensor subclasses and tokens cannot be compared yet",
-                        graphs_.backward.outputs.size(), graphs_.forward.inputs.size())};
+        throw NotPossible{fmt::format("the backward gives {} values for {} inputs of the forward: tensor subclasses and tokens cannot be compared yet",
+                                      graphs_.backward.outputs.size(), graphs_.forward.inputs.size())};
       }
       deriveForward();
       runForward();
@@ -117,8 +114,7 @@ class Opinion {
       }
     }
     if (!missing.empty() && !request_.useWhatBinds) {
-      throw Error(ErrorCode::badUse,
-                  fmt::format("not given by the weights or the batch: {}; --partial-weights draws them", fmt::join(missing, ", ")),
+      throw Error(ErrorCode::badUse, fmt::format("not given by the weights or the batch: {}; --partial-weights draws them", fmt::join(missing, ", ")),
                   "inputs");
     }
     for (const auto& text : missing) opinion_.notes.push_back(text + " is drawn");
@@ -175,8 +171,7 @@ class Opinion {
     }
     derived_ = openGraph(graphs_.forward, graphs_.forwardPlace, options, std::move(request), progress_);
     for (const auto& note : derived_.listing.notes) opinion_.notes.push_back(note);
-    if (std::find(derived_.listing.positions.begin(), derived_.listing.positions.end(), static_cast<std::size_t>(-1)) !=
-        derived_.listing.positions.end()) {
+    if (std::find(derived_.listing.positions.begin(), derived_.listing.positions.end(), static_cast<std::size_t>(-1)) != derived_.listing.positions.end()) {
       throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them"};
     }
     derivedRun_ = namedResults(*derived_.analysis, runJoint(*derived_.analysis));
@@ -213,14 +208,12 @@ class Opinion {
     for (std::size_t i = 0; i < graphs_.savedFrom.size(); ++i) {
       if (!graphs_.savedFrom[i]) continue;
       const auto position = *graphs_.savedFrom[i];
-      if (position < forwardRun_.size() && forwardRun_[position])
-        request.inputs.emplace(graphs_.backward.inputs[i].name, *forwardRun_[position]);
+      if (position < forwardRun_.size() && forwardRun_[position]) request.inputs.emplace(graphs_.backward.inputs[i].name, *forwardRun_[position]);
     }
     try {
       auto listing = jobs::listingOf(graphs_.backward, lookupSymbol, options);
-      std::erase_if(request.inputs, [&](const auto& input) {
-        return std::find(listing.inputs.begin(), listing.inputs.end(), input.first) == listing.inputs.end();
-      });
+      std::erase_if(request.inputs,
+                    [&](const auto& input) { return std::find(listing.inputs.begin(), listing.inputs.end(), input.first) == listing.inputs.end(); });
       imported_ = openGraph(graphs_.backward, graphs_.backwardPlace, options, std::move(request), progress_);
       importedRun_ = runJoint(*imported_.analysis).outputs;
       return true;
@@ -266,8 +259,7 @@ class Opinion {
       return {};
     }
     if (imported == nullptr) return "is None, and ours is not";
-    if (derived == derivedRun_.end())
-      return isDifferentiated(i) ? "is a tensor, and ours is None" : "is a tensor, and its input requires no gradient";
+    if (derived == derivedRun_.end()) return isDifferentiated(i) ? "is a tensor, and ours is None" : "is a tensor, and its input requires no gradient";
     auto verdict = judge.compare("grad.in." + name, *imported, derived->second);
     verdict.name = inputLabel(graphs_, i);
     ++opinion_.compared;
@@ -328,8 +320,7 @@ class Opinion {
         reachesRight[v] |= reachesRight[value];
       });
     }
-    return lowered && !graphs_.forward.inputs.empty() && !isHalf(graphs_.forward.inputs[wrong.front()].type, graphs_.forward) ? lowered
-                                                                                                                              : found;
+    return lowered && !graphs_.forward.inputs.empty() && !isHalf(graphs_.forward.inputs[wrong.front()].type, graphs_.forward) ? lowered : found;
   }
 
   static bool isHalf(std::uint32_t type, const fx::Graph& graph) {
@@ -340,8 +331,7 @@ class Opinion {
   /// An op that computes in 16 bits; casts and views do not.
   bool computesInHalf(const fx::Node& node) const {
     if (!isHalf(node.type, graphs_.backward) || !node.call.is(Kind::call)) return false;
-    const auto symbol =
-        lookupSymbol(std::string_view(node.call.items[0].text).substr(std::min<std::size_t>(10, node.call.items[0].text.size())));
+    const auto symbol = lookupSymbol(std::string_view(node.call.items[0].text).substr(std::min<std::size_t>(10, node.call.items[0].text.size())));
     return symbol && !symbol->isView && symbol->name != "aten._to_copy.default";
   }
 

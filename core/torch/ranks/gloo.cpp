@@ -9,10 +9,10 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -21,12 +21,12 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/ranks/liveness.h"
+#include "core/ranks/transport.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/ranks/group_link.h"
 #include "core/torch/ranks/group_wait.h"
-#include "core/ranks/liveness.h"
 #include "core/torch/ranks/nccl_library.h"
-#include "core/ranks/transport.h"
 #include "core/torch/tracing/convert.h"
 
 namespace retrograd {
@@ -36,9 +36,7 @@ using namespace std::chrono_literals;
 
 constexpr int onlyErrors = 2;
 
-at::Tensor asTensor(const Bytes& bytes) {
-  return at::from_blob(const_cast<std::byte*>(bytes.data()), {static_cast<std::int64_t>(bytes.size())}, at::kByte);
-}
+at::Tensor asTensor(const Bytes& bytes) { return at::from_blob(const_cast<std::byte*>(bytes.data()), {static_cast<std::int64_t>(bytes.size())}, at::kByte); }
 
 /// The keys of the run that the ranks' signs of life need, over a connection of their own.
 class StoreKeys final : public SharedKeys {
@@ -183,8 +181,8 @@ class GlooTransport final : public Transport {
       return group;
     } catch (const std::exception& error) {
       // A rank that dies now is no more than a closed connection to this one, so the message says where the ranks meet.
-      throw Error(ErrorCode::execution, fmt::format("rank {} of {} cannot connect to the others, who meet at rank 0 ({}:{}): {}", where_.rank, where_.size, where_.address,
-                                                    where_.port, reasonOf(error)));
+      throw Error(ErrorCode::execution, fmt::format("rank {} of {} cannot connect to the others, who meet at rank 0 ({}:{}): {}", where_.rank, where_.size,
+                                                    where_.address, where_.port, reasonOf(error)));
     }
   }
 
@@ -197,7 +195,8 @@ class GlooTransport final : public Transport {
 
   template <typename Begin>
   std::unique_ptr<Transfer> begin(std::shared_ptr<const Bytes> bytes, int peer, const Begin& start) {
-    if (peer < 0 || peer >= where_.size || peer == where_.rank) throw Error(ErrorCode::badUse, fmt::format("rank {} has no connection to rank {}", where_.rank, peer));
+    if (peer < 0 || peer >= where_.size || peer == where_.rank)
+      throw Error(ErrorCode::badUse, fmt::format("rank {} has no connection to rank {}", where_.rank, peer));
     std::vector<at::Tensor> tensors{asTensor(*bytes)};
     auto work = wait_->begin(peer, [&] { return start(tensors); });
     return std::make_unique<GlooTransfer>(*wait_, std::move(work), std::move(bytes), peer);

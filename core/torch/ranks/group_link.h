@@ -16,8 +16,8 @@ struct LinkGroups {
   c10::intrusive_ptr<c10d::Backend> down;  ///< what goes to ranks of a lower number
 };
 
-/// A link over c10d, on any device that the groups can send from. All ranks make one together: `pairs`, the same on all, are connected here, in one order, because
-/// NCCL's first transfer between two ranks waits for both to come. `wait` outlives it.
+/// A link over c10d, on any device that the groups can send from. All ranks make one together: `pairs`, the same on all, are connected here, in one order,
+/// because NCCL's first transfer between two ranks waits for both to come. `wait` outlives it.
 std::unique_ptr<DeviceLink> linkOverGroups(LinkGroups groups, Device device, const RankPairs& pairs, const GroupWait& wait);
 
 }  // namespace retrograd

@@ -74,7 +74,8 @@ void GroupWait::leavable(std::function<void()> call, int peer) const {
   auto done = task.get_future();
   std::thread thread(std::move(task));
   const auto deadline = std::chrono::steady_clock::now() + limit_;
-  while (done.wait_for(1ms) != std::future_status::ready && goesOn(deadline)) {}
+  while (done.wait_for(1ms) != std::future_status::ready && goesOn(deadline)) {
+  }
   if (done.wait_for(0ms) != std::future_status::ready) {
     thread.detach();
     giveUp(peer, "it does not take part in time");

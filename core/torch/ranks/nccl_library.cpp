@@ -36,7 +36,8 @@ NcclLibrary load() {
     complete = complete && function;
   };
   bind(found.interface, "retrogradNcclInterface");
-  if (!complete || found.interface() != nccl::interfaceVersion) return refuse(fmt::format("{} is of another version of this program: build it again", fileName));
+  if (!complete || found.interface() != nccl::interfaceVersion)
+    return refuse(fmt::format("{} is of another version of this program: build it again", fileName));
   bind(found.headers, "retrogradNcclHeaders");
   bind(found.unit, "retrogradNcclUnit");
   bind(found.group, "retrogradNcclGroup");

@@ -36,7 +36,8 @@ CommandAnswer help(ScriptState&, const Words& words, const Progress&) {
 const std::vector<ScriptCommand>& allCommands() {
   static const auto all = [] {
     std::vector<ScriptCommand> commands;
-    for (auto&& group : {runCommands(), questionCommands(), valueCommands(), checkCommands(), noteCommands()}) commands.insert(commands.end(), group.begin(), group.end());
+    for (auto&& group : {runCommands(), questionCommands(), valueCommands(), checkCommands(), noteCommands()})
+      commands.insert(commands.end(), group.begin(), group.end());
     commands.push_back({"help", {"h"}, "help [COMMAND]", "explain a command, or list all of them (h)", help});
     return commands;
   }();
@@ -56,7 +57,8 @@ const ScriptCommand& commandNamed(const std::string& name) {
   if (found == byName.end()) {
     std::vector<std::string> known;
     for (const auto& one : byName) known.push_back(one.first);
-    throw Error(ErrorCode::badUse, "there is no command '" + name + "'" + didYouMean(name, known) + (didYouMean(name, known).empty() ? ";" : "") + " `help` lists the commands");
+    throw Error(ErrorCode::badUse,
+                "there is no command '" + name + "'" + didYouMean(name, known) + (didYouMean(name, known).empty() ? ";" : "") + " `help` lists the commands");
   }
   return *found->second;
 }

@@ -11,8 +11,8 @@ namespace retrograd {
 
 /// What a command of the debugger answered.
 struct CommandAnswer {
-  std::string text;               ///< for people
-  nlohmann::ordered_json json;    ///< the same for programs
+  std::string text;             ///< for people
+  nlohmann::ordered_json json;  ///< the same for programs
 };
 
 /// The debugger's commands as words, over one Session: what `retrograd debug` reads from a script, and what the window does.

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "core/questions/accumulation.h"
-#include "core/torch/experiments/grad_check.h"
 #include "core/stepping/op_range.h"
-#include "core/torch/session/record_run.h"
-#include "core/torch/script/script_state.h"
+#include "core/torch/experiments/grad_check.h"
 #include "core/torch/experiments/what_if.h"
+#include "core/torch/script/script_state.h"
+#include "core/torch/session/record_run.h"
 
 namespace retrograd {
 namespace {
@@ -18,12 +18,17 @@ using Json = ScriptState::Json;
 CommandAnswer terms(ScriptState& s, const Words& words, const Progress& progress) {
   const auto found = gradientTerms(*s.analysis, s.value(words), recordRun(*s.analysis, {}, progress));
   CommandAnswer answer;
-  answer.json = {{"value", s.valueName(found.value)}, {"gradient", found.gradient ? Json(s.valueName(found.gradient)) : Json(nullptr)}, {"norm", found.norm}, {"terms", Json::array()}};
+  answer.json = {{"value", s.valueName(found.value)},
+                 {"gradient", found.gradient ? Json(s.valueName(found.gradient)) : Json(nullptr)},
+                 {"norm", found.norm},
+                 {"terms", Json::array()}};
   answer.text = found.gradient ? fmt::format("gradient of {}: {}, norm {:.6g}", s.valueName(found.value), s.valueName(found.gradient), found.norm)
                                : s.valueName(found.value) + " has no gradient";
   for (const auto& term : found.terms) {
-    answer.json["terms"].push_back({{"gradient", s.valueName(term.gradient)}, {"norm", term.norm}, {"op", s.opJson(term.op)}, {"origin", s.opJson(term.origin)}});
-    answer.text += fmt::format("\n  {:>12.6g}  {} from {}", term.norm, s.valueName(term.gradient), term.origin ? "#" + std::to_string(term.origin.index) + " " + s.opText(term.origin) : std::string("outside"));
+    answer.json["terms"].push_back(
+        {{"gradient", s.valueName(term.gradient)}, {"norm", term.norm}, {"op", s.opJson(term.op)}, {"origin", s.opJson(term.origin)}});
+    answer.text += fmt::format("\n  {:>12.6g}  {} from {}", term.norm, s.valueName(term.gradient),
+                               term.origin ? "#" + std::to_string(term.origin.index) + " " + s.opText(term.origin) : std::string("outside"));
   }
   return answer;
 }
@@ -35,8 +40,10 @@ CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& 
   answer.text = check.passed ? "the gradients are right" : "a gradient is WRONG";
   const auto number = [](double x) { return std::isfinite(x) ? Json(x) : Json("inf"); };
   for (const auto& row : check.rows) {
-    answer.json["rows"].push_back({{"input", row.input}, {"finite_differences", number(row.finiteDifferences)}, {"libtorch", number(row.libTorch)}, {"note", row.note}});
-    answer.text += fmt::format("\n  {:<24} off by {:.2g} from finite differences, by {:.2g} from LibTorch {}", row.input, row.finiteDifferences, row.libTorch, row.note);
+    answer.json["rows"].push_back(
+        {{"input", row.input}, {"finite_differences", number(row.finiteDifferences)}, {"libtorch", number(row.libTorch)}, {"note", row.note}});
+    answer.text +=
+        fmt::format("\n  {:<24} off by {:.2g} from finite differences, by {:.2g} from LibTorch {}", row.input, row.finiteDifferences, row.libTorch, row.note);
   }
   return answer;
 }
@@ -53,7 +60,8 @@ CommandAnswer tryPartition(ScriptState& s, const Words& words, const Progress& p
   }
   const auto answer = whatIf(*s.analysis, partition, s.session.measures(), progress);
   return {fmt::format("saved {} -> {} bytes, peak {} -> {} bytes, {} op(s) recomputed, {} {:.3g} ms more", answer.before.savedBytes, answer.after.savedBytes,
-                      answer.before.peakBytes, answer.after.peakBytes, answer.after.recomputedOps, answer.measured ? "measured" : "estimated", answer.extraSeconds * 1e3),
+                      answer.before.peakBytes, answer.after.peakBytes, answer.after.recomputedOps, answer.measured ? "measured" : "estimated",
+                      answer.extraSeconds * 1e3),
           {{"before", {{"saved_bytes", answer.before.savedBytes}, {"peak_bytes", answer.before.peakBytes}, {"recomputed_ops", answer.before.recomputedOps}}},
            {"after", {{"saved_bytes", answer.after.savedBytes}, {"peak_bytes", answer.after.peakBytes}, {"recomputed_ops", answer.after.recomputedOps}}},
            {"extra_seconds", answer.extraSeconds},
@@ -64,11 +72,20 @@ CommandAnswer tryPartition(ScriptState& s, const Words& words, const Progress& p
 
 std::vector<ScriptCommand> checkCommands() {
   return {
-      {"terms", {}, "terms VALUE", "the gradients that are summed into the gradient of a value, with their norms",
+      {"terms",
+       {},
+       "terms VALUE",
+       "the gradients that are summed into the gradient of a value, with their norms",
        [](ScriptState& s, const Words& w, const Progress& p) { return terms(s, w, p); }},
-      {"check-gradient", {}, "check-gradient #OP|VALUE|#OP to #OP|module PATH|all", "compare gradients with finite differences and LibTorch, in double precision",
+      {"check-gradient",
+       {},
+       "check-gradient #OP|VALUE|#OP to #OP|module PATH|all",
+       "compare gradients with finite differences and LibTorch, in double precision",
        [](ScriptState& s, const Words& w, const Progress& p) { return checkGradient(s, w, p); }},
-      {"what-if", {}, "what-if [recompute X] [save X] [min-cut] [budget BYTES] [default]", "saved bytes, peak and time of another partition",
+      {"what-if",
+       {},
+       "what-if [recompute X] [save X] [min-cut] [budget BYTES] [default]",
+       "saved bytes, peak and time of another partition",
        [](ScriptState& s, const Words& w, const Progress& p) { return tryPartition(s, w, p); }},
   };
 }

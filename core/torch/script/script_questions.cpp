@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "core/torch/session/allocator_peak.h"
 #include "core/questions/memory_timeline.h"
 #include "core/questions/nan_walk.h"
-#include "core/torch/session/record_run.h"
-#include "core/torch/script/script_state.h"
 #include "core/questions/why.h"
-#include "core/trace/source.h"
+#include "core/torch/script/script_state.h"
+#include "core/torch/session/allocator_peak.h"
+#include "core/torch/session/record_run.h"
 #include "core/trace/print/printer.h"
+#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
@@ -25,8 +25,8 @@ CommandAnswer list(ScriptState& s, const Words& words) {
   for (auto i = position > around ? position - around : 0; i < std::min(s.session.size(), position + around + 1); ++i) {
     const auto op = s.session.opAt(i);
     const auto comment = printComment(s.document, op);
-    answer.text += fmt::format("{}{} {:>9}  #{} {}{}", answer.text.empty() ? "" : "\n", i == position ? "=>" : "  ", fmt::format("step {}", i + 1), op.index, s.opText(op),
-                               comment.empty() ? "" : "  # " + comment);
+    answer.text += fmt::format("{}{} {:>9}  #{} {}{}", answer.text.empty() ? "" : "\n", i == position ? "=>" : "  ", fmt::format("step {}", i + 1), op.index,
+                               s.opText(op), comment.empty() ? "" : "  # " + comment);
     answer.json["ops"].push_back(s.opJson(op));
   }
   return answer;
@@ -65,8 +65,12 @@ CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progre
   if (!start) return {"all values of the run are finite", {{"bad", false}}};
   const auto walk = walkToRoot(*s.analysis, record, start);
   CommandAnswer answer;
-  answer.json = {{"bad", true}, {"path", Json::array()}, {"root", s.opJson(walk.root)}, {"forward", s.opJson(walk.forward)},
-                 {"nan_from", s.opJson(walk.nanFrom)}, {"explanation", walk.explanation}};
+  answer.json = {{"bad", true},
+                 {"path", Json::array()},
+                 {"root", s.opJson(walk.root)},
+                 {"forward", s.opJson(walk.forward)},
+                 {"nan_from", s.opJson(walk.nanFrom)},
+                 {"explanation", walk.explanation}};
   for (const auto& way : walk.path) {
     answer.json["path"].push_back({{"value", s.valueName(way.value)}, {"op", s.opJson(way.op)}, {"nan", way.statistics.nan}, {"inf", way.statistics.inf}});
     answer.text += fmt::format("{}: {} NaN, {} Inf of {}  {}\n", s.valueName(way.value), way.statistics.nan, way.statistics.inf, way.statistics.elements,
@@ -86,16 +90,18 @@ CommandAnswer memory(ScriptState& s) {
   const auto timeline = memoryTimeline(*s.analysis);
   CommandAnswer answer;
   const auto at = std::min(s.session.position(), timeline.liveBytes.size()) - (s.session.position() > 0 ? 1 : 0);
-  answer.json = {{"peak_bytes", timeline.peakBytes}, {"peak_position", timeline.peakPosition}, {"parameter_bytes", timeline.parameterBytes},
-                 {"input_bytes", timeline.inputBytes}, {"live_bytes_now", s.session.liveBytes()}, {"at_peak", Json::object()}, {"modules_at_peak", Json::object()},
-                 {"timeline", Json::array()}};
+  answer.json = {{"peak_bytes", timeline.peakBytes},           {"peak_position", timeline.peakPosition},
+                 {"parameter_bytes", timeline.parameterBytes}, {"input_bytes", timeline.inputBytes},
+                 {"live_bytes_now", s.session.liveBytes()},    {"at_peak", Json::object()},
+                 {"modules_at_peak", Json::object()},          {"timeline", Json::array()}};
   answer.text = fmt::format("peak {} bytes after #{} {}; parameters {}, inputs {}; now {}", timeline.peakBytes, s.session.opAt(timeline.peakPosition).index,
                             s.opText(s.session.opAt(timeline.peakPosition)), timeline.parameterBytes, timeline.inputBytes, s.session.liveBytes());
   if (timeline.liveBytes.empty()) return answer;
   for (std::size_t use = 0; use < memoryUseCount; ++use) {
     const auto label = name(static_cast<MemoryUse>(use));
     answer.json["at_peak"][std::string(label)] = timeline.liveBytes[timeline.peakPosition][use];
-    answer.text += fmt::format("\n  {:<10} {:>14} at the peak {:>14} now", label, timeline.liveBytes[timeline.peakPosition][use], s.session.position() ? timeline.liveBytes[at][use] : 0);
+    answer.text += fmt::format("\n  {:<10} {:>14} at the peak {:>14} now", label, timeline.liveBytes[timeline.peakPosition][use],
+                               s.session.position() ? timeline.liveBytes[at][use] : 0);
   }
   for (const auto& [module, bytes] : bytesByModule(*s.analysis, timeline, timeline.peakPosition)) answer.json["modules_at_peak"][module] = bytes;
   for (std::size_t i = 0; i < timeline.liveBytes.size(); ++i) answer.json["timeline"].push_back(timeline.total(i));
@@ -106,9 +112,13 @@ CommandAnswer memory(ScriptState& s) {
 void addMeasured(ScriptState& s, CommandAnswer& answer, const Progress& progress) {
   const auto measured = allocatorPeak(s.analysis, progress);
   const auto peakOp = s.session.opAt(measured.peakPosition), workspaceOp = s.session.opAt(measured.workspacePosition);
-  answer.json["allocator"] = {{"peak_bytes", measured.peakBytes},          {"peak_op", s.opJson(peakOp)},          {"tensor_bytes", measured.tensorBytes},
-                              {"workspace_bytes", measured.workspaceBytes}, {"workspace_op", s.opJson(workspaceOp)}};
-  answer.text += fmt::format("\nallocator: peak {} bytes during #{} {}, {} of them in tensors", measured.peakBytes, peakOp.index, s.opText(peakOp), measured.tensorBytes);
+  answer.json["allocator"] = {{"peak_bytes", measured.peakBytes},
+                              {"peak_op", s.opJson(peakOp)},
+                              {"tensor_bytes", measured.tensorBytes},
+                              {"workspace_bytes", measured.workspaceBytes},
+                              {"workspace_op", s.opJson(workspaceOp)}};
+  answer.text +=
+      fmt::format("\nallocator: peak {} bytes during #{} {}, {} of them in tensors", measured.peakBytes, peakOp.index, s.opText(peakOp), measured.tensorBytes);
   answer.text += measured.workspaceBytes > 0
                      ? fmt::format("\n  largest workspace: {} bytes, #{} {}", measured.workspaceBytes, workspaceOp.index, s.opText(workspaceOp))
                      : "\n  no op took a workspace";
@@ -119,7 +129,8 @@ CommandAnswer saved(ScriptState& s) {
   answer.json = {{"saved", Json::array()}};
   for (std::size_t i = 0; i < s.analysis->backward.savedCount; ++i) {
     const auto why = whySaved(*s.analysis, s.analysis->backward.inputs[i]);
-    answer.json["saved"].push_back({{"value", s.valueName(why.value)}, {"bytes", why.bytes}, {"storage_bytes", why.storageBytes}, {"readers", why.readers.size()}});
+    answer.json["saved"].push_back(
+        {{"value", s.valueName(why.value)}, {"bytes", why.bytes}, {"storage_bytes", why.storageBytes}, {"readers", why.readers.size()}});
     answer.text += fmt::format("{}{}: {} bytes, read by {}", i ? "\n" : "", s.valueName(why.value), why.storageBytes, why.readers.size());
   }
   return answer;
@@ -128,10 +139,11 @@ CommandAnswer saved(ScriptState& s) {
 CommandAnswer explainSaved(ScriptState& s, const Words& words) {
   const auto why = whySaved(*s.analysis, s.value(words));
   CommandAnswer answer;
-  answer.json = {{"value", s.valueName(why.value)}, {"saved", why.saved}, {"bytes", why.bytes}, {"storage_bytes", why.storageBytes}, {"maker", s.opJson(why.maker)},
-                 {"from", why.from}, {"last_read", why.lastRead}, {"readers", Json::array()}};
-  answer.text = why.saved ? fmt::format("{} is saved: {} bytes, from step {} to step {}", s.valueName(why.value), why.storageBytes, why.from + 1, why.lastRead + 1)
-                          : s.valueName(why.value) + " is not saved";
+  answer.json = {{"value", s.valueName(why.value)}, {"saved", why.saved}, {"bytes", why.bytes},        {"storage_bytes", why.storageBytes},
+                 {"maker", s.opJson(why.maker)},    {"from", why.from},   {"last_read", why.lastRead}, {"readers", Json::array()}};
+  answer.text = why.saved
+                    ? fmt::format("{} is saved: {} bytes, from step {} to step {}", s.valueName(why.value), why.storageBytes, why.from + 1, why.lastRead + 1)
+                    : s.valueName(why.value) + " is not saved";
   for (const auto& reader : why.readers) {
     answer.json["readers"].push_back({{"op", s.opJson(reader.op)}, {"argument", reader.argument}, {"origin", s.opJson(reader.origin)}});
     answer.text += fmt::format("\n  read as {} by #{} {}, the derivative of {}", reader.argument, reader.op.index, s.opText(reader.op),
@@ -139,8 +151,11 @@ CommandAnswer explainSaved(ScriptState& s, const Words& words) {
   }
   const auto& plan = why.recompute;
   if (!plan.impossible.empty()) answer.text += "\n  it cannot be recomputed: " + plan.impossible;
-  else if (!plan.ops.empty()) answer.text += fmt::format("\n  recomputing it runs {} op(s) again, about {} bytes moved{}", plan.ops.size(), plan.cost, plan.draws ? ", a draw replayed" : "");
-  answer.json["recompute"] = {{"possible", plan.impossible.empty()}, {"reason", plan.impossible}, {"cost", plan.cost}, {"extra_saved_bytes", plan.extraSaved}, {"ops", Json::array()}};
+  else if (!plan.ops.empty())
+    answer.text +=
+        fmt::format("\n  recomputing it runs {} op(s) again, about {} bytes moved{}", plan.ops.size(), plan.cost, plan.draws ? ", a draw replayed" : "");
+  answer.json["recompute"] = {
+      {"possible", plan.impossible.empty()}, {"reason", plan.impossible}, {"cost", plan.cost}, {"extra_saved_bytes", plan.extraSaved}, {"ops", Json::array()}};
   for (auto again : plan.ops) answer.json["recompute"]["ops"].push_back(s.opJson(again));
   return answer;
 }
@@ -164,11 +179,20 @@ CommandAnswer explainNoGradient(ScriptState& s, const Words& words) {
 std::vector<ScriptCommand> questionCommands() {
   return {
       {"list", {}, "list [N]", "the ops around the current step", [](ScriptState& s, const Words& w, const Progress&) { return list(s, w); }},
-      {"origin", {}, "origin [#OP]", "the op of the computation that an op comes from, and all ops derived from that",
+      {"origin",
+       {},
+       "origin [#OP]",
+       "the op of the computation that an op comes from, and all ops derived from that",
        [](ScriptState& s, const Words& w, const Progress&) { return origin(s, w); }},
-      {"walk-nan", {}, "walk-nan [[grad] VALUE]", "from a NaN or infinity back to the op that produced it, with module and line of Python",
+      {"walk-nan",
+       {},
+       "walk-nan [[grad] VALUE]",
+       "from a NaN or infinity back to the op that produced it, with module and line of Python",
        [](ScriptState& s, const Words& w, const Progress& p) { return walkNan(s, w, p); }},
-      {"memory", {}, "memory [measured]", "live bytes by use, the peak, the timeline; measured: also the allocator's peak in a run, and the largest workspace",
+      {"memory",
+       {},
+       "memory [measured]",
+       "live bytes by use, the peak, the timeline; measured: also the allocator's peak in a run, and the largest workspace",
        [](ScriptState& s, const Words& words, const Progress& progress) {
          auto answer = memory(s);
          if (!words.rest.empty() && words.rest != "measured") throw Error(ErrorCode::badUse, "expected nothing or 'measured', found '" + words.rest + "'");
@@ -176,9 +200,15 @@ std::vector<ScriptCommand> questionCommands() {
          return answer;
        }},
       {"saved", {}, "saved", "the tensors that are saved for the backward", [](ScriptState& s, const Words&, const Progress&) { return saved(s); }},
-      {"why-saved", {}, "why-saved VALUE", "the ops that read it in the backward, its bytes, what recomputing it would cost",
+      {"why-saved",
+       {},
+       "why-saved VALUE",
+       "the ops that read it in the backward, its bytes, what recomputing it would cost",
        [](ScriptState& s, const Words& w, const Progress&) { return explainSaved(s, w); }},
-      {"why-no-gradient", {}, "why-no-gradient VALUE", "each place where its gradient is cut off",
+      {"why-no-gradient",
+       {},
+       "why-no-gradient VALUE",
+       "each place where its gradient is cut off",
        [](ScriptState& s, const Words& w, const Progress&) { return explainNoGradient(s, w); }},
   };
 }

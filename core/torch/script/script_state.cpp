@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "core/base/near_names.h"
-#include "core/stepping/tensor_slice.h"
 #include "core/questions/why.h"
+#include "core/stepping/tensor_slice.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/source.h"
 
@@ -14,12 +14,22 @@ namespace retrograd {
 namespace {
 
 ScriptState::Json statisticsJson(const TensorStatistics& s) {
-  return {{"elements", s.elements}, {"nan", s.nan}, {"inf", s.inf}, {"zeros", s.zeros}, {"subnormal", s.subnormal}, {"min", s.min},
-          {"max", s.max}, {"mean", s.mean}, {"standard_deviation", s.standardDeviation}, {"norm", s.norm}, {"norm1", s.norm1}};
+  return {{"elements", s.elements},
+          {"nan", s.nan},
+          {"inf", s.inf},
+          {"zeros", s.zeros},
+          {"subnormal", s.subnormal},
+          {"min", s.min},
+          {"max", s.max},
+          {"mean", s.mean},
+          {"standard_deviation", s.standardDeviation},
+          {"norm", s.norm},
+          {"norm1", s.norm1}};
 }
 
 std::string statisticsText(const TensorStatistics& s) {
-  auto text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, std {:.6g}, norm {:.6g}, 1-norm {:.6g}", s.min, s.max, s.mean, s.standardDeviation, s.norm, s.norm1);
+  auto text =
+      fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, std {:.6g}, norm {:.6g}, 1-norm {:.6g}", s.min, s.max, s.mean, s.standardDeviation, s.norm, s.norm1);
   if (s.zeros) text += fmt::format(", {} zeros", s.zeros);
   if (s.nan) text += fmt::format(", {} NaN", s.nan);
   if (s.inf) text += fmt::format(", {} Inf", s.inf);
@@ -85,12 +95,8 @@ CommandAnswer ScriptState::where(StopReason reason) const {
   CommandAnswer answer;
   const auto next = session.opAt(session.position());
   const bool backward = session.position() >= session.forwardSize();
-  answer.json = {{"stopped", name(reason)},
-                 {"position", session.position()},
-                 {"size", session.size()},
-                 {"trace", backward ? "backward" : "forward"},
-                 {"next", opJson(next)},
-                 {"live_bytes", session.liveBytes()}};
+  answer.json = {{"stopped", name(reason)}, {"position", session.position()},   {"size", session.size()}, {"trace", backward ? "backward" : "forward"},
+                 {"next", opJson(next)},    {"live_bytes", session.liveBytes()}};
   answer.text = fmt::format("step {} of {}, {}", session.position(), session.size(), backward ? "backward" : "forward");
   if (reason == StopReason::end || reason == StopReason::start) answer.text += reason == StopReason::end ? ", at the end" : ", at the start";
   if (const auto hit = session.hitBreakpoint(); hit && reason == StopReason::breakpoint) {

@@ -7,8 +7,8 @@
 
 #include "core/base/byte_size.h"
 #include "core/base/whole_number.h"
-#include "core/torch/script/script.h"
 #include "core/stepping/steps.h"
+#include "core/torch/script/script.h"
 
 namespace retrograd {
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "core/derivation/gradient_of.h"
-#include "core/torch/script/script_state.h"
-#include "core/stepping/tensor_slice.h"
-#include "core/torch/session/tensor_text.h"
-#include "core/torch/execution/cuda/statistics.h"
 #include "core/formats/safetensors/npy.h"
 #include "core/formats/safetensors/safetensors.h"
+#include "core/stepping/tensor_slice.h"
+#include "core/torch/execution/cuda/statistics.h"
+#include "core/torch/script/script_state.h"
+#include "core/torch/session/tensor_text.h"
 
 namespace retrograd {
 namespace {
@@ -114,16 +114,31 @@ CommandAnswer magnitudes(ScriptState& s, const Words& words) {
 
 std::vector<ScriptCommand> valueCommands() {
   return {
-      {"print", {"p"}, "print [grad|both] VALUE[SLICE]", "contents and statistics (p); a slice as in Python: t12[0, :4, ..., -1]; both: its gradient too",
+      {"print",
+       {"p"},
+       "print [grad|both] VALUE[SLICE]",
+       "contents and statistics (p); a slice as in Python: t12[0, :4, ..., -1]; both: its gradient too",
        [](ScriptState& s, const Words& w, const Progress&) { return print(s, w); }},
-      {"histogram", {}, "histogram [grad] VALUE", "count the elements of a value in equal cells",
+      {"histogram",
+       {},
+       "histogram [grad] VALUE",
+       "count the elements of a value in equal cells",
        [](ScriptState& s, const Words& w, const Progress&) { return histogram(s, w); }},
-      {"magnitudes", {}, "magnitudes [grad] VALUE", "count the elements by power of two; shows what lower precision would lose",
+      {"magnitudes",
+       {},
+       "magnitudes [grad] VALUE",
+       "count the elements by power of two; shows what lower precision would lose",
        [](ScriptState& s, const Words& w, const Progress&) { return magnitudes(s, w); }},
       {"watch", {}, "watch [[grad] VALUE]", "show a value at each stop", [](ScriptState& s, const Words& w, const Progress&) { return watch(s, w); }},
-      {"set", {}, "set VALUE NUMBER", "fill a value with a number; the run continues from there",
+      {"set",
+       {},
+       "set VALUE NUMBER",
+       "fill a value with a number; the run continues from there",
        [](ScriptState& s, const Words& w, const Progress&) { return set(s, w); }},
-      {"save-value", {}, "save-value [grad] VALUE[SLICE] FILE.npy|FILE.safetensors", "write the contents of a value to a file",
+      {"save-value",
+       {},
+       "save-value [grad] VALUE[SLICE] FILE.npy|FILE.safetensors",
+       "write the contents of a value to a file",
        [](ScriptState& s, const Words& w, const Progress&) { return saveValue(s, w); }},
   };
 }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/torch/session/session.h"
 #include "core/torch/execution/allocator_watch.h"
+#include "core/torch/session/session.h"
 
 namespace retrograd {
 

@@ -10,9 +10,7 @@ namespace {
 
 constexpr std::size_t mostRemade = 8;
 
-std::int64_t bytesOf(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
-}
+std::int64_t bytesOf(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() == at::kStrided ? static_cast<std::int64_t>(tensor.nbytes()) : 0; }
 
 bool sameRegion(const at::Tensor& a, const at::Tensor& b) {
   return a.is_same(b) || (a.has_storage() && b.has_storage() && a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl() &&

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/torch/session/live_memory.h"
 #include "core/stepping/remake.h"
 #include "core/torch/execution/evaluator.h"
+#include "core/torch/session/live_memory.h"
 
 namespace retrograd {
 
@@ -95,10 +95,10 @@ class History {
   std::int64_t budget_;
   std::int64_t copies_ = 0;
   Chain undos_;
-  std::size_t most_ = 2;                 ///< ops that may make again what an Undo has let go, at present
-  Chain::iterator light_;                ///< all before it are as light as `most_` allows
-  std::size_t length_ = 2;               ///< to which neighbours are joined at present
-  Chain::iterator next_;                 ///< all before it are joined as far as `length_` allows
+  std::size_t most_ = 2;    ///< ops that may make again what an Undo has let go, at present
+  Chain::iterator light_;   ///< all before it are as light as `most_` allows
+  std::size_t length_ = 2;  ///< to which neighbours are joined at present
+  Chain::iterator next_;    ///< all before it are joined as far as `length_` allows
 };
 
 }  // namespace retrograd

@@ -175,7 +175,8 @@ bool KeptValues::fit() {
 }
 
 bool KeptValues::canGo(ValueId value) const {
-  return versions_[value].size() == 1 && !versions_[value][0].isLetGo && isSteady(value) && !isExternal(value) && document_.isTensor(value) && remaking_.producedAt(value) >= 0;
+  return versions_[value].size() == 1 && !versions_[value][0].isLetGo && isSteady(value) && !isExternal(value) && document_.isTensor(value) &&
+         remaking_.producedAt(value) >= 0;
 }
 
 bool KeptValues::baseIsGone(ValueId value) const {

@@ -89,7 +89,7 @@ class KeptValues {
   IdVector<ValueId, std::vector<Version>> versions_;
   IdVector<StorageId, char> written_, edited_;
   IdVector<StorageId, std::vector<ValueId>> onStorage_;
-  std::unordered_set<const void*> given_;                   ///< memory that is there anyway
+  std::unordered_set<const void*> given_;  ///< memory that is there anyway
   std::vector<std::pair<ValueId, c10::IValue>> start_;
   std::map<std::size_t, Evaluator::Generators> generators_;  ///< by the position since when they are in this state
   std::vector<double> seconds_;

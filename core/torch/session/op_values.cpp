@@ -319,7 +319,6 @@ std::size_t OpValues::size() const { return impl_->ops.size(); }
 std::size_t OpValues::known() const { return impl_->kept.known(); }
 void OpValues::runAhead(std::size_t position, const Progress& progress) { impl_->runAhead(position, progress); }
 
-
 std::shared_ptr<const Moment> OpValues::at(BoundSymbolId op, const Progress& progress) {
   auto moment = std::make_shared<OpMoment>();
   moment->op = op;

@@ -30,12 +30,13 @@ void RunForecast::requireRoom(std::size_t position, std::size_t target) {
   const auto asked = runningMemory();
   const auto room = asked ? *asked - now : freeMemory();
   if (most <= room) return;
-  throw Error(ErrorCode::badUse,
-              fmt::format("the run would take {} more at its fullest (after {}), and {} {}; save less (--partition min-cut), stop earlier, or run it all the same with "
-                          "--running-memory {}",
-                          gigabytes(most), analysis_.document->opName(analysis_.joint.ops[fullest]), gigabytes(std::max<std::int64_t>(room, 0)),
-                          asked ? "are allowed" : "are free", most + now),
-              analysis_.file.path);
+  throw Error(
+      ErrorCode::badUse,
+      fmt::format("the run would take {} more at its fullest (after {}), and {} {}; save less (--partition min-cut), stop earlier, or run it all the same with "
+                  "--running-memory {}",
+                  gigabytes(most), analysis_.document->opName(analysis_.joint.ops[fullest]), gigabytes(std::max<std::int64_t>(room, 0)),
+                  asked ? "are allowed" : "are free", most + now),
+      analysis_.file.path);
 }
 
 }  // namespace retrograd

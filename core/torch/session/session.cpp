@@ -278,8 +278,7 @@ struct Session::Impl {
   }
 
   at::Tensor present(ValueId id) const {
-    if (!evaluator.has(id) || !evaluator.value(id).isTensor())
-      throw Error(ErrorCode::badUse, "it has no tensor at this position", document.displayName(id));
+    if (!evaluator.has(id) || !evaluator.value(id).isTensor()) throw Error(ErrorCode::badUse, "it has no tensor at this position", document.displayName(id));
     return evaluator.tensor(id);
   }
 
@@ -416,9 +415,7 @@ const std::vector<OpMeasure>& Session::measures() const {
   return impl_->measures;
 }
 
-Session::HistoryState Session::history() const {
-  return {impl_->history.bytes(), impl_->options.historyBytes, impl_->history.size(), impl_->history.reruns()};
-}
+Session::HistoryState Session::history() const { return {impl_->history.bytes(), impl_->options.historyBytes, impl_->history.size(), impl_->history.reruns()}; }
 void Session::setHistoryBytes(std::int64_t bytes) {
   impl_->options.historyBytes = bytes;
   impl_->history.setBudget(bytes);

@@ -14,10 +14,10 @@ namespace retrograd {
 class RunFollower;
 
 struct SessionOptions {
-  bool keepHistory = true;                        ///< keep what stepping back needs, up to `historyBytes`
+  bool keepHistory = true;                            ///< keep what stepping back needs, up to `historyBytes`
   std::int64_t historyBytes = std::int64_t{1} << 30;  ///< beyond what the run itself holds at its position
-  int threads = 0;                                ///< of LibTorch's kernels, throughout; 0: as the session file says, else as they are now
-  bool synchronous = true;                        ///< on a GPU: wait for each op, so that a failure is told of the op that caused it
+  int threads = 0;                                    ///< of LibTorch's kernels, throughout; 0: as the session file says, else as they are now
+  bool synchronous = true;                            ///< on a GPU: wait for each op, so that a failure is told of the op that caused it
 };
 
 /// Runs an Analysis op by op, forward and then backward, in both directions. The one API under the window, `retrograd run`
@@ -36,7 +36,7 @@ class Session {
 
   const Analysis& analysis() const;
   std::size_t size() const;
-  std::size_t forwardSize() const;                 ///< the border: positions below run in the forward
+  std::size_t forwardSize() const;  ///< the border: positions below run in the forward
   std::size_t position() const;
   BoundSymbolId opAt(std::size_t position) const;  ///< the op that runs next at `position`
   std::optional<std::size_t> positionOf(BoundSymbolId op) const;
@@ -46,7 +46,7 @@ class Session {
   /// Undoes one op: values, released values, in-place writes and the generator are as they were, bit for bit.
   /// Within `historyBytes` that may take running forward again, from the nearest position from which all that is needed was kept.
   StopReason stepBack(const Progress& progress = {});
-  StopReason runTo(std::size_t position, const Progress& progress = {});   ///< either direction, breakpoints ignored
+  StopReason runTo(std::size_t position, const Progress& progress = {});  ///< either direction, breakpoints ignored
   /// Either direction, up to the first breakpoint or bad number that is met on the way, the one at the goal included.
   StopReason continueTo(std::size_t position, const Progress& progress = {});
   StopReason continueForward(const Progress& progress = {}) { return continueTo(size(), progress); }
@@ -60,7 +60,7 @@ class Session {
   const std::optional<BreakpointHit>& hitBreakpoint() const;
   /// How often each was met in this run, those let pass included.
   const std::vector<std::int64_t>& breakpointHits();
-  void setBreakOnBadNumber(bool on);               ///< stop after an op that makes NaN or Inf; by any thread, as setBreakpoints()
+  void setBreakOnBadNumber(bool on);  ///< stop after an op that makes NaN or Inf; by any thread, as setBreakpoints()
 
   ValueState state(ValueId value) const;
   /// Throws Error(badUse) where the value is not present.
@@ -90,7 +90,7 @@ class Session {
   HistoryState history() const;
   /// Another budget from here on; one that is smaller lets go of what is too much.
   void setHistoryBytes(std::int64_t bytes);
-  int threads() const;                             ///< that this session's ops run on
+  int threads() const;  ///< that this session's ops run on
 
   /// Hears of what is run from here on (run_follower.h); null: nobody. It must live as long as the session, or until another is set.
   void setFollower(RunFollower* follower);
@@ -100,7 +100,7 @@ class Session {
   TensorMap gradients() const;
   /// User outputs in order; nullopt for None, numbers, and before they are computed.
   std::vector<std::optional<TensorData>> results() const;
-  TensorMap mutated() const;                                ///< "b.<buffer>" and "in.<input>" that were written to
+  TensorMap mutated() const;  ///< "b.<buffer>" and "in.<input>" that were written to
 
  private:
   struct Impl;

@@ -97,11 +97,14 @@ class BorderRun {
       if (values_.requiresGrad.contains(key)) tensor.requires_grad_(true);
       return tensor;
     }
-    if (const auto number = whole_.request.numbers.find(spec.name); number != whole_.request.numbers.end()) return toIValue(number->second, c10::AnyType::get(), {});
+    if (const auto number = whole_.request.numbers.find(spec.name); number != whole_.request.numbers.end())
+      return toIValue(number->second, c10::AnyType::get(), {});
     const auto data = whole_.request.inputs.find(spec.name);
     if (data == whole_.request.inputs.end()) return {};
     std::size_t index = 0;
-    while (index < whole_.computation().inputs.size() && !(whole_.computation().inputs[index].kind == InputKind::user && whole_.computation().inputs[index].name == spec.name)) ++index;
+    while (index < whole_.computation().inputs.size() &&
+           !(whole_.computation().inputs[index].kind == InputKind::user && whole_.computation().inputs[index].name == spec.name))
+      ++index;
     auto tensor = borrowTensor(data->second);
     if (split_.mutationOwner.contains(index)) tensor = ownCopy(tensor);
     if (differentiated_.at(index)) tensor.requires_grad_(true);
@@ -137,7 +140,8 @@ class Memory {
     auto& value = document_.value(id);
     value.meta = document_.internMeta(metaOf(tensor));
     StorageId known;
-    if (const auto it = isStrided(tensor) ? storages_.find(tensor.storage().unsafeGetStorageImpl()) : storages_.end(); it != storages_.end()) known = it->second;
+    if (const auto it = isStrided(tensor) ? storages_.find(tensor.storage().unsafeGetStorageImpl()) : storages_.end(); it != storages_.end())
+      known = it->second;
     value.storage = known ? known : document_.addStorage(document_.meta(value.meta).storageBytes(), id);
     note(id, tensor);
   }

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/derivation/analysis.h"
 #include "core/cut/split.h"
 #include "core/cut/stage_model.h"
+#include "core/derivation/analysis.h"
 
 namespace retrograd {
 

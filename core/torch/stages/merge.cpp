@@ -58,7 +58,9 @@ std::vector<TensorMap> cutCotangents(const TensorMap& cotangents, std::size_t mi
     if (merge.kind == Merge::Kind::concatenate && !tensor.meta.sizes.empty()) {
       const auto cut = cutBatch({{output, tensor}}, static_cast<std::int64_t>(microbatches), {{output, merge.dim}});
       if (!cut.fewerBecause.empty())
-        throw Error(ErrorCode::badUse, fmt::format("there are {} microbatches, and {}; a cotangent is cut as its output is put together", microbatches, cut.fewerBecause), "cot." + output);
+        throw Error(ErrorCode::badUse,
+                    fmt::format("there are {} microbatches, and {}; a cotangent is cut as its output is put together", microbatches, cut.fewerBecause),
+                    "cot." + output);
       for (std::size_t i = 0; i < microbatches; ++i) parts[i].insert(cut.microbatches[i].begin(), cut.microbatches[i].end());
     } else {
       const auto each = merge.kind == Merge::Kind::mean ? scaledTensor(tensor, 1.0 / static_cast<double>(microbatches)) : tensor;

@@ -14,7 +14,7 @@ struct Merge {
     concatenate,  ///< along `dim`; tensors of no dimension, such as losses, become a list
     sum,
     mean,
-    same          ///< one for all, which has to be the same in each
+    same  ///< one for all, which has to be the same in each
   };
   Kind kind = Kind::concatenate;
   std::int64_t dim = 0;

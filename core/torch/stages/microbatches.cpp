@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/torch/analysis/inputs.h"
 #include "core/cut/stage_facts.h"
+#include "core/torch/analysis/inputs.h"
 #include "core/torch/stages/stage_run.h"
 
 namespace retrograd {
@@ -25,7 +25,8 @@ TensorData rotated(const TensorData& tensor, std::int32_t by) {
 }
 
 bool haveOneShape(const TensorMap& a, const TensorMap& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return x.first == y.first && x.second.meta.sizes == y.second.meta.sizes; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first && x.second.meta.sizes == y.second.meta.sizes; });
 }
 
 std::shared_ptr<const Pipeline> derivedFor(const CutModel& cut, std::shared_ptr<const Analysis> whole, const Progress& progress) {
@@ -69,12 +70,13 @@ std::vector<Microbatch> rotatedMicrobatches(const std::shared_ptr<const Pipeline
   return microbatches;
 }
 
-std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::string& loss, const std::vector<TensorMap>& inputs, const std::vector<TensorMap>& cotangents,
-                                           const OptionsForInputs& optionsFor, const Progress& progress) {
+std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::string& loss, const std::vector<TensorMap>& inputs,
+                                           const std::vector<TensorMap>& cotangents, const OptionsForInputs& optionsFor, const Progress& progress) {
   std::vector<Microbatch> microbatches;
   for (std::size_t m = 0; m < inputs.size(); ++m) {
     progress.check();
-    const auto alike = std::find_if(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(m), [&](const TensorMap& earlier) { return haveOneShape(earlier, inputs[m]); });
+    const auto alike = std::find_if(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(m),
+                                    [&](const TensorMap& earlier) { return haveOneShape(earlier, inputs[m]); });
     const std::size_t first = alike - inputs.begin();
     try {
       std::shared_ptr<const Pipeline> pipeline;
@@ -109,8 +111,8 @@ TensorMap batchCotangents(const std::vector<Microbatch>& microbatches, const std
   return cotangents;
 }
 
-WholeBatch deriveBatch(const CutModel& cut, const std::vector<Microbatch>& microbatches, const TensorMap& inputs, const std::map<std::string, Merge>& merges, double scale,
-                       const OptionsForInputs& optionsFor, const Progress& progress) {
+WholeBatch deriveBatch(const CutModel& cut, const std::vector<Microbatch>& microbatches, const TensorMap& inputs, const std::map<std::string, Merge>& merges,
+                       double scale, const OptionsForInputs& optionsFor, const Progress& progress) {
   if (drawsAnything(*microbatches.front().pipeline->whole)) return {nullptr, "it draws random numbers, others for a batch than for its microbatches"};
   if (cut.model.traced) return {nullptr, "it was traced on one microbatch, and its sizes hold for that"};
   try {

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/torch/analysis/inputs.h"
+#include "core/cut/as_read.h"
+#include "core/cut/balance.h"
+#include "core/cut/loss.h"
+#include "core/formats/kinds/file_kind.h"
+#include "core/formats/read/pt2_structure.h"
 #include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/inputs.h"
 #include "core/torch/analysis/open.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
-#include "core/formats/kinds/file_kind.h"
-#include "core/formats/read/pt2_structure.h"
-#include "core/cut/as_read.h"
-#include "core/cut/balance.h"
 #include "core/torch/stages/boundary.h"
-#include "core/cut/loss.h"
 #include "core/torch/stages/measure.h"
 
 namespace retrograd {
@@ -24,7 +24,8 @@ namespace {
 std::string errorsOf(const Analysis& analysis) {
   std::string text;
   for (const auto& problem : analysis.problems)
-    if (problem.severity == Problem::Severity::error) text += (text.empty() ? "" : "; ") + (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
+    if (problem.severity == Problem::Severity::error)
+      text += (text.empty() ? "" : "; ") + (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
   return text;
 }
 
@@ -61,7 +62,8 @@ std::shared_ptr<const Analysis> openSessionForLoss(const std::string& path, cons
 
 }  // namespace
 
-std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss, DerivationRequest options, const Progress& progress) {
+std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss, DerivationRequest options,
+                                               const Progress& progress) {
   if (!loss.empty()) {
     if (isUntyped(file)) completeTypes(file, *deriveWhole(file, {}, options, progress));  // whether it is a scalar is told by a run only
     auto named = file.computation;
@@ -73,7 +75,8 @@ std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string
 
 std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss, const DerivationRequest& options, const Progress& progress) {
   if (loss.empty()) return openModel(path, options, progress);
-  return isSessionFile(path) ? openSessionForLoss(path, loss, options, progress) : analyseForLoss(readModel(path, options, progress), path, loss, options, progress);
+  return isSessionFile(path) ? openSessionForLoss(path, loss, options, progress)
+                             : analyseForLoss(readModel(path, options, progress), path, loss, options, progress);
 }
 
 std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, DerivationRequest options, const Progress& progress) {
@@ -107,7 +110,8 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Deriv
     if (!request.loss.empty() || (!cut.whole && (derive || (request.stages > 1 && (request.balance == Balance::time || request.balance == Balance::estimate)))))
       cut.whole = deriveWhole(cut.model, request.loss, optionsFor(cut.model), progress);
     if (request.stages > 1) {
-      const auto cost = request.balance == Balance::time ? measuredCosts(cut.whole, progress).total() : balanceCosts(cut.model, cut.whole.get(), request.balance);
+      const auto cost =
+          request.balance == Balance::time ? measuredCosts(cut.whole, progress).total() : balanceCosts(cut.model, cut.whole.get(), request.balance);
       cut.cuts = balancedCuts(document, computation, request.stages, cost);
     }
     requireParameters(computation, request.options.multiUseOf);

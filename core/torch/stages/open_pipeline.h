@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
-#include "core/derivation/analysis.h"
 #include "core/cut/cut_request.h"
+#include "core/derivation/analysis.h"
 
 namespace retrograd {
 
 /// A model cut, not yet derived stage by stage.
 struct CutModel {
-  ModelFile model;                         ///< as it was read, in a document of its own
-  std::shared_ptr<const Analysis> whole;   ///< derived in one piece; null where `derive` was not asked for and not needed
+  ModelFile model;                        ///< as it was read, in a document of its own
+  std::shared_ptr<const Analysis> whole;  ///< derived in one piece; null where `derive` was not asked for and not needed
   Cuts cuts;
   PipelineSplit split;
-  std::vector<std::string> notes;          ///< "no cut is asked for and the file has no marker: one stage"
+  std::vector<std::string> notes;  ///< "no cut is asked for and the file has no marker: one stage"
 };
 
 /// What to derive a file with that was read.
@@ -34,6 +34,7 @@ std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::s
 std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss, const DerivationRequest& options, const Progress& progress = {});
 
 /// The same from a model that was read from `path` already. Empty: as analyse().
-std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss, DerivationRequest options, const Progress& progress = {});
+std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss, DerivationRequest options,
+                                               const Progress& progress = {});
 
 }  // namespace retrograd

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "core/torch/analysis/analyse.h"
-#include "core/derivation/sizes.h"
-#include "core/torch/execution/device.h"
 #include "core/cut/as_read.h"
+#include "core/derivation/sizes.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/execution/device.h"
 #include "core/torch/stages/boundary.h"
 #include "core/torch/stages/stage_run.h"
 #include "core/torch/tracing/op_table.h"
@@ -41,7 +41,8 @@ class Gradients {
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       std::optional<TensorData> sum;
       for (auto result : outputs[k].results)
-        if (const auto given = pipeline_.whole->request.cotangents.find(positions_.at(result)); given != pipeline_.whole->request.cotangents.end()) add(sum, given->second);
+        if (const auto given = pipeline_.whole->request.cotangents.find(positions_.at(result)); given != pipeline_.whole->request.cotangents.end())
+          add(sum, given->second);
       if (const auto sent = back_.find({static_cast<int>(s), k}); sent != back_.end()) add(sum, sent->second);
       if (sum) found.emplace(std::to_string(k), *sum);
     }
@@ -57,7 +58,9 @@ class Gradients {
         const auto& input = computation.inputs[i];
         const auto id = computation.trace.inputs[i];
         if (!id || id != computation.outputs[output].value || results.contains(output)) continue;
-        if (const auto* tensor = find(input.kind == InputKind::user ? whole.request.inputs : input.kind == InputKind::constant ? whole.file.constants : whole.file.weights,
+        if (const auto* tensor = find(input.kind == InputKind::user       ? whole.request.inputs
+                                      : input.kind == InputKind::constant ? whole.file.constants
+                                                                          : whole.file.weights,
                                       input.kind == InputKind::user ? input.name : input.target))
           results[output] = *tensor;
         const auto* cotangent = find(whole.request.cotangents, position);
@@ -103,7 +106,8 @@ class Gradients {
 };
 
 /// Gives the stages what they receive as sample inputs, and says which of it needs a gradient.
-void fillInputs(std::vector<StageModel>& stages, const PipelineSplit& split, const Analysis& whole, const BorderValues& border, const std::vector<char>& differentiated) {
+void fillInputs(std::vector<StageModel>& stages, const PipelineSplit& split, const Analysis& whole, const BorderValues& border,
+                const std::vector<char>& differentiated) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
     auto& file = stages[s].file;
     for (std::size_t i = 0; i < split.stages[s].inputs.size(); ++i) {
@@ -117,8 +121,10 @@ void fillInputs(std::vector<StageModel>& stages, const PipelineSplit& split, con
       } else {
         for (std::size_t k = 0; k < whole.computation().inputs.size(); ++k)
           if (whole.computation().inputs[k].kind == InputKind::user && whole.computation().inputs[k].name == spec.name) spec.requiresGrad = differentiated[k];
-        if (const auto tensor = whole.request.inputs.find(spec.name); tensor != whole.request.inputs.end()) file.sampleInputs.insert_or_assign(spec.name, tensor->second);
-        if (const auto number = whole.request.numbers.find(spec.name); number != whole.request.numbers.end()) file.sampleNumbers.insert_or_assign(spec.name, number->second);
+        if (const auto tensor = whole.request.inputs.find(spec.name); tensor != whole.request.inputs.end())
+          file.sampleInputs.insert_or_assign(spec.name, tensor->second);
+        if (const auto number = whole.request.numbers.find(spec.name); number != whole.request.numbers.end())
+          file.sampleNumbers.insert_or_assign(spec.name, number->second);
       }
       if (spec.value) file.document->value(spec.value).requiresGrad = spec.requiresGrad;
     }
@@ -169,8 +175,8 @@ std::vector<char> differentiatedInputs(const ModelFile& model, const Analysis& w
 
 Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, PipelineSplit split, const Progress& progress) {
   if (whole->leftOut)
-    throw Error(ErrorCode::unsupportedOp, "stages of a model with opaque ops cannot be run or checked: " + opaqueOpsText(*whole->document, whole->computation().trace.ops),
-                model.path);
+    throw Error(ErrorCode::unsupportedOp,
+                "stages of a model with opaque ops cannot be run or checked: " + opaqueOpsText(*whole->document, whole->computation().trace.ops), model.path);
   Pipeline pipeline{std::move(whole), std::move(split), {}, {}, {}};
   const auto count = pipeline.split.stages.size();
   model.weights = pipeline.whole->file.weights;  // a text's are drawn when it is derived

@@ -14,8 +14,8 @@ namespace retrograd {
 /// A model in stages, each derived on its own: forward and backward as of any model, with cotangents for those of its outputs that get a
 /// gradient from a later stage or from outside, and gradients for those of its inputs that need one.
 struct Pipeline {
-  std::shared_ptr<const Analysis> whole;                 ///< the model in one piece: inputs, cotangents, seed, and what to compare with
-  PipelineSplit split;                                   ///< ids of the whole model's document as it was read
+  std::shared_ptr<const Analysis> whole;  ///< the model in one piece: inputs, cotangents, seed, and what to compare with
+  PipelineSplit split;                    ///< ids of the whole model's document as it was read
   std::vector<std::shared_ptr<const Analysis>> stages;
   std::vector<IdVector<BoundSymbolId, BoundSymbolId>> originOf;  ///< by stage, of the ops of its computation: the op of the whole model
   std::vector<IdVector<ValueId, ValueId>> valueOf;               ///< the same for values

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/derivation/result_names.h"
 #include "core/cut/stage_facts.h"
+#include "core/derivation/result_names.h"
 
 namespace retrograd {
 namespace {
@@ -12,7 +12,9 @@ namespace {
 constexpr const char* generatorName = "generator";
 
 /// Microbatches of one seed draw differently, and the first as a run of the model does.
-std::uint64_t seedOf(const Microbatch& microbatch, std::int32_t number) { return microbatch.pipeline->whole->request.seed + static_cast<std::uint64_t>(number); }
+std::uint64_t seedOf(const Microbatch& microbatch, std::int32_t number) {
+  return microbatch.pipeline->whole->request.seed + static_cast<std::uint64_t>(number);
+}
 
 void addTo(TensorMap& sums, const std::string& name, const TensorData& term) {
   const auto [it, isNew] = sums.try_emplace(name, term);
@@ -39,15 +41,16 @@ StageValues RankStages::forward(std::int32_t s, std::int32_t m, StageValues rece
     const auto it = from.find(isOwn ? name : std::to_string(split.inputs[i].output));
     if (it != from.end()) inputs.insert_or_assign(name, it->second);
   }
-  auto result = runStageForward(stage, inputs, draws_ && s > 0 ? received.at(s - 1).at(generatorName) : seededGenerator(seedOf(microbatch, m)), weightsOf(shared), results(),
-                                buffers_[s]);
+  auto result = runStageForward(stage, inputs, draws_ && s > 0 ? received.at(s - 1).at(generatorName) : seededGenerator(seedOf(microbatch, m)),
+                                weightsOf(shared), results(), buffers_[s]);
   keepBuffers(buffers_[s], result);
   StageValues sent;
   for (std::size_t k = 0; k < split.outputs.size(); ++k) {
     if (!result.outputs.at(k)) continue;
     for (auto destination : split.outputs[k].destinations) sent[destination][std::to_string(k)] = leaving(*result.outputs[k]);
     if (!keepOutputs_ && !result.outputs[k]->meta.sizes.empty()) continue;
-    for (auto output : split.outputs[k].results) outputs_[userOutputPosition(microbatch.pipeline->whole->computation(), output)][m] = hostTensor(*result.outputs[k]);
+    for (auto output : split.outputs[k].results)
+      outputs_[userOutputPosition(microbatch.pipeline->whole->computation(), output)][m] = hostTensor(*result.outputs[k]);
   }
   if (draws_ && s + 1 < std::ssize(this->split().stages)) sent[s + 1][generatorName] = result.generator;
   result.outputs.clear();  // whoever reads them has them
@@ -135,7 +138,8 @@ UnsplitRun runUnsplit(const std::vector<Microbatch>& microbatches, const Progres
   for (std::size_t m = 0; m < microbatches.size(); ++m) {
     progress.check();
     const auto& whole = *microbatches[m].pipeline->whole;
-    auto forward = runStageForward(whole, microbatches[m].inputs, seededGenerator(seedOf(microbatches[m], static_cast<std::int32_t>(m))), {}, Results::onHost, run.buffers);
+    auto forward = runStageForward(whole, microbatches[m].inputs, seededGenerator(seedOf(microbatches[m], static_cast<std::int32_t>(m))), {}, Results::onHost,
+                                   run.buffers);
     keepBuffers(run.buffers, forward);
     const auto backward = runStageBackward(whole, *forward.saved, microbatches[m].cotangents, forward.generator);
     for (const auto& [name, tensor] : backward.gradients)

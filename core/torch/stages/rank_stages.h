@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/ranks/stage_runner.h"
-#include "core/torch/stages/microbatches.h"
 #include "core/schedule/schedule.h"
+#include "core/torch/stages/microbatches.h"
 #include "core/torch/stages/stage_run.h"
 
 namespace retrograd {
@@ -64,9 +64,9 @@ class RankStages : public StageRunner {
 
 /// What the model in one piece gives for the microbatches: what the ranks have to give.
 struct UnsplitRun {
-  TensorMap gradients;                          ///< of all parameters, summed over microbatches
+  TensorMap gradients;                                          ///< of all parameters, summed over microbatches
   std::vector<std::vector<std::optional<TensorData>>> outputs;  ///< by microbatch, user outputs in order
-  TensorMap buffers;                            ///< "b.<buffer>", behind the last microbatch
+  TensorMap buffers;                                            ///< "b.<buffer>", behind the last microbatch
 };
 UnsplitRun runUnsplit(const std::vector<Microbatch>& microbatches, const Progress& progress = {});
 

@@ -2,9 +2,9 @@
 
 #include <unordered_set>
 
+#include "core/split/op_cost.h"
 #include "core/torch/session/session.h"
 #include "core/torch/stages/stage_run.h"
-#include "core/split/op_cost.h"
 
 namespace retrograd {
 namespace {

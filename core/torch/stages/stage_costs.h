@@ -2,8 +2,8 @@
 #include <functional>
 #include <memory>
 
-#include "core/torch/stages/pipeline.h"
 #include "core/schedule/schedule_simulation.h"
+#include "core/torch/stages/pipeline.h"
 
 namespace retrograd {
 

@@ -4,16 +4,16 @@
 
 #include <filesystem>
 
-#include "core/torch/analysis/session_file.h"
-#include "core/formats/files/atomic_file.h"
 #include "core/cut/json.h"
+#include "core/formats/files/atomic_file.h"
+#include "core/torch/analysis/session_file.h"
 #include "core/torch/stages/pipeline.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd {
 
-void writeStages(ModelFile model, std::shared_ptr<const Analysis> whole, const PipelineSplit& split, const std::vector<std::string>& notes, const std::string& folder,
-                 const Progress& progress) {
+void writeStages(ModelFile model, std::shared_ptr<const Analysis> whole, const PipelineSplit& split, const std::vector<std::string>& notes,
+                 const std::string& folder, const Progress& progress) {
   makeFolder(folder);
   const auto json = dumpJson(pipelineJson(model, split, notes));  // deriving changes the model's document
   const auto pipeline = derivePipeline(std::move(model), std::move(whole), split, progress);

@@ -128,7 +128,8 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
     const auto value = computation.trace.inputs[i];
     const auto found = input.kind == InputKind::user ? buffers.end() : buffers.find(resultKey(input, "b."));
     if (value && found != buffers.end())
-      evaluator.bind(value, placed(stage, value, fittedInput(found->second, stage.document->meta(stage.document->value(value).meta), "buffer " + input.target)));
+      evaluator.bind(value,
+                     placed(stage, value, fittedInput(found->second, stage.document->meta(stage.document->value(value).meta), "buffer " + input.target)));
   }
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
     const auto it = computation.inputs[i].kind == InputKind::user ? inputs.find(computation.inputs[i].name) : inputs.end();
@@ -136,7 +137,8 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
     if (!id || it == inputs.end()) continue;
     // A value is dense on its way; views here may hold only in the strides that the stage was derived for, which are those of the whole model.
     const auto derivedFor = stage.request.inputs.find(it->first);
-    evaluator.bind(id, placed(stage, id, derivedFor == stage.request.inputs.end() ? it->second : fittedInput(it->second, derivedFor->second.meta, "input " + it->first)));
+    evaluator.bind(
+        id, placed(stage, id, derivedFor == stage.request.inputs.end() ? it->second : fittedInput(it->second, derivedFor->second.meta, "input " + it->first)));
   }
   for (auto op : stage.forward.ops) evaluator.run(op);
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/derivation/analysis.h"
 #include "core/cut/backward_halves.h"
+#include "core/derivation/analysis.h"
 
 namespace retrograd {
 
@@ -15,11 +15,11 @@ struct StageForward {
   std::vector<std::optional<TensorData>> outputs;  ///< user outputs in order; none for numbers and None
   TensorMap mutated;                               ///< "b.<buffer>", "in.<input>"
   std::shared_ptr<StageSaved> saved;
-  TensorData generator;                            ///< state behind the forward's draws
+  TensorData generator;  ///< state behind the forward's draws
 };
 
 struct StageBackward {
-  TensorMap gradients;                             ///< "p.<parameter>", "in.<input>"; none where there is no gradient
+  TensorMap gradients;  ///< "p.<parameter>", "in.<input>"; none where there is no gradient
   TensorData generator;
 };
 
@@ -36,14 +36,15 @@ std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage);
 /// Runs the forward trace of a derived stage. `inputs`: by name, in place of those it was derived for, and of their shapes.
 /// `placed`: the stage's weights, where they are there already. `buffers`: what earlier forwards left in buffers, "b.<buffer>", in place of the file's content.
 /// Throws Error(execution) naming the op.
-StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const std::shared_ptr<const StageWeights>& placed = {},
-                             Results results = Results::onHost, const TensorMap& buffers = {});
+StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator,
+                             const std::shared_ptr<const StageWeights>& placed = {}, Results results = Results::onHost, const TensorMap& buffers = {});
 
 /// Takes into `buffers` what a forward has written to the model's own tensors: what the next forward of the stage starts from.
 void keepBuffers(TensorMap& buffers, const StageForward& forward);
 
 /// Runs the backward trace on what a forward left. `cotangents`: by user output as text, for the outputs the stage was derived with.
-StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator, Results results = Results::onHost);
+StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator,
+                               Results results = Results::onHost);
 
 /// The two halves of a stage's backward: what leads to a gradient of what it received, and the rest (backward_halves.h).
 BackwardHalves halvesOf(const Analysis& stage);
@@ -51,7 +52,7 @@ BackwardHalves halvesOf(const Analysis& stage);
 /// The same backward in its two halves (backward_halves.h): the gradients of what the stage received first, those of its parameters when it suits.
 struct StageHalf;  ///< what dI leaves for dW
 struct StageInputGradients {
-  TensorMap gradients;               ///< "in.<input>"
+  TensorMap gradients;  ///< "in.<input>"
   std::shared_ptr<StageHalf> rest;
   TensorData generator;
 };

@@ -11,10 +11,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/trace/effects.h"
-#include "core/trace/source.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/op_table.h"
+#include "core/trace/effects.h"
+#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
@@ -41,10 +41,10 @@ bool hasMemory(const at::Tensor& tensor) { return tensor.layout() == at::kStride
 
 /// `text` as a Python identifier that is no keyword and nothing a printed trace uses itself.
 std::string identifier(std::string_view text) {
-  static constexpr std::array<std::string_view, 38> taken{
-      "False",  "None",   "True",  "and",    "as",   "assert", "async", "await",    "break",  "class", "continue", "def",    "del",
-      "elif",   "else",   "except", "finally", "for", "from",  "global", "if",      "import", "in",    "is",       "lambda", "nonlocal",
-      "not",    "or",     "pass",  "raise",  "return", "try",  "while", "with",     "yield",  "torch", "float",    "inf"};
+  static constexpr std::array<std::string_view, 38> taken{"False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await", "break", "class",
+                                                          "continue", "def",    "del",   "elif", "else",   "except",   "finally", "for",   "from",  "global",
+                                                          "if",       "import", "in",    "is",   "lambda", "nonlocal", "not",     "or",    "pass",  "raise",
+                                                          "return",   "try",    "while", "with", "yield",  "torch",    "float",   "inf"};
   std::string name;
   for (const char c : text) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) || std::find(taken.begin(), taken.end(), name) != taken.end())
@@ -125,8 +125,9 @@ ValueId ComputationRecorder::addInput(InputSpec spec, const at::Tensor& tensor, 
   remember(tensor, spec.value);
   if (const auto dot = spec.target.rfind('.'); dot != std::string::npos && spec.kind != InputKind::constant)
     owners_[spec.value] = document_.intern(std::string_view(spec.target).substr(0, dot));
-  auto& data_ = spec.kind == InputKind::user ? file_.sampleInputs[spec.name]
-                : spec.kind == InputKind::constant ? file_.constants[spec.target] : file_.weights[spec.target];
+  auto& data_ = spec.kind == InputKind::user       ? file_.sampleInputs[spec.name]
+                : spec.kind == InputKind::constant ? file_.constants[spec.target]
+                                                   : file_.weights[spec.target];
   data_ = std::move(data);
   file_.computation.inputs.push_back(spec);
   file_.computation.trace.inputs.push_back(spec.value);
@@ -153,7 +154,9 @@ ValueId ComputationRecorder::addConstant(const at::Tensor& tensor) {
     spec.target = offer->second.name;
     return addInput(spec, tensor, offer->second.data, true);
   }
-  const auto warn = [&](std::string message) { file_.problems.push_back({Problem::Severity::warning, std::move(message), std::string(document_.text(module_)), -1}); };
+  const auto warn = [&](std::string message) {
+    file_.problems.push_back({Problem::Severity::warning, std::move(message), std::string(document_.text(module_)), -1});
+  };
   if (tensor.requires_grad()) warn("a tensor that requires a gradient is not a parameter of the module: it counts as a constant and gets no gradient");
   if (const auto memory = hasMemory(tensor) ? memory_.find(tensor.storage().unsafeGetStorageImpl()) : memory_.end(); memory != memory_.end()) {
     const auto first = document_.storage(memory->second.id).first;
@@ -286,20 +289,16 @@ void ComputationRecorder::noteDependence(const std::string& op) {
   std::string text = op;
   if (const auto* frame = shownFrame(document_.source(source_)))
     text += fmt::format(", {}:{}", std::filesystem::path(frame->file).filename().string(), frame->line);
-  else if (module_)
-    text += ", in " + std::string(document_.text(module_));
+  else if (module_) text += ", in " + std::string(document_.text(module_));
   if (dependences_.insert(text).second) file_.dataDependent.push_back(std::move(text));
 }
 
 void ComputationRecorder::addOutput(const c10::IValue& output, const std::string& path) {
   OutputSpec spec;
   spec.target = path;
-  if (output.isTensor() && output.toTensor().defined())
-    spec.value = valueOf(output.toTensor());
-  else if (output.isString())
-    spec.literal = Argument::ofString(output.toStringRef());
-  else
-    spec.literal = numberArgument(output).value_or(Argument::ofNone());
+  if (output.isTensor() && output.toTensor().defined()) spec.value = valueOf(output.toTensor());
+  else if (output.isString()) spec.literal = Argument::ofString(output.toStringRef());
+  else spec.literal = numberArgument(output).value_or(Argument::ofNone());
   file_.computation.outputs.push_back(std::move(spec));
 }
 

@@ -14,13 +14,12 @@
 namespace retrograd {
 namespace {
 
-constexpr EnumArray<DType, at::ScalarType, dtypeCount> scalarTypes{
-    at::kByte,          at::kChar,         at::kShort,           at::kInt,
-    at::kLong,          at::kHalf,         at::kFloat,           at::kDouble,
-    at::kComplexHalf,   at::kComplexFloat, at::kComplexDouble,   at::kBool,
-    at::kBFloat16,      at::kUInt16,       at::kUInt32,          at::kUInt64,
-    at::kFloat8_e4m3fn, at::kFloat8_e5m2,  at::kFloat8_e4m3fnuz, at::kFloat8_e5m2fnuz,
-    at::kFloat8_e8m0fnu};
+constexpr EnumArray<DType, at::ScalarType, dtypeCount> scalarTypes{at::kByte,          at::kChar,         at::kShort,           at::kInt,
+                                                                   at::kLong,          at::kHalf,         at::kFloat,           at::kDouble,
+                                                                   at::kComplexHalf,   at::kComplexFloat, at::kComplexDouble,   at::kBool,
+                                                                   at::kBFloat16,      at::kUInt16,       at::kUInt32,          at::kUInt64,
+                                                                   at::kFloat8_e4m3fn, at::kFloat8_e5m2,  at::kFloat8_e4m3fnuz, at::kFloat8_e5m2fnuz,
+                                                                   at::kFloat8_e8m0fnu};
 
 constexpr std::array<at::Layout, 7> layouts{at::kStrided, at::kSparse, at::kSparseCsr, at::kSparseCsc, at::kSparseBsr, at::kSparseBsc, at::kMkldnn};
 
@@ -85,7 +84,8 @@ c10::IValue toList(const Argument& list, const c10::TypePtr& type, const Prepare
     case c10::TypeKind::OptionalType: return tensorList(list, true, operand);
     case c10::TypeKind::IntType:
     case c10::TypeKind::SymIntType: return listOf<std::int64_t>(list, element, operand, [](const c10::IValue& v) { return v.toInt(); });
-    case c10::TypeKind::FloatType: return listOf<double>(list, element, operand, [](const c10::IValue& v) { return v.isInt() ? double(v.toInt()) : v.toDouble(); });
+    case c10::TypeKind::FloatType:
+      return listOf<double>(list, element, operand, [](const c10::IValue& v) { return v.isInt() ? double(v.toInt()) : v.toDouble(); });
     case c10::TypeKind::BoolType: return listOf<bool>(list, element, operand, [](const c10::IValue& v) { return v.isInt() ? v.toInt() != 0 : v.toBool(); });
     case c10::TypeKind::StringType: return listOf<std::string>(list, element, operand, [](const c10::IValue& v) { return v.toStringRef(); });
     default: {
@@ -281,8 +281,7 @@ c10::IValue toIValue(const Argument& argument, const c10::TypePtr& type, const P
   switch (argument.kind) {
     case Argument::Kind::none:
     case Argument::Kind::missing: return isTensorType(type) ? c10::IValue(at::Tensor()) : c10::IValue();
-    case Argument::Kind::operand:
-      return fitNumber(operand(argument.integer), wanted);
+    case Argument::Kind::operand: return fitNumber(operand(argument.integer), wanted);
     case Argument::Kind::boolean:
     case Argument::Kind::integer:
     case Argument::Kind::real:
@@ -290,8 +289,7 @@ c10::IValue toIValue(const Argument& argument, const c10::TypePtr& type, const P
     case Argument::Kind::string:
     case Argument::Kind::op: return argument.text;
     case Argument::Kind::dtype: return static_cast<std::int64_t>(toScalarType(static_cast<DType>(argument.integer)));
-    case Argument::Kind::layout:
-      return static_cast<std::int64_t>(layouts.at(argument.integer));
+    case Argument::Kind::layout: return static_cast<std::int64_t>(layouts.at(argument.integer));
     case Argument::Kind::memoryFormat: return argument.integer;
     case Argument::Kind::device: return toTorchDevice(argument.text);
     case Argument::Kind::list: return toList(argument, wanted, operand);
@@ -339,8 +337,7 @@ std::vector<c10::IValue> flatten(const torch::jit::Stack& results) {
   for (const auto& value : results) {
     if (value.isTensorList())
       for (const at::Tensor& tensor : value.toTensorVector()) flat.emplace_back(tensor);
-    else
-      flat.push_back(value);
+    else flat.push_back(value);
   }
   return flat;
 }

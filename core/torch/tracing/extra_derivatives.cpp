@@ -1,7 +1,7 @@
 #include "core/torch/tracing/extra_derivatives.h"
 
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/MemoryOverlap.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/alias.h>
 #include <ATen/ops/as_strided.h>
@@ -91,7 +91,8 @@ at::Tensor stridedScatter(const at::Tensor& self, const at::Tensor& source, c10:
 struct WithGradientOf : torch::autograd::Function<WithGradientOf> {
   static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& data, const at::Tensor& lineage) {
     at::AutoDispatchBelowADInplaceOrView below;
-    static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("retrograd::with_gradient_of", "").typed<at::Tensor(const at::Tensor&, const at::Tensor&)>();
+    static const auto op =
+        c10::Dispatcher::singleton().findSchemaOrThrow("retrograd::with_gradient_of", "").typed<at::Tensor(const at::Tensor&, const at::Tensor&)>();
     return op.call(data, lineage);
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext*, const torch::autograd::variable_list& gradients) {

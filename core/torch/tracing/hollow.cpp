@@ -21,8 +21,8 @@ at::Tensor makeHollow(const at::Tensor& twin, c10::Device device, const at::Tens
   if (base) {
     storage = base->storage();
   } else {
-    storage = c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), twin.storage().nbytes(),
-                                                                 c10::DataPtr(nullptr, device), nullptr, false));
+    storage = c10::Storage(
+        c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), twin.storage().nbytes(), c10::DataPtr(nullptr, device), nullptr, false));
     storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(
         std::string("this op reads the data of a tensor while shapes alone are traced"));
   }

@@ -9,7 +9,7 @@
 namespace retrograd {
 namespace {
 
-thread_local OpHandler* currentHandler = nullptr;   // below autograd
+thread_local OpHandler* currentHandler = nullptr;    // below autograd
 thread_local OpHandler* calledOpsHandler = nullptr;  // above it
 
 const c10::DispatchKeySet interceptionKeys({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
@@ -41,8 +41,7 @@ struct Vtable final : c10::impl::PyInterpreterVTable {
   }
 
   void reportErrorCallback(PyObject*, c10::DispatchKey) const override {}
-  void python_op_registration_trampoline(const c10::OperatorHandle&, c10::DispatchKey, c10::DispatchKeySet, torch::jit::Stack*, bool,
-                                         bool) const override {
+  void python_op_registration_trampoline(const c10::OperatorHandle&, c10::DispatchKey, c10::DispatchKeySet, torch::jit::Stack*, bool, bool) const override {
     noPython("op registration");
   }
   void throw_abstract_impl_not_imported_error(std::string op, const char*, const char*) const override {

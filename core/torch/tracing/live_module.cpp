@@ -107,7 +107,8 @@ ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& 
   const auto outputs = run(forward, inputs, recorder, *file.document);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].defined() && !recorder.knows(outputs[i]))
-      file.problems.push_back({Problem::Severity::warning, "no op that was seen has made it (another thread?): it is taken for a constant", fmt::format("output {}", i), -1});
+      file.problems.push_back(
+          {Problem::Severity::warning, "no op that was seen has made it (another thread?): it is taken for a constant", fmt::format("output {}", i), -1});
     recorder.addOutput(outputs[i], "");
   }
   PassRecord pass;

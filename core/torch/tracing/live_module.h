@@ -37,8 +37,8 @@ using LiveForward = std::function<std::vector<at::Tensor>(const std::vector<at::
 /// else in the one whose parameter or buffer it reads, else nowhere, and no op has a source.
 /// Throws Error: badUse for tensors that are not on the CPU, execution for a forward that fails, unsupportedOp under autocast,
 /// cancelled.
-ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& inputs, const LiveForward& forward,
-                      const LiveOptions& options = {}, const Progress& progress = {});
+ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& inputs, const LiveForward& forward, const LiveOptions& options = {},
+                      const Progress& progress = {});
 
 /// The same for a forward that returns one tensor.
 template <class Forward>

@@ -14,10 +14,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/trace/relocate.h"
 #include "core/torch/tracing/claimed_cuda.h"
 #include "core/torch/tracing/generator.h"
 #include "core/torch/tracing/shape_rules.h"
+#include "core/trace/relocate.h"
 
 namespace retrograd {
 namespace {
@@ -88,8 +88,8 @@ bool dependsOnData(const c10::OperatorHandle& op, const torch::jit::Stack& argum
 
 c10::IValue defaultCpu(const c10::OperatorHandle& op, std::size_t i, const c10::IValue& value) {
   const auto type = op.schema().arguments()[i].real_type();
-  const bool deviceArgument = type->kind() == c10::TypeKind::OptionalType &&
-                              type->expectRef<c10::OptionalType>().getElementType()->kind() == c10::TypeKind::DeviceObjType;
+  const bool deviceArgument =
+      type->kind() == c10::TypeKind::OptionalType && type->expectRef<c10::OptionalType>().getElementType()->kind() == c10::TypeKind::DeviceObjType;
   return deviceArgument && value.isNone() ? c10::IValue(c10::Device(c10::kCPU)) : value;
 }
 
@@ -98,19 +98,17 @@ c10::IValue defaultCpu(const c10::OperatorHandle& op, std::size_t i, const c10::
 /// One op on its way through the handler.
 struct Recorder::Call {
   const c10::OperatorHandle& op;
-  torch::jit::Stack arguments;          // as they came: hollow or real tensors
-  torch::jit::Stack twins;              // the same on meta tensors
+  torch::jit::Stack arguments;  // as they came: hollow or real tensors
+  torch::jit::Stack twins;      // the same on meta tensors
   torch::jit::Stack results;
-  std::vector<at::Tensor> inputs;       // tensors among the arguments
+  std::vector<at::Tensor> inputs;  // tensors among the arguments
   c10::Device device{c10::kCPU};
   RecordedOp record;
 };
 
 Recorder::Recorder(Mode mode, std::optional<c10::Device> claimed) : mode_(mode), claimed_(claimed), serial_(nextSerial()) {}
 
-std::optional<c10::Device> Recorder::literalDevice() const {
-  return claimed_ && !runsOn(*claimed_) ? std::optional(c10::Device(c10::kCPU)) : std::nullopt;
-}
+std::optional<c10::Device> Recorder::literalDevice() const { return claimed_ && !runsOn(*claimed_) ? std::optional(c10::Device(c10::kCPU)) : std::nullopt; }
 
 std::int32_t Recorder::newLocal(const at::Tensor& tensor) {
   const auto id = static_cast<std::int32_t>(locals_.size());

@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/trace/document.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/hollow.h"
 #include "core/torch/tracing/interceptor.h"
+#include "core/trace/document.h"
 
 namespace retrograd {
 
@@ -24,9 +24,9 @@ struct RecordedOp {
 /// What the recorder knows of a local value.
 struct RecordedLocal {
   TensorMeta meta;
-  std::int32_t storage = -1;            ///< recorder's storage number; -1: no tensor
+  std::int32_t storage = -1;  ///< recorder's storage number; -1: no tensor
   std::int64_t storageBytes = 0;
-  std::optional<Argument> number;       ///< a value that is no tensor
+  std::optional<Argument> number;  ///< a value that is no tensor
 };
 
 /// Thrown when an op's result depends on data and none is at hand; the deriver then comes back with real tensors.
@@ -84,14 +84,14 @@ class Recorder final : public OpHandler {
   c10::IValue realOperand(const RecordedOp& op, std::size_t hole);
 
   Mode mode_;
-  std::optional<c10::Device> claimed_;      // hollow: the GPU that inputs claim
+  std::optional<c10::Device> claimed_;  // hollow: the GPU that inputs claim
   std::uint64_t serial_;
   std::vector<RecordedOp> ops_;
   std::vector<RecordedLocal> locals_;
   std::map<std::int32_t, at::Tensor> constants_;
   std::map<std::int32_t, c10::IValue> real_;
   std::size_t replayed_ = 0;
-  std::vector<at::Tensor> blank_;           // real mode: uninitialised tensors that no recorded op has written yet
+  std::vector<at::Tensor> blank_;  // real mode: uninitialised tensors that no recorded op has written yet
   std::vector<std::string> dataDependent_;
   std::unordered_map<const c10::StorageImpl*, std::int32_t> storages_;
   std::vector<c10::Storage> keptStorages_;  // an address must not be used again while locals refer to it

@@ -32,7 +32,7 @@ class ScriptCode {
     CodeOrigins origins;
   };
   const TorchScriptArchive& parts_;
-  std::unordered_map<std::string, Record> records_;                                // by module
+  std::unordered_map<std::string, Record> records_;  // by module
   std::unordered_map<const torch::jit::Source*, const Record*> bySource_;
 };
 

@@ -124,7 +124,8 @@ class Assembly {
       return usual ? *usual : c10::IValue();
     }
     const auto tensor = drawTensor(*meta, generator_);
-    return declare(name, tensor, keepTensor(tensor), fmt::format("drawn from seed {}{}", inputs_.seed, shape == inputs_.shapes.end() ? " in the shape it was traced with" : ""));
+    return declare(name, tensor, keepTensor(tensor),
+                   fmt::format("drawn from seed {}{}", inputs_.seed, shape == inputs_.shapes.end() ? " in the shape it was traced with" : ""));
   }
 
   c10::IValue declare(const std::string& name, const at::Tensor& tensor, const TensorData& data, std::string source) {
@@ -160,9 +161,9 @@ class Assembly {
   static c10::IValue fit(const Argument& given, const c10::TypePtr& type, const std::string& name) {
     const auto kind = type->kind();
     const bool isText = given.kind == Argument::Kind::string;
-    const bool fits = kind == c10::TypeKind::StringType ? isText
-                      : kind == c10::TypeKind::IntType  ? given.kind == Argument::Kind::integer
-                      : kind == c10::TypeKind::BoolType ? given.kind == Argument::Kind::boolean || given.kind == Argument::Kind::integer
+    const bool fits = kind == c10::TypeKind::StringType  ? isText
+                      : kind == c10::TypeKind::IntType   ? given.kind == Argument::Kind::integer
+                      : kind == c10::TypeKind::BoolType  ? given.kind == Argument::Kind::boolean || given.kind == Argument::Kind::integer
                       : kind == c10::TypeKind::FloatType ? given.kind == Argument::Kind::integer || given.kind == Argument::Kind::real
                                                          : given.isNumber();
     if (!fits) throw Error(ErrorCode::badUse, fmt::format("the model wants a value of type {}", type->str()), "input " + name);
@@ -220,7 +221,8 @@ class Assembly {
 
   void requireInput(const std::string& name) const {
     if (!known_.contains(name))
-      throw Error(ErrorCode::badUse, known_.empty() ? std::string("the module takes no inputs") : fmt::format("the module has no such input; it has {}", fmt::join(known_, ", ")),
+      throw Error(ErrorCode::badUse,
+                  known_.empty() ? std::string("the module takes no inputs") : fmt::format("the module has no such input; it has {}", fmt::join(known_, ", ")),
                   "input " + name);
   }
 

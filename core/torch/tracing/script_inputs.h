@@ -2,9 +2,9 @@
 // Only .cpp files of tracing include this: it shows LibTorch's types.
 #include <ATen/core/ivalue.h>
 
+#include "core/derivation/trace_inputs.h"
 #include "core/torch/tracing/computation_recorder.h"
 #include "core/torch/tracing/script_module.h"
-#include "core/derivation/trace_inputs.h"
 
 namespace retrograd {
 
@@ -15,7 +15,6 @@ torch::jit::Stack forwardArguments(const ScriptModule& module, const TraceInputs
 
 /// Visits the tensors, numbers and texts in `value` with their flat names below `path` ("" for the value itself). Throws
 /// Error(unsupportedOp) where values nest without end.
-void forEachLeaf(const c10::IValue& value, const std::string& path, const std::function<void(const c10::IValue&, const std::string&)>& visit,
-                 int depth = 0);
+void forEachLeaf(const c10::IValue& value, const std::string& path, const std::function<void(const c10::IValue&, const std::string&)>& visit, int depth = 0);
 
 }  // namespace retrograd

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/trace/source.h"
 #include "core/torch/tracing/convert.h"
+#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
@@ -102,7 +102,7 @@ void ScriptInterpreter::run(const jit::Node& node) {
 
 void ScriptInterpreter::execute(const jit::Node& node) {
   const std::string_view kind = node.kind().toQualString();
-  if (kind == "aten::warn" || kind == "prim::Print") return;  // nothing is printed; their texts do not belong to the computation
+  if (kind == "aten::warn" || kind == "prim::Print") return;            // nothing is printed; their texts do not belong to the computation
   if (kind == "aten::wait") return set(node.output(), input(node, 0));  // prim::fork has run to its end
   switch (node.kind()) {
     case prim::Constant: {
@@ -227,7 +227,8 @@ void ScriptInterpreter::unpack(const jit::Node& node) {
   const auto packed = input(node, 0);
   std::vector<c10::IValue> items;
   if (packed.isTuple()) items = packed.toTupleRef().elements().vec();
-  else for (const c10::IValue& item : packed.toListRef()) items.push_back(item);
+  else
+    for (const c10::IValue& item : packed.toListRef()) items.push_back(item);
   if (items.size() != node.outputs().size())
     throw Error(ErrorCode::execution, fmt::format("{} values are unpacked into {}", items.size(), node.outputs().size()));
   for (std::size_t i = 0; i < items.size(); ++i) set(node.outputs()[i], items[i]);

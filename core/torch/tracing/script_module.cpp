@@ -42,8 +42,7 @@ ScriptModule::ScriptModule(const std::shared_ptr<const Archive>& archive)
     jit::populate_upgraders_graph_map();
     const jit::SourceImporter importer(unit_, &constants_, [this](const std::string& module) { return code_.source(module); }, parts_.version);
     ScriptValues values(unit_, [&](const std::string& name) { return importer.loadType(c10::QualifiedName(name)); });
-    for (const auto index : parts_.constants.at(parts_.constants.root).items)
-      constants_.push_back(values.make(parts_.constants, index, c10::AnyType::get()));
+    for (const auto index : parts_.constants.at(parts_.constants.root).items) constants_.push_back(values.make(parts_.constants, index, c10::AnyType::get()));
     const auto root = values.make(parts_.module, parts_.module.root, c10::AnyType::get());
     if (!root.isObject() || !root.toObject()->type()->is_module()) fail("the archive does not hold a module");
     root_ = root.toObject();

@@ -40,7 +40,7 @@ class ScriptValues {
   std::shared_ptr<torch::jit::CompilationUnit> unit_;
   LoadType loadType_;
   std::map<std::pair<const Pickle*, std::uint32_t>, c10::IValue> made_;  // what occurs twice is one thing
-  std::map<const std::byte*, at::Tensor> memory_;                      // tensors of one record share their storage
+  std::map<const std::byte*, at::Tensor> memory_;                        // tensors of one record share their storage
   std::unordered_map<const at::TensorImpl*, TensorData> tensors_;
   int depth_ = 0;
   std::size_t count_ = 0;

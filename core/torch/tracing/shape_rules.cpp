@@ -62,8 +62,8 @@ Stack efficientAttention(const Stack& arguments) {
   const auto query = arguments[0].toTensor(), value = arguments[2].toTensor();
   const auto rows = arguments[4].toBool() ? roundedUp(query.size(2), logsumexpBlock) : 0;
   const auto seed = query.options().dtype(at::kLong);
-  return {byHeads(query, query.size(2), value.size(3)), at::empty({query.size(0), query.size(1), rows}, query.options().dtype(at::kFloat)),
-          at::empty({}, seed), at::empty({}, seed)};
+  return {byHeads(query, query.size(2), value.size(3)), at::empty({query.size(0), query.size(1), rows}, query.options().dtype(at::kFloat)), at::empty({}, seed),
+          at::empty({}, seed)};
 }
 
 /// (grad_out, query, key, value, attn_bias, out, logsumexp, seed, offset, dropout_p, grad_input_mask, ...) -> (query, key, value, bias)

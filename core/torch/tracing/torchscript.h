@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "core/base/progress.h"
-#include "core/formats/zip/archive.h"
-#include "core/formats/model/model_file.h"
 #include "core/derivation/trace_inputs.h"
+#include "core/formats/model/model_file.h"
+#include "core/formats/zip/archive.h"
 
 namespace retrograd {
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t exactCells = 256 * 256;
 constexpr std::size_t mostEdits = 512, mostSteps = std::size_t{1} << 25;
-constexpr int mostLevels = 12;   // of anchors between anchors: bounds the time where few tokens match
+constexpr int mostLevels = 12;  // of anchors between anchors: bounds the time where few tokens match
 
 using Tokens = std::span<const std::int32_t>;
 
@@ -27,10 +27,8 @@ class Aligner {
     const auto leftMiddle = left.subspan(head, left.size() - head - tail), rightMiddle = right.subspan(head, right.size() - head - tail);
     const auto at = static_cast<std::int32_t>(head);
     if (!leftMiddle.empty() && !rightMiddle.empty()) {
-      if (leftMiddle.size() * rightMiddle.size() <= exactCells)
-        exact(leftMiddle, rightMiddle, i + at, j + at);
-      else if (level < mostLevels)
-        anchored(leftMiddle, rightMiddle, i + at, j + at, level);
+      if (leftMiddle.size() * rightMiddle.size() <= exactCells) exact(leftMiddle, rightMiddle, i + at, j + at);
+      else if (level < mostLevels) anchored(leftMiddle, rightMiddle, i + at, j + at, level);
     }
     add(tail, i + static_cast<std::int32_t>(left.size() - tail), j + static_cast<std::int32_t>(right.size() - tail));
   }
@@ -43,7 +41,7 @@ class Aligner {
   /// The longest common subsequence; of several the one that matches as early as it can on the left.
   void exact(Tokens left, Tokens right, std::int32_t i, std::int32_t j) {
     const auto width = right.size() + 1;
-    std::vector<std::uint16_t> longest((left.size() + 1) * width, 0);   // of what is behind: at most 256 x 256 cells, or one side has one token
+    std::vector<std::uint16_t> longest((left.size() + 1) * width, 0);  // of what is behind: at most 256 x 256 cells, or one side has one token
     for (auto a = left.size(); a-- > 0;)
       for (auto b = right.size(); b-- > 0;)
         longest[a * width + b] = left[a] == right[b] ? static_cast<std::uint16_t>(longest[(a + 1) * width + b + 1] + 1)
@@ -64,7 +62,7 @@ class Aligner {
     const auto n = static_cast<std::int32_t>(left.size()), m = static_cast<std::int32_t>(right.size());
     const auto most = static_cast<std::int32_t>(std::min(mostEdits, mostSteps / (left.size() + right.size())));
     if (std::abs(n - m) > most) return false;
-    std::vector<std::vector<std::int32_t>> farthest;   // by edits, then diagonal -edits .. edits: place on the left
+    std::vector<std::vector<std::int32_t>> farthest;  // by edits, then diagonal -edits .. edits: place on the left
     const auto reached = [&](std::int32_t edits, std::int32_t diagonal) -> std::int32_t& { return farthest[edits][diagonal + edits]; };
     /// Whether the way to this diagonal drops a token of the left; else it inserts one of the right.
     const auto drops = [&](std::int32_t edits, std::int32_t diagonal) {
@@ -146,16 +144,13 @@ std::vector<Match> alignTokens(std::span<const std::int32_t> left, std::span<con
 }
 
 std::vector<std::int32_t> longestRising(std::span<const std::int32_t> numbers) {
-  std::vector<std::int32_t> ends;   // index of the least end of a rising run of each length
+  std::vector<std::int32_t> ends;  // index of the least end of a rising run of each length
   std::vector<std::int32_t> before(numbers.size(), -1);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto place = std::lower_bound(ends.begin(), ends.end(), numbers[i],
-                                        [&](std::int32_t end, std::int32_t number) { return numbers[end] < number; });
+    const auto place = std::lower_bound(ends.begin(), ends.end(), numbers[i], [&](std::int32_t end, std::int32_t number) { return numbers[end] < number; });
     if (place != ends.begin()) before[i] = *(place - 1);
-    if (place == ends.end())
-      ends.push_back(static_cast<std::int32_t>(i));
-    else
-      *place = static_cast<std::int32_t>(i);
+    if (place == ends.end()) ends.push_back(static_cast<std::int32_t>(i));
+    else *place = static_cast<std::int32_t>(i);
   }
   std::vector<std::int32_t> rising;
   for (auto at = ends.empty() ? -1 : ends.back(); at >= 0; at = before[at]) rising.push_back(at);

@@ -47,7 +47,8 @@ std::string range(const TraceDiff& diff, const std::pair<std::size_t, std::size_
   if (first >= 0) return fmt::format("{},{}", first + 1, count);
   for (auto i = hunk.first; i-- > 0;) {
     const auto& row = diff.rows[i];
-    if (row.part == Part::op && (side == Side::left ? row.showsLeft() : row.showsRight())) return fmt::format("{},0", (side == Side::left ? row.left : row.right) + 1);
+    if (row.part == Part::op && (side == Side::left ? row.showsLeft() : row.showsRight()))
+      return fmt::format("{},0", (side == Side::left ? row.left : row.right) + 1);
   }
   return "0,0";
 }
@@ -115,7 +116,8 @@ std::string sideBySideText(const TraceDiff& diff, const DiffTextOptions& options
       auto line = fmt::format("{} {} {}", column(left, width), signOf(row.kind), column(right, width));
       line.erase(line.find_last_not_of(' ') + 1);
       text += line + "\n";
-      if (const auto changes = describeChanges(diff, row); !changes.empty()) text += fmt::format("{}~  {}\n", std::string(width + 1, ' '), fmt::join(changes, "; "));
+      if (const auto changes = describeChanges(diff, row); !changes.empty())
+        text += fmt::format("{}~  {}\n", std::string(width + 1, ' '), fmt::join(changes, "; "));
     }
   }
   return text;
@@ -134,7 +136,12 @@ nlohmann::ordered_json diffJson(const TraceDiff& diff, const DiffTextOptions& op
             {"rows", Json::array()}};
   for (const auto& row : diff.rows) {
     if (row.kind == Kind::same) continue;
-    Json entry{{"part", nameOf(row.part)}, {"kind", nameOf(row.kind)}, {"a", nullptr}, {"b", nullptr}, {"changes", Json::array()}, {"details", describeChanges(diff, row)}};
+    Json entry{{"part", nameOf(row.part)},
+               {"kind", nameOf(row.kind)},
+               {"a", nullptr},
+               {"b", nullptr},
+               {"changes", Json::array()},
+               {"details", describeChanges(diff, row)}};
     for (auto side : bothSides) {
       const auto place = side == Side::left ? row.left : row.right;
       if (place < 0) continue;

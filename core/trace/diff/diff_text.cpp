@@ -48,7 +48,7 @@ TypeText typeTextOf(const TensorMeta& meta) {
   plain.offset = 0;
   plain.layout = Layout::strided;
   plain.conjugate = plain.negative = plain.wrappedNumber = false;
-  const auto type = typeText(plain);   // "cpu f32[2, 3]"
+  const auto type = typeText(plain);  // "cpu f32[2, 3]"
   const auto bracket = type.find('[');
   TypeText text{std::string(shortName(meta.dtype)), bracket == std::string::npos ? "[]" : type.substr(bracket), {}, toString(meta.device)};
   auto laid = meta;
@@ -108,35 +108,27 @@ std::string detail(const TraceDiff& diff, const DiffRow& row, std::uint16_t bit)
   const auto left = diff.op(row, Side::left), right = diff.op(row, Side::right);
   const auto words = [](const std::string& x, const std::string& y) { return x == y ? std::string() : fmt::format("{} -> {}", x, y); };
   switch (bit) {
-    case change::op:
-      return words(a.opName(left), b.opName(right));
-    case change::arguments:
-      return operandChange(diff, row);
+    case change::op: return words(a.opName(left), b.opName(right));
+    case change::arguments: return operandChange(diff, row);
     case change::results:
       return row.part == Part::op ? fmt::format("{} -> {}", a.outputs(left).size(), b.outputs(right).size())
                                   : words(nameOf(a, valueOf(diff, row, Side::left)), nameOf(b, valueOf(diff, row, Side::right)));
-    case change::dtype:
-      return typeChange(diff, row, &TypeText::dtype);
-    case change::shape:
-      return typeChange(diff, row, &TypeText::shape);
-    case change::memory:
-      return typeChange(diff, row, &TypeText::memory);
-    case change::device:
-      return typeChange(diff, row, &TypeText::device);
-    case change::module:
-      return words(word(a.text(a.boundSymbol(left).module)), word(b.text(b.boundSymbol(right).module)));
-    case change::origin:
-      return words(originText(a, left), originText(b, right));
+    case change::dtype: return typeChange(diff, row, &TypeText::dtype);
+    case change::shape: return typeChange(diff, row, &TypeText::shape);
+    case change::memory: return typeChange(diff, row, &TypeText::memory);
+    case change::device: return typeChange(diff, row, &TypeText::device);
+    case change::module: return words(word(a.text(a.boundSymbol(left).module)), word(b.text(b.boundSymbol(right).module)));
+    case change::origin: return words(originText(a, left), originText(b, right));
     case change::gradient:
       if (row.part == Part::op)
-        return keepsGradient(a, left) == keepsGradient(b, right) ? "grad mode" : keepsGradient(a, left) ? "required -> not required" : "not required -> required";
+        return keepsGradient(a, left) == keepsGradient(b, right) ? "grad mode"
+               : keepsGradient(a, left)                          ? "required -> not required"
+                                                                 : "not required -> required";
       return a.value(valueOf(diff, row, Side::left)).requiresGrad ? "required -> not required" : "not required -> required";
     case change::recomputed:
       return b.boundSymbol(right).recomputed ? "runs in the forward -> runs again in the backward" : "runs again in the backward -> runs in the forward";
-    case change::saved:
-      return diff.keeps(Side::left, left) ? "saved for the backward -> not saved" : "not saved -> saved for the backward";
-    default:
-      return {};
+    case change::saved: return diff.keeps(Side::left, left) ? "saved for the backward -> not saved" : "not saved -> saved for the backward";
+    default: return {};
   }
 }
 
@@ -197,10 +189,8 @@ std::vector<std::pair<std::size_t, std::size_t>> hunksOf(const TraceDiff& diff, 
   for (std::size_t i = 0; i < diff.rows.size(); ++i) {
     if (diff.rows[i].kind == Kind::same) continue;
     const auto begin = i > context ? i - context : 0, end = std::min(diff.rows.size(), i + std::min(context, diff.rows.size()) + 1);
-    if (!hunks.empty() && begin <= hunks.back().second)
-      hunks.back().second = end;
-    else
-      hunks.emplace_back(begin, end);
+    if (!hunks.empty() && begin <= hunks.back().second) hunks.back().second = end;
+    else hunks.emplace_back(begin, end);
   }
   return hunks;
 }

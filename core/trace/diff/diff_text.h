@@ -19,9 +19,9 @@ std::vector<std::string_view> changeNames(std::uint16_t changes);
 std::string summaryOf(const TraceDiff& diff);
 
 struct DiffTextOptions {
-  std::string left, right;      ///< what the sides are called
-  std::size_t context = 3;      ///< equal rows around what differs
-  std::size_t width = 160;      ///< columns, for sideBySideText()
+  std::string left, right;  ///< what the sides are called
+  std::size_t context = 3;  ///< equal rows around what differs
+  std::size_t width = 160;  ///< columns, for sideBySideText()
 };
 /// Like `diff -u`: " " both, "-" the first alone, "+" the second alone; what is changed stands on both sides, with a line "~" that says how.
 std::string unifiedText(const TraceDiff& diff, const DiffTextOptions& options);

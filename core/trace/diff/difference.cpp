@@ -104,9 +104,8 @@ bool TraceComparison::sameValue(ValueId a, ValueId b) {
 }
 
 bool TraceComparison::sameGrad(std::span<const ValueId> a, std::span<const ValueId> b) {
-  const bool same = std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](ValueId x, ValueId y) {
-    return !x || !y || first_.value(x).requiresGrad == second_.value(y).requiresGrad;
-  });
+  const bool same = std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                               [&](ValueId x, ValueId y) { return !x || !y || first_.value(x).requiresGrad == second_.value(y).requiresGrad; });
   return same || differs("whether its value requires grad");
 }
 
@@ -154,8 +153,7 @@ bool TraceComparison::sameCall(BoundSymbolId a, BoundSymbolId b) {
                     [&](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
 }
 
-bool TraceComparison::sameArgument(const Argument& a, std::span<const ValueId> operandsA, const Argument& b,
-                                   std::span<const ValueId> operandsB) {
+bool TraceComparison::sameArgument(const Argument& a, std::span<const ValueId> operandsA, const Argument& b, std::span<const ValueId> operandsB) {
   const auto isAbsent = [](const Argument& x) { return x.kind == Argument::Kind::none || x.kind == Argument::Kind::missing; };
   if (isAbsent(a) || isAbsent(b)) return isAbsent(a) && isAbsent(b);
   if (a.kind != b.kind || a.items.size() != b.items.size()) return false;
@@ -174,8 +172,7 @@ bool TraceComparison::sameArgument(const Argument& a, std::span<const ValueId> o
 bool TraceComparison::sameBody(const Subgraph& a, const Subgraph& b) {
   const auto sameResult = [&](const Argument& x, const Argument& y) { return sameArgument(x, a.outputValues, y, b.outputValues); };
   return a.name == b.name && sameValues(a.inputs, b.inputs) &&
-         std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(),
-                    [&](BoundSymbolId x, BoundSymbolId y) { return sameOp(x, y); }) &&
+         std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), [&](BoundSymbolId x, BoundSymbolId y) { return sameOp(x, y); }) &&
          std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), sameResult);
 }
 

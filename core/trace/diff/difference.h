@@ -50,7 +50,7 @@ class TraceComparison {
   const Document& second_;
   Pairs values_, storages_, ops_;
   IdVector<ValueId, bool> compared_;  ///< by value of the first document
-  std::string what_;            ///< what was found to differ
+  std::string what_;                  ///< what was found to differ
 };
 
 }  // namespace retrograd

@@ -170,7 +170,8 @@ void OpPairs::pairInputs(std::span<const ValueId> left, std::span<const ValueId>
     if (free(Side::right, value) && right_.document->value(value).name) byName.emplace(right_.document->displayName(value), value);
   for (auto value : left)
     if (free(Side::left, value) && left_.document->value(value).name)
-      if (const auto found = byName.find(left_.document->displayName(value)); found != byName.end() && free(Side::right, found->second)) pairValues(value, found->second);
+      if (const auto found = byName.find(left_.document->displayName(value)); found != byName.end() && free(Side::right, found->second))
+        pairValues(value, found->second);
   // Others by what they are and which of these: a renamed input, cotangents.
   std::map<ValueKind, std::vector<ValueId>> byKind;
   for (auto value : right)
@@ -276,8 +277,8 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
     const auto operation = here(origin.op);
     if (origin.op && !(which == Side::left ? partner(Side::left, origin.op) : operation)) return {};
     const auto value = origin.op ? ValueId() : here(origin.value);
-    return signatures_.together({operation.index, value.index, static_cast<std::int32_t>(origin.role), origin.operand, origin.output,
-                                 withSymbol ? signatures_.symbol(which, op) : -1});
+    return signatures_.together(
+        {operation.index, value.index, static_cast<std::int32_t>(origin.role), origin.operand, origin.output, withSymbol ? signatures_.symbol(which, op) : -1});
   };
   // Several of a key in order; without the symbol only where there is just one: another op in its place.
   for (const bool withSymbol : {true, false}) {
@@ -308,7 +309,7 @@ void OpPairs::pairRecomputed(const Ops& left, const Ops& right) {
   struct Runs {
     IdVector<BoundSymbolId, bool> inTrace;                    ///< by op: it stands in the traces itself, not as the original of another
     std::unordered_map<BoundSymbolId, BoundSymbolId> copies;  ///< by original
-    Ops originals;                                ///< in order of their copies
+    Ops originals;                                            ///< in order of their copies
   };
   const auto runsOf = [&](Side which, const Ops& ops) {
     Runs runs;
@@ -326,10 +327,8 @@ void OpPairs::pairRecomputed(const Ops& left, const Ops& right) {
     const auto forward = partner(Side::right, original);
     if (!forward) continue;
     const auto copy = there.copies.at(original);
-    if (const auto other = here.copies.find(forward); other != here.copies.end())
-      pair(other->second, copy);
-    else if (!there.inTrace[original] && here.inTrace[forward])
-      pair(forward, copy);
+    if (const auto other = here.copies.find(forward); other != here.copies.end()) pair(other->second, copy);
+    else if (!there.inTrace[original] && here.inTrace[forward]) pair(forward, copy);
   }
   for (auto original : here.originals) {
     const auto forward = partner(Side::left, original);

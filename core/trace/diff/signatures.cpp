@@ -13,22 +13,16 @@ void encode(const Document& document, const Argument& argument, std::string& tex
   text += fmt::format("{}:", static_cast<int>(argument.kind));
   switch (argument.kind) {
     case Argument::Kind::missing:
-    case Argument::Kind::none:
-      text.back() = '-';
-      break;
+    case Argument::Kind::none: text.back() = '-'; break;
     case Argument::Kind::real:
-    case Argument::Kind::complex:
-      text += fmt::format("{:a},{:a}", argument.real, argument.imaginary);
-      break;
+    case Argument::Kind::complex: text += fmt::format("{:a},{:a}", argument.real, argument.imaginary); break;
     case Argument::Kind::subgraph: {
       const auto& body = document.subgraph(SubgraphId(argument.integer));
       text += fmt::format("{}|{}>", body.name, body.inputs.size());
       for (const auto& output : body.outputs) encode(document, output, text);
       break;
     }
-    default:
-      text += std::to_string(argument.integer);
-      break;
+    default: text += std::to_string(argument.integer); break;
   }
   if (!argument.text.empty()) text += fmt::format("'{}:{}'", argument.text.size(), argument.text);
   if (argument.kind != Argument::Kind::list) return;
@@ -73,7 +67,7 @@ std::int32_t Signatures::call(Side side, BoundSymbolId op) {
   for (const auto* argument : call.positional) encode(document(side), *argument, text += ' ');
   for (const auto& [name, argument] : call.keyword) encode(document(side), *argument, text += fmt::format(" {}=", name));
   bool grouped = false;
-  for (auto n : pattern.returns) grouped |= n >= 0;   // single values alone are the same as no groups
+  for (auto n : pattern.returns) grouped |= n >= 0;  // single values alone are the same as no groups
   if (grouped)
     for (auto n : pattern.returns) text += fmt::format(" >{}", n);
   return found->second = number(text);

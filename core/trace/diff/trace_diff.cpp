@@ -42,7 +42,8 @@ IdVector<BoundSymbolId, BoundSymbolId> makersIn(const Document& document, const 
 
 class Differ {
  public:
-  Differ(const DiffSide& left, const DiffSide& right, const Progress& progress) : pairs_(std::make_shared<OpPairs>(left, right, progress)), progress_(progress) {
+  Differ(const DiffSide& left, const DiffSide& right, const Progress& progress)
+      : pairs_(std::make_shared<OpPairs>(left, right, progress)), progress_(progress) {
     diff_.left = left;
     diff_.right = right;
     diff_.leftLines = linesOf(*left.document, *left.trace);
@@ -107,16 +108,12 @@ class Differ {
     const auto upTo = [&](std::int32_t endLeft, std::int32_t endRight) {
       for (; i < endLeft; ++i) {
         const auto other = partner[i];
-        if (other < 0)
-          add(Part::op, Kind::onlyLeft, i, -1);
-        else
-          moved(Kind::movedAway, i, other, rowOfMoved);
+        if (other < 0) add(Part::op, Kind::onlyLeft, i, -1);
+        else moved(Kind::movedAway, i, other, rowOfMoved);
       }
       for (; j < endRight; ++j) {
-        if (answers[j] < 0)
-          add(Part::op, Kind::onlyRight, -1, j);
-        else
-          moved(Kind::movedHere, answers[j], j, rowOfMoved);
+        if (answers[j] < 0) add(Part::op, Kind::onlyRight, -1, j);
+        else moved(Kind::movedHere, answers[j], j, rowOfMoved);
       }
     };
     for (auto k : longestRising(rights)) {
@@ -198,9 +195,7 @@ class Differ {
   // --- inputs and results
 
   /// Inputs answer to one another wherever they stand.
-  void inputs() {
-    matchValues(Part::input, diff_.left.trace->inputs, 0, diff_.right.trace->inputs, 0);
-  }
+  void inputs() { matchValues(Part::input, diff_.left.trace->inputs, 0, diff_.right.trace->inputs, 0); }
 
   /// Results answer to one another by their place, saved tensors and the results of traces of two kinds wherever they stand.
   void results() {
@@ -211,10 +206,8 @@ class Differ {
     for (std::size_t i = 0; i < std::max(endLeft, endRight); ++i) {
       const auto a = i < endLeft ? left.outputs[i] : ValueId(), b = i < endRight ? right.outputs[i] : ValueId();
       const auto here = i < endLeft ? static_cast<std::int32_t>(i) : -1, there = i < endRight ? static_cast<std::int32_t>(i) : -1;
-      if (here < 0 || there < 0)
-        add(Part::result, here < 0 ? Kind::onlyRight : Kind::onlyLeft, here, there);
-      else if (!pairs_->same(a, b))
-        add(Part::result, Kind::changed, here, there, change::results);
+      if (here < 0 || there < 0) add(Part::result, here < 0 ? Kind::onlyRight : Kind::onlyLeft, here, there);
+      else if (!pairs_->same(a, b)) add(Part::result, Kind::changed, here, there, change::results);
     }
     matchValues(Part::result, left.outputs, endLeft, right.outputs, endRight);
   }
@@ -245,23 +238,12 @@ class Differ {
   void count() {
     auto& counts = diff_.counts;
     for (const auto& row : diff_.rows) switch (row.kind) {
-        case Kind::same:
-          ++counts.same;
-          break;
-        case Kind::changed:
-          ++counts.changed;
-          break;
-        case Kind::onlyLeft:
-          ++counts.onlyLeft;
-          break;
-        case Kind::onlyRight:
-          ++counts.onlyRight;
-          break;
-        case Kind::movedAway:
-          ++counts.moved;
-          break;
-        case Kind::movedHere:
-          break;
+        case Kind::same: ++counts.same; break;
+        case Kind::changed: ++counts.changed; break;
+        case Kind::onlyLeft: ++counts.onlyLeft; break;
+        case Kind::onlyRight: ++counts.onlyRight; break;
+        case Kind::movedAway: ++counts.moved; break;
+        case Kind::movedHere: break;
       }
   }
 

@@ -10,18 +10,18 @@ namespace retrograd {
 
 /// Bits of DiffRow::changes: in what two ops, inputs or results that answer to one another differ.
 namespace change {
-inline constexpr std::uint16_t op = 1;            ///< another op in its place
-inline constexpr std::uint16_t arguments = 2;     ///< literals, or operands that do not answer to one another
-inline constexpr std::uint16_t results = 4;       ///< how many it makes, or what is no tensor on one side; of a trace's result: which value
+inline constexpr std::uint16_t op = 1;         ///< another op in its place
+inline constexpr std::uint16_t arguments = 2;  ///< literals, or operands that do not answer to one another
+inline constexpr std::uint16_t results = 4;    ///< how many it makes, or what is no tensor on one side; of a trace's result: which value
 inline constexpr std::uint16_t dtype = 8;
 inline constexpr std::uint16_t shape = 16;
-inline constexpr std::uint16_t memory = 32;       ///< strides, offset, layout
+inline constexpr std::uint16_t memory = 32;  ///< strides, offset, layout
 inline constexpr std::uint16_t device = 64;
 inline constexpr std::uint16_t module = 128;
-inline constexpr std::uint16_t origin = 256;      ///< what a derived op comes from, and its role
-inline constexpr std::uint16_t gradient = 512;    ///< whether a result requires a gradient, or grad mode
-inline constexpr std::uint16_t saved = 1024;      ///< whether the backward keeps a result
-inline constexpr std::uint16_t recomputed = 2048; ///< whether it runs (again) in the backward
+inline constexpr std::uint16_t origin = 256;       ///< what a derived op comes from, and its role
+inline constexpr std::uint16_t gradient = 512;     ///< whether a result requires a gradient, or grad mode
+inline constexpr std::uint16_t saved = 1024;       ///< whether the backward keeps a result
+inline constexpr std::uint16_t recomputed = 2048;  ///< whether it runs (again) in the backward
 }  // namespace change
 
 /// One row of two traces side by side.
@@ -50,14 +50,13 @@ struct TraceDiff {
   DiffSide left, right;
   TraceLines leftLines, rightLines;
   std::shared_ptr<const OpPairs> pairs;
-  EnumArray<Side, IdVector<ValueId, bool>, 2>
-      kept;                   ///< by side and value: what the trace keeps for its backward; empty where the trace does not tell
-  std::vector<DiffRow> rows;  ///< inputs that differ, all ops, results that differ
+  EnumArray<Side, IdVector<ValueId, bool>, 2> kept;  ///< by side and value: what the trace keeps for its backward; empty where the trace does not tell
+  std::vector<DiffRow> rows;                         ///< inputs that differ, all ops, results that differ
 
   struct Counts {
     std::size_t same = 0, changed = 0, onlyLeft = 0, onlyRight = 0, moved = 0;
   };
-  Counts counts;              ///< of the rows; what moved counts once
+  Counts counts;  ///< of the rows; what moved counts once
 
   const DiffSide& side(Side which) const { return which == Side::left ? left : right; }
   const TraceLines& lines(Side which) const { return which == Side::left ? leftLines : rightLines; }

@@ -20,7 +20,7 @@ struct FilterRun::Impl {
   const Document& document;
   const Filter& filter;
   IdVector<ValueId, bool> saved;
-  std::vector<std::vector<std::int64_t>> shapes;                          // by node: the shape pattern, parsed
+  std::vector<std::vector<std::int64_t>> shapes;                                // by node: the shape pattern, parsed
   std::vector<std::unordered_map<std::int32_t, bool>> symbols, modules, metas;  // by node: what was found of one
 
   Impl(const Document& d, const Filter& f, const Trace* backward) : document(d), filter(f) {
@@ -33,7 +33,8 @@ struct FilterRun::Impl {
     modules.resize(count);
     metas.resize(count);
     for (const auto& node : filter.nodes_)
-      shapes.push_back(node.field == Field::shape && !node.pattern ? parseShapePattern(node.text).value_or(std::vector<std::int64_t>{}) : std::vector<std::int64_t>{});
+      shapes.push_back(node.field == Field::shape && !node.pattern ? parseShapePattern(node.text).value_or(std::vector<std::int64_t>{})
+                                                                   : std::vector<std::int64_t>{});
   }
 
   template <class Find>
@@ -48,8 +49,7 @@ struct FilterRun::Impl {
       case Node::Kind::both: return evaluate(node.left, op) && evaluate(node.right, op);
       case Node::Kind::either: return evaluate(node.left, op) || evaluate(node.right, op);
       case Node::Kind::negation: return !evaluate(node.left, op);
-      case Node::Kind::term:
-        return term(index, node, op);
+      case Node::Kind::term: return term(index, node, op);
     }
     return false;
   }
@@ -80,7 +80,8 @@ struct FilterRun::Impl {
       if (node.pattern->matches(full)) return true;
       if (first == std::string_view::npos) return false;
       const auto tail = full.substr(first + 1);
-      return node.pattern->matches(tail) || node.pattern->matches(full.substr(0, last)) || (last > first && node.pattern->matches(tail.substr(0, last - first - 1)));
+      return node.pattern->matches(tail) || node.pattern->matches(full.substr(0, last)) ||
+             (last > first && node.pattern->matches(tail.substr(0, last - first - 1)));
     });
   }
 
@@ -207,7 +208,9 @@ std::set<std::string> valuesOf(const Document& document, const Trace& trace, Fil
     switch (field) {
       case Filter::Field::op: opName(op); break;
       case Filter::Field::module: add(document.text(bound.module || !bound.origin.op ? bound.module : document.boundSymbol(bound.origin.op).module)); break;
-      case Filter::Field::origin: if (bound.origin.op) opName(bound.origin.op); break;
+      case Filter::Field::origin:
+        if (bound.origin.op) opName(bound.origin.op);
+        break;
       case Filter::Field::dtype:
         for (auto output : document.outputs(op))
           if (output && document.isTensor(output)) add(shortName(document.meta(document.value(output).meta).dtype));

@@ -40,8 +40,8 @@ class Filter {
     Comparison comparison = Comparison::matches;
     std::optional<TextPattern> pattern;
     bool isGlob = false;
-    std::string text;                          ///< of a word: shapes are read from it
-    std::int64_t number = 0;                   ///< bytes; saved and recomputed: 0 or 1
+    std::string text;         ///< of a word: shapes are read from it
+    std::int64_t number = 0;  ///< bytes; saved and recomputed: 0 or 1
   };
   std::vector<Node> nodes_;
   std::int32_t root_ = -1;

@@ -146,7 +146,7 @@ class FilterParser {
     const bool orEqual = (c == '<' || c == '>') && at_ < text_.size() && text_[at_] == '=';
     if (orEqual) ++at_;
     if (c == ':') return;
-    node.comparison = c == '=' ? Comparison::equal
+    node.comparison = c == '='   ? Comparison::equal
                       : c == '<' ? (orEqual ? Comparison::lessOrEqual : Comparison::less)
                                  : (orEqual ? Comparison::greaterOrEqual : Comparison::greater);
     if (node.field != Field::bytes && c != '=') fail(begin, at_, "only bytes can be compared with < and >");
@@ -198,7 +198,8 @@ class FilterParser {
     const bool hasGlob = word.find_first_of("*?[") != std::string_view::npos;
     node.text = std::string(word);
     node.isGlob = hasGlob;
-    node.pattern = node.field == Field::any ? TextPattern::glob(hasGlob ? std::string(word) : fmt::format("*{}*", word), wrong) : TextPattern::glob(word, wrong);
+    node.pattern =
+        node.field == Field::any ? TextPattern::glob(hasGlob ? std::string(word) : fmt::format("*{}*", word), wrong) : TextPattern::glob(word, wrong);
     if (!node.pattern) fail(begin + wrong.position, end, wrong.message);
   }
 
@@ -229,7 +230,8 @@ class FilterParser {
       return;
     }
     ++at_;
-    if (node.field == Field::bytes || node.field == Field::saved || node.field == Field::recomputed || node.field == Field::shape) return plain(node, content, begin);
+    if (node.field == Field::bytes || node.field == Field::saved || node.field == Field::recomputed || node.field == Field::shape)
+      return plain(node, content, begin);
     node.text = content;
     node.pattern = node.field == Field::any ? TextPattern::containing(content) : TextPattern::exactly(content);
   }

@@ -74,8 +74,7 @@ class DocumentWriter {
     json["inputs"] = mentionedIds(trace.inputs);
     json["outputs"] = mentionedIds(trace.outputs);
     if (trace.kind == TraceKind::forward || trace.kind == TraceKind::joint) json["resultCount"] = trace.resultCount;
-    if (trace.kind == TraceKind::forward)
-      json["saved"] = ids(std::span(trace.outputs).subspan(std::min(trace.resultCount, trace.outputs.size())));
+    if (trace.kind == TraceKind::forward) json["saved"] = ids(std::span(trace.outputs).subspan(std::min(trace.resultCount, trace.outputs.size())));
     if (trace.kind == TraceKind::backward) json["savedCount"] = trace.savedCount;
     if (trace.kind == TraceKind::joint) json["forwardCount"] = trace.forwardCount;
     if (trace.kind == TraceKind::computation && info_.computation) json["signature"] = signature(*info_.computation);
@@ -130,30 +129,24 @@ class DocumentWriter {
     using Kind = Argument::Kind;
     switch (a.kind) {
       case Kind::none:
-      case Kind::missing:
-        return {};
+      case Kind::missing: return {};
       case Kind::operand: {
         const std::size_t hole = a.integer;
         if (hole >= operands.size() || !operands[hole]) return {};
         return {{"value", operands[hole].index}};
       }
-      case Kind::boolean:
-        return a.integer != 0;
+      case Kind::boolean: return a.integer != 0;
       case Kind::integer:
         if (!a.text.empty()) return {{"symbol", a.text}, {"hint", a.integer}};
         return a.integer;
       case Kind::real:
         if (!a.text.empty()) return {{"symbol", a.text}, {"hint", number(a.real)}};
         return number(a.real);
-      case Kind::complex:
-        return {{"complex", {number(a.real), number(a.imaginary)}}};
+      case Kind::complex: return {{"complex", {number(a.real), number(a.imaginary)}}};
       case Kind::string:
-      case Kind::device:
-        return a.text;
-      case Kind::op:
-        return {{"op", "torch.ops." + a.text}};
-      case Kind::subgraph:
-        return bodySignature(document_.subgraph(SubgraphId(a.integer)));
+      case Kind::device: return a.text;
+      case Kind::op: return {{"op", "torch.ops." + a.text}};
+      case Kind::subgraph: return bodySignature(document_.subgraph(SubgraphId(a.integer)));
       case Kind::list: {
         Json list = Json::array();
         for (const auto& item : a.items) list.push_back(argument(item, operands));
@@ -161,8 +154,7 @@ class DocumentWriter {
       }
       case Kind::dtype:
       case Kind::layout:
-      case Kind::memoryFormat:
-        return printArgument(document_, a, operands);
+      case Kind::memoryFormat: return printArgument(document_, a, operands);
     }
     return {};
   }
@@ -188,11 +180,8 @@ class DocumentWriter {
   }
 
   static Json effects(const BoundSymbol& bound) {
-    static constexpr std::pair<std::uint8_t, const char*> names[] = {{effect::writes, "writes"},
-                                                                     {effect::random, "random"},
-                                                                     {effect::opaque, "opaque"},
-                                                                     {effect::view, "view"},
-                                                                     {effect::needsData, "needs_data"}};
+    static constexpr std::pair<std::uint8_t, const char*> names[] = {
+        {effect::writes, "writes"}, {effect::random, "random"}, {effect::opaque, "opaque"}, {effect::view, "view"}, {effect::needsData, "needs_data"}};
     Json list = Json::array();
     for (const auto& [bit, text] : names)
       if (bound.effects & bit) list.push_back(text);
@@ -208,8 +197,8 @@ class DocumentWriter {
 
   Json signature(const Computation& computation) {
     static constexpr EnumArray<InputKind, const char*, 6> inputKinds{"user", "parameter", "buffer", "constant", "token", "object"};
-    static constexpr EnumArray<OutputKind, const char*, 7> outputKinds{
-        "user", "loss", "buffer_mutation", "input_mutation", "parameter_mutation", "token", "gradient"};
+    static constexpr EnumArray<OutputKind, const char*, 7> outputKinds{"user",  "loss",    "buffer_mutation", "input_mutation", "parameter_mutation",
+                                                                       "token", "gradient"};
     Json inputs = Json::array(), outputs = Json::array();
     for (const auto& input : computation.inputs)
       inputs.push_back({{"name", input.name},
@@ -218,9 +207,8 @@ class DocumentWriter {
                         {"aliases", input.aliases},
                         {"requires_grad", input.requiresGrad}});
     for (const auto& output : computation.outputs)
-      outputs.push_back({{"kind", outputKinds[output.kind]},
-                         {"target", textOrNull(output.target)},
-                         {"literal", output.value ? Json() : argument(output.literal, {})}});
+      outputs.push_back(
+          {{"kind", outputKinds[output.kind]}, {"target", textOrNull(output.target)}, {"literal", output.value ? Json() : argument(output.literal, {})}});
     return {{"inputs", std::move(inputs)}, {"outputs", std::move(outputs)}};
   }
 
@@ -229,8 +217,7 @@ class DocumentWriter {
     for (const auto& pass : trace.history) {
       Json parameters = Json::object();
       for (const auto& [key, value] : pass.parameters) parameters[key] = value;
-      list.push_back(
-          {{"pass", pass.pass}, {"parameters", std::move(parameters)}, {"parent", textOrNull(pass.parent)}, {"seconds", pass.seconds}});
+      list.push_back({{"pass", pass.pass}, {"parameters", std::move(parameters)}, {"parent", textOrNull(pass.parent)}, {"seconds", pass.seconds}});
     }
     return list;
   }
@@ -289,8 +276,6 @@ nlohmann::ordered_json traceDocument(const Document& document, std::span<const T
   return DocumentWriter(document, info).write(traces);
 }
 
-std::string dumpJson(const nlohmann::ordered_json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
+std::string dumpJson(const nlohmann::ordered_json& json, int indent) { return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
 
 }  // namespace retrograd

@@ -37,8 +37,7 @@ struct Place {
 Place placeOf(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
   const auto* from = bound.origin.op ? &document.boundSymbol(bound.origin.op) : &bound;
-  return {std::string(document.text(bound.module ? bound.module : from->module)),
-          shownFrame(document.source(bound.source ? bound.source : from->source))};
+  return {std::string(document.text(bound.module ? bound.module : from->module)), shownFrame(document.source(bound.source ? bound.source : from->source))};
 }
 
 std::string frameText(const SourceFrame& frame) {
@@ -48,8 +47,8 @@ std::string frameText(const SourceFrame& frame) {
 
 /// "mutation of buffer count", "loss"; empty for what the user gets.
 std::string outputMeaning(const OutputSpec& output) {
-  static constexpr EnumArray<OutputKind, const char*, 7> meanings{
-      "", "loss", "mutation of buffer", "mutation of input", "mutation of parameter", "token", "gradient of"};
+  static constexpr EnumArray<OutputKind, const char*, 7> meanings{"",      "loss",       "mutation of buffer", "mutation of input", "mutation of parameter",
+                                                                  "token", "gradient of"};
   const std::string meaning = meanings[output.kind];
   return output.target.empty() ? meaning : meaning + " " + word(output.target);
 }
@@ -60,8 +59,7 @@ class TraceWriter {
   TraceWriter(const Document& document, const Trace& trace, const PrintOptions& options)
       : document_(document), trace_(trace), options_(options), comments_(document) {
     const bool isComputation = trace.kind == TraceKind::computation;
-    if (isComputation && options.computation && options.computation->inputs.size() == trace.inputs.size())
-      computation_ = options.computation;
+    if (isComputation && options.computation && options.computation->inputs.size() == trace.inputs.size()) computation_ = options.computation;
   }
 
   std::string write() {
@@ -254,8 +252,6 @@ std::string printCall(const Document& document, BoundSymbolId op) { return CallT
 
 std::string printComment(const Document& document, BoundSymbolId op) { return CommentWriter(document).op(op); }
 
-std::string printTrace(const Document& document, const Trace& trace, const PrintOptions& options) {
-  return TraceWriter(document, trace, options).write();
-}
+std::string printTrace(const Document& document, const Trace& trace, const PrintOptions& options) { return TraceWriter(document, trace, options).write(); }
 
 }  // namespace retrograd

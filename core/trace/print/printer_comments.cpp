@@ -19,8 +19,7 @@ namespace {
 bool isPlainExpression(std::string_view text) {
   int depth = 0;
   for (char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ||
-        std::string_view("\"\\[]").find(c) != std::string_view::npos)
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e || std::string_view("\"\\[]").find(c) != std::string_view::npos)
       return false;
     depth += c == '(' ? 1 : c == ')' ? -1 : 0;
     if (depth < 0 || (depth == 0 && c == ',')) return false;
@@ -29,11 +28,8 @@ bool isPlainExpression(std::string_view text) {
 }
 
 std::string effectsText(std::uint8_t effects) {
-  static constexpr std::array<std::pair<std::uint8_t, const char*>, 5> names{{{effect::writes, "writes"},
-                                                                              {effect::random, "random"},
-                                                                              {effect::opaque, "opaque"},
-                                                                              {effect::view, "view"},
-                                                                              {effect::needsData, "needs_data"}}};
+  static constexpr std::array<std::pair<std::uint8_t, const char*>, 5> names{
+      {{effect::writes, "writes"}, {effect::random, "random"}, {effect::opaque, "opaque"}, {effect::view, "view"}, {effect::needsData, "needs_data"}}};
   std::string text;
   for (const auto& [bit, name] : names)
     if (effects & bit) text += (text.empty() ? "" : "+") + std::string(name);
@@ -52,8 +48,7 @@ bool isItsOwnOrigin(const Document& document, BoundSymbolId op, BoundSymbolId or
 }  // namespace
 
 std::string typeText(const TensorMeta& meta) {
-  static constexpr EnumArray<Layout, const char*, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
-                                                             "sparse_bsr", "sparse_bsc", "mkldnn"};
+  static constexpr EnumArray<Layout, const char*, 7> layouts{"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "mkldnn"};
   auto shown = meta;
   for (auto& symbol : shown.symbols)
     if (!symbol.empty() && !isPlainExpression(symbol)) symbol = "?";
@@ -113,15 +108,12 @@ void CommentWriter::addOutput(std::vector<std::string>& parts, BoundSymbolId op,
   addStorage(parts, id, implied::base(document_, op, output));
   if (value.version != implied::version(document_, op, output)) parts.push_back(fmt::format("version {}", value.version));
   const bool isDerived = bound.origin.role != Role::none;  // of the computation's own values the derived traces tell
-  if (isDerived && value.requiresGrad != implied::requiresGrad(document_, op, output))
-    parts.emplace_back(value.requiresGrad ? "requires grad" : "no grad");
-  if (isUnknownTensor && parts.size() > before)
-    parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(before), document_.displayName(id) + ": \"tensor\"");
+  if (isDerived && value.requiresGrad != implied::requiresGrad(document_, op, output)) parts.emplace_back(value.requiresGrad ? "requires grad" : "no grad");
+  if (isUnknownTensor && parts.size() > before) parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(before), document_.displayName(id) + ": \"tensor\"");
 }
 
 std::string CommentWriter::originText(const Origin& origin) const {
-  if (!origin.op)
-    return origin.value ? fmt::format("{}: \"{}\"", document_.displayName(origin.value), name(document_.value(origin.value).kind)) : "";
+  if (!origin.op) return origin.value ? fmt::format("{}: \"{}\"", document_.displayName(origin.value), name(document_.value(origin.value).kind)) : "";
   const auto op = document_.opName(origin.op);
   if (const auto output = implied::namingOutput(document_, origin)) return fmt::format("{}: \"{}\"", document_.displayName(output), op);
   const auto node = document_.text(document_.boundSymbol(origin.op).name);
@@ -145,25 +137,15 @@ void CommentWriter::addOrigin(std::vector<std::string>& parts, BoundSymbolId op)
   const auto& origin = bound.origin;
   const auto from = originText(origin);
   switch (origin.role) {
-    case Role::none:
-      return;
+    case Role::none: return;
     case Role::forward:
       if (origin.op && !isItsOwnOrigin(document_, op, origin.op)) parts.push_back("computation: " + from);
       return;
-    case Role::gradient:
-      break;
-    case Role::accumulation:
-      parts.push_back(accumulation(origin));
-      break;
-    case Role::recompute:
-      parts.push_back(origin.value ? "recompute of " + document_.displayName(origin.value) : "recompute");
-      break;
-    case Role::zero:
-      parts.emplace_back("zeros for an unused output");
-      break;
-    case Role::cotangent:
-      parts.emplace_back("cotangent of an output");
-      break;
+    case Role::gradient: break;
+    case Role::accumulation: parts.push_back(accumulation(origin)); break;
+    case Role::recompute: parts.push_back(origin.value ? "recompute of " + document_.displayName(origin.value) : "recompute"); break;
+    case Role::zero: parts.emplace_back("zeros for an unused output"); break;
+    case Role::cotangent: parts.emplace_back("cotangent of an output"); break;
   }
   if (!from.empty()) parts.push_back("forward: " + from);
   if (origin.role == Role::gradient) addGradient(parts, origin);
@@ -176,8 +158,7 @@ void CommentWriter::addState(std::vector<std::string>& parts, BoundSymbolId op) 
   const auto& bound = document_.boundSymbol(op);
   if (bound.recomputed && bound.origin.role != Role::recompute) parts.emplace_back("recomputed");
   const auto original = bound.replays ? implied::firstOutput(document_, bound.replays) : ValueId();
-  if (original && !(implied::replays(bound) && original == bound.origin.value))
-    parts.push_back("replays " + document_.displayName(original));
+  if (original && !(implied::replays(bound) && original == bound.origin.value)) parts.push_back("replays " + document_.displayName(original));
   if (!bound.replays && implied::replays(bound)) parts.emplace_back("draws again");
   if (const auto usual = implied::effects(document_, op); bound.effects != usual) parts.push_back("effects " + effectsText(bound.effects));
   if (bound.gradMode != implied::gradMode(document_, bound)) parts.emplace_back(bound.gradMode ? "grad mode" : "no_grad");
@@ -211,10 +192,8 @@ std::string CommentWriter::input(ValueId id, ValueKind usual, std::string_view r
   auto kind = std::string(name(value.kind));
   const bool hasTarget = spec && !spec->target.empty() && spec->target != document_.displayName(id);
   if (hasTarget) kind += " " + word(spec->target);
-  if (value.kind != usual && kind != role)
-    parts.push_back(kind);
-  else if (hasTarget)
-    parts.push_back("target " + word(spec->target));
+  if (value.kind != usual && kind != role) parts.push_back(kind);
+  else if (hasTarget) parts.push_back("target " + word(spec->target));
   if (!role.empty()) parts.emplace_back(role);
   if (spec)
     for (const auto& alias : spec->aliases) parts.push_back("also " + word(alias));

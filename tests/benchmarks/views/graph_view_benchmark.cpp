@@ -31,7 +31,9 @@ class ReadyEngine : public Engine {
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override { return live_->run(std::move(analysis)); }
   RunRecord record(const Analysis& a, const std::map<ValueId, double>& fills, const Progress& p) override { return live_->record(a, fills, p); }
   WhatIf whatIf(const Analysis& a, const PartitionOptions& o, const std::vector<OpMeasure>& m, const Progress& p) override { return live_->whatIf(a, o, m, p); }
-  GradientCheck checkGradients(const Analysis& a, const std::vector<BoundSymbolId>& ops, const Progress& p) override { return live_->checkGradients(a, ops, p); }
+  GradientCheck checkGradients(const Analysis& a, const std::vector<BoundSymbolId>& ops, const Progress& p) override {
+    return live_->checkGradients(a, ops, p);
+  }
   AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& a, const Progress& p) override { return live_->measureMemory(a, p); }
   RunComparison compare(const Analysis& a, const Counterpart& c, double tolerance, const Progress& p) override { return live_->compare(a, c, tolerance, p); }
 
@@ -51,8 +53,8 @@ struct Took {
 };
 
 struct Frames {
-  double median = 0, slowest = 0;   ///< of the thread that paints; 99 of 100 are below `slowest`
-  double all = 0;                   ///< median with what Qt's own threads fill
+  double median = 0, slowest = 0;  ///< of the thread that paints; 99 of 100 are below `slowest`
+  double all = 0;                  ///< median with what Qt's own threads fill
   void worse(const Frames& other) {
     median = std::max(median, other.median);
     slowest = std::max(slowest, other.slowest);
@@ -118,8 +120,9 @@ class Bench {
     Took slowest{0, 0};
     for (int count = 0; count < 20; ++count) {
       const auto& scene = graph().picture()->scene;
-      const auto closed = std::find_if(scene.boxes.rbegin() + static_cast<std::ptrdiff_t>(scene.boxes.size()) / 2, scene.boxes.rend(),
-                                       [&](const auto& box) { return !box.open && scene.tree->canOpen(box.node) && scene.tree->node(box.node).childCount > 1; });
+      const auto closed = std::find_if(scene.boxes.rbegin() + static_cast<std::ptrdiff_t>(scene.boxes.size()) / 2, scene.boxes.rend(), [&](const auto& box) {
+        return !box.open && scene.tree->canOpen(box.node) && scene.tree->node(box.node).childCount > 1;
+      });
       if (closed == scene.boxes.rend()) break;
       const Took begin;
       graph().setOpen(closed->node, true);
@@ -171,7 +174,7 @@ class Bench {
 void measure(benchmark::State& state, const std::shared_ptr<const Analysis>& analysis) {
   for (auto _ : state) {
     Bench bench(analysis);
-    malloc_trim(0);   // or what an earlier graph has left behind would be had for nothing
+    malloc_trim(0);  // or what an earlier graph has left behind would be had for nothing
     const auto before = residentMegabytes();
     const auto open = bench.open();
     const auto block = bench.openBlocks();

@@ -21,7 +21,9 @@ TEST(ByteSize, T4_readsWhatPeopleWrite) {
 }
 
 TEST(ByteSize, T4_refusesTheRest) {
-  for (const char* text : {"", " ", "K", "-1", "+1", "1 0", "1x", "1KK", "1iB", "1Kib2", "1e3", ".5", "5.", "1.2.3", "nan", "inf", "0x10", "5000000T", "99999999999999999999", "1P"})
+  for (const char* text :
+       {"",  " ", "K", "-1", "+1", "1 0", "1x", "1KK", "1iB", "1Kib2", "1e3", ".5", "5.", "1.2.3", "nan", "inf", "0x10", "5000000T", "99999999999999999999",
+        "1P"})
     EXPECT_EQ(byteSizeIn(text), std::nullopt) << text;
 }
 

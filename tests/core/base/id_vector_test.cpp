@@ -11,9 +11,7 @@ namespace retrograd {
 namespace {
 
 template <class Table, class Index>
-concept IndexedBy = requires(Table table, Index index) {
-  table[index];
-};
+concept IndexedBy = requires(Table table, Index index) { table[index]; };
 
 static_assert(IndexedBy<IdVector<ValueId, int>, ValueId>);
 static_assert(!IndexedBy<IdVector<ValueId, int>, StorageId>, "an id of another kind is no index");

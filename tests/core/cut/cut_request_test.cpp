@@ -61,8 +61,7 @@ TEST(CutRequest, NotesTellOfWhatIsNotUsed) {
 TEST(CutRequest, APlaceHasAPointThatLeadsToIt) {
   const auto model = modelOf(marked);
   const PointNames names(*model.document, model.computation);
-  for (std::size_t position : {1u, 2u, 3u})
-    EXPECT_EQ(cutsAt(*model.document, model.computation, {names.at(position)}), Cuts{position}) << names.at(position);
+  for (std::size_t position : {1u, 2u, 3u}) EXPECT_EQ(cutsAt(*model.document, model.computation, {names.at(position)}), Cuts{position}) << names.at(position);
   EXPECT_EQ(names.at(3), "#c");
   EXPECT_EQ(names.at(1), "#a:after") << "a marker has no name that tells it from another";
   EXPECT_NE(errorOf([&] { PointNames().at(1); }).find("no names of their own"), std::string::npos);

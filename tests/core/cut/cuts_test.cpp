@@ -94,7 +94,9 @@ TEST(Cuts, AtAnOp) {
 TEST(Cuts, WhatIsNotThereIsNamed) {
   const auto model = modelOf(modules);
   EXPECT_NE(errorOf([&] { at(model, {"stem.conv.0"}); }).find("Specified target stem.conv.0 referenced nonexistent module stem;"), std::string::npos);
-  EXPECT_NE(errorOf([&] { at(model, {"layers.7.act"}); }).find("Specified target layers.7.act referenced nonexistent module layers.7; there are layers.0, layers.1"), std::string::npos);
+  EXPECT_NE(
+      errorOf([&] { at(model, {"layers.7.act"}); }).find("Specified target layers.7.act referenced nonexistent module layers.7; there are layers.0, layers.1"),
+      std::string::npos);
   EXPECT_NE(errorOf([&] { at(model, {"layers.2"}); }).find("Specified target layers.2 referenced nonexistent module layers.2;"), std::string::npos);
   EXPECT_NE(errorOf([&] { at(model, {"layers.1:middle"}); }).find("Unknown split point type 'middle'"), std::string::npos);
   EXPECT_NE(errorOf([&] { at(model, {":before"}); }).find("names neither a module nor an op"), std::string::npos);
@@ -124,7 +126,8 @@ TEST(Cuts, RegionsStayWhole) {
   EXPECT_EQ(stages(model, at(model, {"inner"})), (std::vector<Names>{{"a"}, {"d", "e"}}));
   EXPECT_EQ(stages(model, at(model, {"inner:after"})), (std::vector<Names>{{"a", "d"}, {"e"}}));
   for (const auto* point : {"#c", "inner.1"})
-    EXPECT_NE(errorOf([&] { at(model, {point}); }).find("which runs whole in one stage; cut before or behind #d"), std::string::npos) << errorOf([&] { at(model, {point}); });
+    EXPECT_NE(errorOf([&] { at(model, {point}); }).find("which runs whole in one stage; cut before or behind #d"), std::string::npos)
+        << errorOf([&] { at(model, {point}); });
   std::string text = region;
   text.replace(text.find("        # module: inner.1"), 0, "        pippy._pipe_split.default()\n");
   EXPECT_NE(errorOf([&] { markers(modelOf(text)); }).find("lies inside this region"), std::string::npos);

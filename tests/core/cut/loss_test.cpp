@@ -59,7 +59,8 @@ TEST(Loss, DictionariesMatchByKey) {
 TEST(Loss, NoTrueIsNoLoss) {
   EXPECT_EQ(refusal(returning(triple), "(False, False, False)"), "loss: Did not find loss value in specification (False, False, False)");
   const auto model = returning({"0"});
-  EXPECT_EQ(errorOf([&] { lossOutput(*model.document, model.computation, "False"); }), "loss: Did not find any loss value according to output_loss_value_spec=False");
+  EXPECT_EQ(errorOf([&] { lossOutput(*model.document, model.computation, "False"); }),
+            "loss: Did not find any loss value according to output_loss_value_spec=False");
 }
 
 // Holds P5.
@@ -112,7 +113,8 @@ TEST(Loss, ChoicesSayWhatCannotBeTheLoss) {
   EXPECT_EQ(choices[3].refusal, "Loss spec must specify a dynamic value but got None");
   for (const auto& choice : choices)
     if (choice.refusal.empty()) EXPECT_EQ(lossOutput(*model.document, model.computation, choice.place), 0u);
-  EXPECT_EQ(errorOf([&] { requireScalarLoss(*model.document, model.computation, 1); }), "loss: grad can be implicitly created only for scalar outputs; b is cpu f32[4]");
+  EXPECT_EQ(errorOf([&] { requireScalarLoss(*model.document, model.computation, 1); }),
+            "loss: grad can be implicitly created only for scalar outputs; b is cpu f32[4]");
 }
 
 // Holds P1, P48.

@@ -99,7 +99,8 @@ def computation(x, w):
 
 // Holds P57.
 TEST(Split, InputsThatNobodyUsesAreNamed) {
-  const auto model = modelOf("def computation(x, y):\n    # x: \"f32[4]\"\n    # y: \"f32[4]\"\n    a = aten.mul.Tensor(y, y)  # a: \"f32[4]\"\n    return a\n");
+  const auto model =
+      modelOf("def computation(x, y):\n    # x: \"f32[4]\"\n    # y: \"f32[4]\"\n    a = aten.mul.Tensor(y, y)  # a: \"f32[4]\"\n    return a\n");
   EXPECT_EQ(unusedInputs(*model.document, model.computation), Names{"x"});
 }
 
@@ -262,7 +263,8 @@ TEST(Split, ABufferReadBeforeItsOwnerIsRefused) {
   text.replace(text.find("    c = "), 0, "    s = aten.sin(m)  # s: \"f32[4]\"\n");
   text.replace(text.find("    return"), 0, "    b = aten.add_.Tensor(m, s)  # b: \"f32[4]\", shares m, version 1\n");
   const auto model = modelOf(text);
-  EXPECT_NE(errorOf([&] { splitAtMarkers(model); }).find("it reads buffer m, which stage 1 writes to"), std::string::npos) << errorOf([&] { splitAtMarkers(model); });
+  EXPECT_NE(errorOf([&] { splitAtMarkers(model); }).find("it reads buffer m, which stage 1 writes to"), std::string::npos)
+      << errorOf([&] { splitAtMarkers(model); });
 }
 
 // Holds P42.

@@ -40,7 +40,8 @@ TEST(StageModel, IsAModelOfItsOwn) {
   const auto model = modelOf(text);
   for (std::size_t s = 0; s < 2; ++s) {
     const auto stage = stageOf(model, s);
-    for (const auto& problem : verify(*stage.file.document, stage.file.computation.trace)) ADD_FAILURE() << s << ": " << problem.place << ": " << problem.message;
+    for (const auto& problem : verify(*stage.file.document, stage.file.computation.trace))
+      ADD_FAILURE() << s << ": " << problem.place << ": " << problem.message;
     const auto again = modelOf(printed(stage.file));
     EXPECT_EQ(printed(again).substr(printed(again).find("def ")), printed(stage.file).substr(printed(stage.file).find("def "))) << "what it prints reads back";
   }

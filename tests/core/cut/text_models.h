@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/text/text_trace.h"
 #include "core/cut/split.h"
+#include "core/formats/text/text_trace.h"
 #include "tests/core/formats/stub_symbols.h"
 
 namespace retrograd::test {
@@ -41,8 +41,8 @@ inline Names opsOf(const ModelFile& model, const PipelineStage& stage) {
 inline Names edgesOf(const ModelFile& model, const PipelineSplit& split) {
   Names names;
   for (const auto& edge : split.edges)
-    names.push_back((edge.source < 0 ? "in" : std::to_string(edge.source)) + ">" + std::to_string(edge.destination) + " " + model.document->displayName(edge.value) +
-                    (edge.source < 0 ? "" : "[" + std::to_string(edge.output) + "]"));
+    names.push_back((edge.source < 0 ? "in" : std::to_string(edge.source)) + ">" + std::to_string(edge.destination) + " " +
+                    model.document->displayName(edge.value) + (edge.source < 0 ? "" : "[" + std::to_string(edge.output) + "]"));
   return names;
 }
 inline Names heldBy(const ModelFile& model, const PipelineStage& stage) {

@@ -82,10 +82,8 @@ inline std::optional<Symbol> stubLookup(std::string_view name) {
       {"aten.sum.dim_IntList", "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"},
       {"aten.gt.Scalar", "aten::gt.Scalar(Tensor self, Scalar other) -> Tensor"},
       {"aten.max.dim", "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"},
-      {"aten.var.correction",
-       "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
-      {"aten.std.correction",
-       "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
+      {"aten.var.correction", "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
+      {"aten.std.correction", "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
       {"aten.add.Tensor", "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"},
       {"aten.add_.Tensor", "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)"},
       {"aten.permute.default", "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"},
@@ -136,8 +134,7 @@ inline std::optional<Symbol> stubLookup(std::string_view name) {
       {"aten.copy_.default", "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"},
       {"aten.expand.default", "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"},
       {"aten.select.int", "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"},
-      {"aten.slice.Tensor",
-       "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"},
+      {"aten.slice.Tensor", "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"},
       {"aten.reshape.default", "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"},
       {"aten.contiguous.default", "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)"},
       {"aten.split.Tensor", "aten::split.Tensor(Tensor(a) self, SymInt split_size, int dim=0) -> Tensor(a)[]"},
@@ -154,8 +151,8 @@ inline std::optional<Symbol> stubLookup(std::string_view name) {
   const auto it = schemas.find(name);
   if (it == schemas.end()) return std::nullopt;
   auto symbol = parseSymbol(it->first, it->second);
-  symbol.isRandom = name.find("bernoulli") != std::string_view::npos || name.find("rand_like") != std::string_view::npos ||
-                    name.find("dropout") != std::string_view::npos;
+  symbol.isRandom =
+      name.find("bernoulli") != std::string_view::npos || name.find("rand_like") != std::string_view::npos || name.find("dropout") != std::string_view::npos;
   return symbol;
 }
 

@@ -140,11 +140,11 @@ std::set<std::string> toldFor(std::int32_t nodes) {
   std::set<std::string> told;
   double last = 0;
   EXPECT_FALSE(dot(tangle(nodes), Progress({}, [&](std::string_view stage, double fraction) {
-    told.emplace(stage);
-    EXPECT_GE(fraction, last);
-    EXPECT_LE(fraction, 1);
-    last = fraction;
-  })));
+                     told.emplace(stage);
+                     EXPECT_GE(fraction, last);
+                     EXPECT_LE(fraction, 1);
+                     last = fraction;
+                   })));
   EXPECT_TRUE(told.empty() || last > 0.5) << "up to the limit";
   std::filesystem::remove(hanging);
   return told;
@@ -180,7 +180,8 @@ std::string answerTo(const std::string& effort, std::int32_t nodes) {
   std::string lines;
   for (std::int32_t i = 0; i < nodes; ++i) lines += "n 80 40\n";
   for (std::int32_t i = 1; i < nodes; ++i)
-    for (int k = 0; k < 2; ++k) lines += "e " + std::to_string(i - 1 - static_cast<std::int32_t>(random() % static_cast<unsigned>(std::min(i, 60)))) + " " + std::to_string(i) + "\n";
+    for (int k = 0; k < 2; ++k)
+      lines += "e " + std::to_string(i - 1 - static_cast<std::int32_t>(random() % static_cast<unsigned>(std::min(i, 60)))) + " " + std::to_string(i) + "\n";
   const auto file = std::filesystem::temp_directory_path() / ("retrograd-request" + std::to_string(getpid()));
   std::ofstream(file) << "layout " << nodes << " " << 2 * (nodes - 1) << " " << effort << "\n" << lines << "end\n";
   std::string answer;

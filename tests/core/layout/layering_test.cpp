@@ -102,7 +102,8 @@ TEST(Layering, aChainIsStraight) {
   const auto x = placeSlots(layering, widths(layering), 28);
   for (std::size_t i = 2; i < 49; ++i) EXPECT_FLOAT_EQ(x[i], x[1]);
   const auto path = layering.path(edges.size() - 1);
-  for (std::size_t k = 2; k + 1 < path.size(); ++k) EXPECT_FLOAT_EQ(x[static_cast<std::size_t>(path[k])], x[static_cast<std::size_t>(path[1])]) << "the long edge runs straight";
+  for (std::size_t k = 2; k + 1 < path.size(); ++k)
+    EXPECT_FLOAT_EQ(x[static_cast<std::size_t>(path[k])], x[static_cast<std::size_t>(path[1])]) << "the long edge runs straight";
 }
 
 TEST(Layering, aHundredThousandNodesAreNoTrouble) {

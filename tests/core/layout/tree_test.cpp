@@ -15,8 +15,7 @@ using test::Ladder;
 std::string labelsOf(const GraphTree& tree, std::int32_t group) {
   std::string text;
   for (auto child = group + 1; child < tree.node(group).end; child = tree.next(child))
-    text +=
-        (text.empty() ? "" : " ") + boxText(tree, child, tree.node(child).ops[Lane::forward] > 0 ? Lane::forward : Lane::backward).title;
+    text += (text.empty() ? "" : " ") + boxText(tree, child, tree.node(child).ops[Lane::forward] > 0 ? Lane::forward : Lane::backward).title;
   return text;
 }
 

@@ -109,7 +109,8 @@ class ThreadLink final : public DeviceLink {
 
  private:
   struct Leg final : Transfer {
-    Leg(Network& network, std::deque<DirectTensor>& queue, std::size_t number, TensorData target) : network_(network), queue_(queue), number_(number), target_(std::move(target)) {}
+    Leg(Network& network, std::deque<DirectTensor>& queue, std::size_t number, TensorData target)
+        : network_(network), queue_(queue), number_(number), target_(std::move(target)) {}
     void wait() override {
       std::unique_lock lock(network_.mutex);
       const auto isReady = [&] { return target_.data ? queue_.size() > number_ : queue_[number_].arrived; };
@@ -242,7 +243,8 @@ TEST(Executor, aFailureNamesItsActionAndEndsTheOthers) {
     if (stage == 1 && microbatch == 2) throw Error(ErrorCode::execution, "out of memory", "aten.mm");
   });
   EXPECT_EQ(results[1].error, "rank 1: action 11 (1F2): aten.mm: out of memory");
-  for (const std::size_t rank : {0, 2}) EXPECT_NE(results[rank].error.find("rank 1 failed: action 11 (1F2): aten.mm: out of memory"), std::string::npos) << results[rank].error;
+  for (const std::size_t rank : {0, 2})
+    EXPECT_NE(results[rank].error.find("rank 1 failed: action 11 (1F2): aten.mm: out of memory"), std::string::npos) << results[rank].error;
 }
 
 TEST(Executor, schedulesThatCannotRunHereAreRefused) {
@@ -259,7 +261,8 @@ TEST(Executor, schedulesThatCannotRunHereAreRefused) {
   };
   EXPECT_EQ(refusal(lowerSchedule(makeSchedule(*findScheduleKind("GPipe"), 3, 2))), "GPipe: the schedule is for 3 ranks, 2 run");
   EXPECT_EQ(refusal(makeSchedule(*findScheduleKind("GPipe"), 2, 2)), "GPipe: the schedule has no transfers: lower it first");
-  EXPECT_NE(refusal(readScheduleCsv("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0", "s")).find("rank 0: action 1 (0UNSHARD): parameters are not sharded"),
+  EXPECT_NE(refusal(readScheduleCsv("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0", "s"))
+                .find("rank 0: action 1 (0UNSHARD): parameters are not sharded"),
             std::string::npos);
   EXPECT_NE(refusal(readScheduleCsv("0F0,0B0,0SEND_F0\n1RECV_F0,1F0,1B0,1SEND_B0", "s")).find("deadlock"), std::string::npos);
 }

@@ -75,8 +75,8 @@ class LinearStages final : public StageRunner {
   }
   bool idle() const { return saved_.empty() && pending_.empty(); }
 
-  std::map<std::int32_t, double> gradients;                     ///< by stage
-  std::function<void(std::int32_t, std::int32_t)> onForward;    ///< to make trouble
+  std::map<std::int32_t, double> gradients;                   ///< by stage
+  std::function<void(std::int32_t, std::int32_t)> onForward;  ///< to make trouble
 
  private:
   static Numbers first(std::int32_t microbatch) {

@@ -68,7 +68,8 @@ TEST(Message, announcesWhatGoesAnotherWay) {
   meta.dtype = DType::bf16;
   meta.sizes = {3, 0, 2};
   meta.strides = {1, 3, 3};
-  const auto arrived = decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage({{{"x", tensor({1, 2}, {2})}}, {{"far", meta}, {"one", TensorMeta()}}})));
+  const auto arrived =
+      decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage({{{"x", tensor({1, 2}, {2})}}, {{"far", meta}, {"one", TensorMeta()}}})));
   EXPECT_EQ(floats(arrived.tensors.at("x")), (std::vector<float>{1, 2}));
   ASSERT_EQ(arrived.announced.size(), 2u);
   EXPECT_EQ(arrived.announced.at("far").dtype, DType::bf16);
@@ -89,7 +90,8 @@ TEST(Message, damagedBytesAreRefusedOrRead) {
     }
   };
   EXPECT_FALSE(refused(good));
-  for (std::size_t length = 0; length < good.size(); ++length) EXPECT_TRUE(refused({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length)})) << length;
+  for (std::size_t length = 0; length < good.size(); ++length)
+    EXPECT_TRUE(refused({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length)})) << length;
   auto longer = good;
   longer.push_back({});
   EXPECT_TRUE(refused(longer));

@@ -31,8 +31,7 @@ std::vector<Golden> goldens(const fs::path& folder) {
   std::ifstream file(folder / "golden.json");
   std::vector<Golden> result;
   if (!file) return result;
-  for (const auto& row : nlohmann::json::parse(file))
-    result.push_back({row[0], row[1], row[2], row[3][0], row[3][1], row[3][2]});
+  for (const auto& row : nlohmann::json::parse(file)) result.push_back({row[0], row[1], row[2], row[3][0], row[3][1], row[3][2]});
   return result;
 }
 
@@ -80,9 +79,7 @@ std::string contentOf(const fs::path& path) {
 }
 
 /// PyTorch's orders that are wrong: 1F1B's last rank has no microbatch 0 (P65), and the spaced ZBV repeats other ranks' actions at its ends.
-bool isBroken(const Sample& sample) {
-  return (sample.name == "1F1B" && sample.form.empty()) || (sample.name == "ZBVZeroBubble" && sample.form == "spaced");
-}
+bool isBroken(const Sample& sample) { return (sample.name == "1F1B" && sample.form.empty()) || (sample.name == "ZBVZeroBubble" && sample.form == "spaced"); }
 
 void expectAsInFile(const Sample& sample) {
   SCOPED_TRACE(sample.path.filename().string());

@@ -146,7 +146,8 @@ TEST(ScheduleProperties, bubblesAndActivationsAreThoseOfTheirPapers) {
       EXPECT_EQ(run("GPipe", ranks, microbatches, 1).makespan, 3 * (m + p - 1));
       const auto oneByOne = run("1F1B", ranks, microbatches, 1);
       EXPECT_EQ(oneByOne.makespan, 3 * (m + p - 1));
-      for (std::int32_t rank = 0; rank < ranks; ++rank) EXPECT_EQ(oneByOne.ranks[static_cast<std::size_t>(rank)].peakInFlight, std::min(ranks - rank, microbatches));
+      for (std::int32_t rank = 0; rank < ranks; ++rank)
+        EXPECT_EQ(oneByOne.ranks[static_cast<std::size_t>(rank)].peakInFlight, std::min(ranks - rank, microbatches));
       for (const std::int32_t stages : {2, 3}) EXPECT_EQ(run("Interleaved1F1B", ranks, microbatches, stages).makespan, 3 * stages * m + 3 * (p - 1));
       const auto zeroBubble = run("ZBVZeroBubble", ranks, microbatches, 2);
       if (microbatches < 2 * ranks - 1) continue;

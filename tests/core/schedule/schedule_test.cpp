@@ -34,8 +34,8 @@ Schedule make(const char* name, std::int32_t ranks, std::int32_t microbatches, s
 
 // Holds P64.
 TEST(ScheduleText, everyKindOfActionReadsBack) {
-  for (const char* each : {"0F0", "12I3", "3W10", "7B2", "1SEND_F0", "2RECV_F5", "2SEND_B1", "0RECV_B9", "1WAIT_SEND_F4", "1WAIT_SEND_B4", "3UNSHARD", "3RESHARD",
-                           "2REDUCE_GRAD", "2WAIT_REDUCE_GRAD", "(0F7;7B3)OVERLAP_F_B"})
+  for (const char* each : {"0F0", "12I3", "3W10", "7B2", "1SEND_F0", "2RECV_F5", "2SEND_B1", "0RECV_B9", "1WAIT_SEND_F4", "1WAIT_SEND_B4", "3UNSHARD",
+                           "3RESHARD", "2REDUCE_GRAD", "2WAIT_REDUCE_GRAD", "(0F7;7B3)OVERLAP_F_B"})
     EXPECT_EQ(text(parseAction(each)), each);
   const auto overlap = parseAction(" ( 1F2 ; 3B4 )OVERLAP_F_B ");
   ASSERT_EQ(overlap.parts.size(), 2u);
@@ -130,7 +130,8 @@ TEST(ScheduleKinds, sizesThatCannotBeAreRefusedWithWhatCan) {
 }
 
 TEST(ScheduleSimulation, measuredTimesAndBytesCount) {
-  const auto costs = readScheduleCosts(R"({"unit": "ms", "transfer": 0.5, "stages": [{"F": 1, "B": 2, "activation_bytes": 100}, {"F": 3, "I": 2, "W": 5, "activation_bytes": 7}]})", "c");
+  const auto costs = readScheduleCosts(
+      R"({"unit": "ms", "transfer": 0.5, "stages": [{"F": 1, "B": 2, "activation_bytes": 100}, {"F": 3, "I": 2, "W": 5, "activation_bytes": 7}]})", "c");
   EXPECT_EQ(costs.stages[0].backwardInput, 1);
   EXPECT_EQ(costs.stages[1].backward, 7);
   const auto run = simulate(make("1F1B", 2, 2), costs);
@@ -196,8 +197,7 @@ TEST(ScheduleLowering, skipEdgesAreSentFromTheirSource) {
   auto schedule = make("GPipe", 3, 1);
   schedule.edges = {{0, 1}, {0, 2}, {1, 2}};
   const auto lowered = lowerSchedule(schedule);
-  EXPECT_EQ(writeScheduleCsv(lowered),
-            "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0\n2RECV_F0,2F0,2B0,2SEND_B0\n");
+  EXPECT_EQ(writeScheduleCsv(lowered), "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0\n2RECV_F0,2F0,2B0,2SEND_B0\n");
   schedule.edges = {{0, 2}};  // nothing reads what stage 1 makes
   EXPECT_EQ(writeScheduleCsv(lowerSchedule(schedule)), "0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0\n2RECV_F0,2F0,2B0,2SEND_B0\n");
   schedule.edges = {{2, 1}};

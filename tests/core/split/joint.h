@@ -24,8 +24,8 @@ struct JointBuilder : Builder {
   BoundSymbolId lastOp() const { return trace.ops.back(); }
 
   /// A forward op with one output; `name` names the output and the node.
-  ValueId forward(const std::string& op, std::vector<ValueId> operands, const std::string& name, std::uint8_t effects = 0,
-                  const std::string& module = {}, BoundSymbolId parent = {}) {
+  ValueId forward(const std::string& op, std::vector<ValueId> operands, const std::string& name, std::uint8_t effects = 0, const std::string& module = {},
+                  BoundSymbolId parent = {}) {
     const auto sizes = operands.empty() ? std::vector<std::int64_t>{4} : document.meta(document.value(operands[0]).meta).sizes;
     return make(op, std::move(operands), name, sizes, {}, {from(name, module, parent), Role::forward}, effects, module);
   }
@@ -45,8 +45,8 @@ struct JointBuilder : Builder {
       document.internSymbol(s);
     }
     const auto self = operands[0];
-    return make(op, std::move(operands), name, document.meta(document.value(self).meta).sizes, document.value(self).storage,
-                {from(name), Role::forward}, static_cast<std::uint8_t>(effects | effect::writes), {});
+    return make(op, std::move(operands), name, document.meta(document.value(self).meta).sizes, document.value(self).storage, {from(name), Role::forward},
+                static_cast<std::uint8_t>(effects | effect::writes), {});
   }
 
   void backward(std::vector<ValueId> results) {
@@ -94,8 +94,8 @@ struct JointBuilder : Builder {
   }
 
  private:
-  ValueId make(const std::string& op, std::vector<ValueId> operands, const std::string& name, std::vector<std::int64_t> sizes,
-               StorageId storage, Origin origin, std::uint8_t effects, const std::string& module) {
+  ValueId make(const std::string& op, std::vector<ValueId> operands, const std::string& name, std::vector<std::int64_t> sizes, StorageId storage, Origin origin,
+               std::uint8_t effects, const std::string& module) {
     const auto out = value(std::move(sizes), ValueKind::activation, name, storage);
     if (!storage) document.storage(document.value(out).storage).bytes = document.meta(document.value(out).meta).bytes();
     const auto id = bind(symbol(op, static_cast<int>(operands.size())), operands, {out}, origin, effects);

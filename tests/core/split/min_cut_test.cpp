@@ -48,8 +48,7 @@ TEST(OpCost, KnowsTheHeavyFamilies) {
   EXPECT_EQ(familyOf("aten.mkldnn_rnn_layer.default"), OpFamily::recurrent);
   EXPECT_EQ(familyOf("aten.linalg_inv_ex.default"), OpFamily::solver);
   EXPECT_EQ(familyOf("aten.sort.stable"), OpFamily::sorting);
-  for (auto light :
-       {"aten.mul.Tensor", "aten.native_layer_norm.default", "aten.gelu.default", "aten.linspace.default", "aten.commutative.default"})
+  for (auto light : {"aten.mul.Tensor", "aten.native_layer_norm.default", "aten.gelu.default", "aten.linspace.default", "aten.commutative.default"})
     EXPECT_EQ(familyOf(light), OpFamily::other) << light;
 }
 
@@ -85,8 +84,7 @@ TEST(MinCut, C2_SavesTheFewestBytesByShape) {
 // Holds C2.
 TEST(MinCut, C2_NeverRecomputesAMatrixProduct) {
   Elementwise m;
-  for (const auto& line : m.backwardOf(partition(m.document, m.trace, minCut()).joint))
-    EXPECT_EQ(line.find("mm("), std::string::npos) << line;
+  for (const auto& line : m.backwardOf(partition(m.document, m.trace, minCut()).joint)) EXPECT_EQ(line.find("mm("), std::string::npos) << line;
 }
 
 // Holds C2.
@@ -135,8 +133,7 @@ TEST(MinCut, AStorageIsSavedOnceAndItsViewsAreMadeAgainWhereTheyHoldMore) {
   const auto g = m.gradient("aten.mul.Tensor", {m.cotangent({8}), half}, "g");
   m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {g, all}, "g2"));
   const auto result = partition(m.document, m.trace, minCut());
-  EXPECT_EQ(m.backwardOf(result.joint),
-            (Lines{"bw_half = narrow(h)", "g = mul(cotangent, bw_half)", "bw_all = view(h)", "g2 = mul(g, bw_all)"}));
+  EXPECT_EQ(m.backwardOf(result.joint), (Lines{"bw_half = narrow(h)", "g = mul(cotangent, bw_half)", "bw_all = view(h)", "g2 = mul(g, bw_all)"}));
   EXPECT_EQ(savedBytes(m.document, result.joint).values, 32);
 }
 
@@ -162,8 +159,7 @@ struct Branches : JointBuilder {
 };
 
 std::size_t recomputedOps(const JointBuilder& m, const Trace& joint) {
-  return static_cast<std::size_t>(
-      std::count_if(joint.ops.begin(), joint.ops.end(), [&](BoundSymbolId op) { return m.document.boundSymbol(op).recomputed; }));
+  return static_cast<std::size_t>(std::count_if(joint.ops.begin(), joint.ops.end(), [&](BoundSymbolId op) { return m.document.boundSymbol(op).recomputed; }));
 }
 
 TEST(MinCut, Budget_MoreNeverRecomputesMoreAndEachIsKept) {

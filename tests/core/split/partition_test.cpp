@@ -12,8 +12,8 @@ using test::Lines;
 
 /// Two blocks of one op each, and an op outside of them.
 struct Blocks : JointBuilder {
-  ValueId x = input("x", {4}), a = forward("aten.sin.default", {x}, "sin", 0, "h.1.act"),
-          b = forward("aten.exp.default", {a}, "exp", 0, "h.10"), c = forward("aten.cos.default", {b}, "cos", 0, "head");
+  ValueId x = input("x", {4}), a = forward("aten.sin.default", {x}, "sin", 0, "h.1.act"), b = forward("aten.exp.default", {a}, "exp", 0, "h.10"),
+          c = forward("aten.cos.default", {b}, "cos", 0, "head");
   Blocks() {
     backward({c});
     auto g = cotangent({4});
@@ -94,8 +94,8 @@ TEST(Partition, A23_CheckpointRegionsAreRecomputed_D4_NestedOnesToo) {
   const auto outer = m.document.addBoundSymbol(region, {}, {});
   region.parent = outer;
   const auto inner = m.document.addBoundSymbol(region, {}, {});
-  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a", 0, {}, outer),
-             b = m.forward("aten.exp.default", {a}, "b", 0, {}, inner), c = m.forward("aten.cos.default", {b}, "c");
+  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a", 0, {}, outer), b = m.forward("aten.exp.default", {a}, "b", 0, {}, inner),
+             c = m.forward("aten.cos.default", {b}, "c");
   m.backward({c});
   auto g = m.cotangent({4});
   for (auto value : {c, b, a}) g = m.gradient("aten.mul.Tensor", {g, value}, "g");

@@ -16,8 +16,8 @@ const Lines nothing;
 
 /// x -> a = sin(x) -> b = exp(a) -> c = cos(b); two gradient ops read b, the second a as well.
 struct Chain : JointBuilder {
-  ValueId x = input("x", {4}), a = forward("aten.sin.default", {x}, "a"), b = forward("aten.exp.default", {a}, "b"),
-          c = forward("aten.cos.default", {b}, "c"), ct, g1, g2;
+  ValueId x = input("x", {4}), a = forward("aten.sin.default", {x}, "a"), b = forward("aten.exp.default", {a}, "b"), c = forward("aten.cos.default", {b}, "c"),
+          ct, g1, g2;
   Chain() {
     backward({c});
     ct = cotangent({4});
@@ -126,8 +126,7 @@ TEST(Recompute, D9_RunsAgainOnItsOwnResult) {
   Chain m;
   const auto first = recompute(m.document, m.trace, m.marks({m.b}));
   const auto second = recompute(m.document, first, m.marks({m.a}));
-  EXPECT_EQ(m.backwardOf(second),
-            (Lines{"bw_a = sin(x)", "bw_b = exp(bw_a)", "g1 = mul(cotangent, bw_b)", "g2 = addcmul(g1, bw_a, bw_b)"}));
+  EXPECT_EQ(m.backwardOf(second), (Lines{"bw_a = sin(x)", "bw_b = exp(bw_a)", "g1 = mul(cotangent, bw_b)", "g2 = addcmul(g1, bw_a, bw_b)"}));
   EXPECT_EQ(m.problems(second), nothing);
 }
 
@@ -150,9 +149,7 @@ TEST(Recompute, ViewsLieInTheRecomputedStorage) {
   m.trace.outputs.push_back(g);
   const auto joint = recompute(m.document, m.trace, m.marks({a, v}));
   EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a = sin(x)", "bw_v = view(bw_a)", "g = mul(bw_v, cotangent)"}));
-  const auto storageOf = [&](std::size_t i) {
-    return m.document.value(std::as_const(m.document).outputs(joint.ops[joint.forwardCount + i])[0]).storage;
-  };
+  const auto storageOf = [&](std::size_t i) { return m.document.value(std::as_const(m.document).outputs(joint.ops[joint.forwardCount + i])[0]).storage; };
   EXPECT_EQ(storageOf(0), storageOf(1));
   EXPECT_NE(storageOf(0), m.document.value(a).storage);
 }
@@ -184,9 +181,8 @@ TEST(Recompute, AGradientThatIsAForwardValueIsRecomputedToo) {
 
 /// mask = div_(bernoulli_(empty_like(x))), y = x * mask.
 struct Dropout : JointBuilder {
-  ValueId x = input("x", {4}), e = forward("aten.empty_like.default", {x}, "e"),
-          d = write("aten.bernoulli_.float", {e}, "d", effect::random), mask = write("aten.div_.Scalar", {d}, "mask"),
-          y = forward("aten.mul.Tensor", {x, mask}, "y");
+  ValueId x = input("x", {4}), e = forward("aten.empty_like.default", {x}, "e"), d = write("aten.bernoulli_.float", {e}, "d", effect::random),
+          mask = write("aten.div_.Scalar", {d}, "mask"), y = forward("aten.mul.Tensor", {x, mask}, "y");
   Dropout() {
     backward({y});
     trace.outputs.push_back(gradient("aten.mul.Tensor", {cotangent({4}), mask}, "g"));
@@ -197,8 +193,7 @@ struct Dropout : JointBuilder {
 TEST(Recompute, D1_ADrawIsReplayed) {
   Dropout m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.e, m.d, m.mask}));
-  EXPECT_EQ(m.backwardOf(joint),
-            (Lines{"bw_e = empty_like(x)", "bw_d = bernoulli_(bw_e)", "bw_mask = div_(bw_d)", "g = mul(cotangent, bw_mask)"}));
+  EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_e = empty_like(x)", "bw_d = bernoulli_(bw_e)", "bw_mask = div_(bw_d)", "g = mul(cotangent, bw_mask)"}));
   EXPECT_EQ(m.document.boundSymbol(joint.ops[joint.forwardCount + 1]).replays, m.document.value(m.d).producer);
   EXPECT_FALSE(m.document.boundSymbol(joint.ops[joint.forwardCount]).replays);
   EXPECT_FALSE(m.document.boundSymbol(m.document.value(m.d).producer).replays);
@@ -225,8 +220,8 @@ TEST(Recompute, D2_WhatIsReadBeforeAWriteIsReadBeforeItAgain) {
   const auto g1 = m.gradient("aten.mul.Tensor", {m.cotangent({4}), late}, "g1");
   m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {g1, early}, "g2"));
   const auto joint = recompute(m.document, m.trace, m.marks({a, early, late}));
-  EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a = sin(x)", "bw_early = exp(bw_a)", "bw_late = cos_(bw_a)", "g1 = mul(cotangent, bw_late)",
-                                        "g2 = mul(g1, bw_early)"}));
+  EXPECT_EQ(m.backwardOf(joint),
+            (Lines{"bw_a = sin(x)", "bw_early = exp(bw_a)", "bw_late = cos_(bw_a)", "g1 = mul(cotangent, bw_late)", "g2 = mul(g1, bw_early)"}));
 }
 
 // Holds D2.

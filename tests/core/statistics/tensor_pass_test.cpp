@@ -19,9 +19,7 @@ void oneByOne(std::int64_t count, const std::function<void(std::int64_t)>& body)
   for (auto i = count; i-- > 0;) body(i);  // backwards: the order is nobody's business
 }
 
-TensorStatistics flat(DType dtype, const void* data, std::int64_t elements) {
-  return statisticsOf(Footprint({dtype, data, {elements}, {1}}), oneByOne);
-}
+TensorStatistics flat(DType dtype, const void* data, std::int64_t elements) { return statisticsOf(Footprint({dtype, data, {elements}, {1}}), oneByOne); }
 
 /// Two passes in long double.
 TensorStatistics expected(DType dtype, const std::vector<double>& numbers) {
@@ -124,8 +122,7 @@ TEST(TensorPass, S2EveryDTypeOnEveryVectorUnit) {
       SCOPED_TRACE(std::string(shortName(dtype)));
       for (const std::size_t size : {0u, 1u, 2u, 15u, 63u, 64u, 257u, 4096u, 4099u, 20001u}) {
         const auto bytes = randomBytes(dtype, size, random);
-        expectSame(flat(dtype, bytes.data(), static_cast<std::int64_t>(size)), expected(dtype, numbersOf(dtype, bytes)),
-                   isComplex(dtype) ? 1e-6 : 1e-9);
+        expectSame(flat(dtype, bytes.data(), static_cast<std::int64_t>(size)), expected(dtype, numbersOf(dtype, bytes)), isComplex(dtype) ? 1e-6 : 1e-9);
       }
     }
   });
@@ -183,8 +180,7 @@ TEST(TensorPass, S2StridedTensorsCountTheirOwnElements) {
     std::vector<double> numbers;
     for (std::int64_t i = 0; i < sizes[0]; ++i)
       for (std::int64_t j = 0; j < sizes[1]; ++j)
-        for (std::int64_t k = 0; k < sizes[2]; ++k)
-          numbers.push_back(memory[static_cast<std::size_t>(i * strides[0] + j * strides[1] + k * strides[2])]);
+        for (std::int64_t k = 0; k < sizes[2]; ++k) numbers.push_back(memory[static_cast<std::size_t>(i * strides[0] + j * strides[1] + k * strides[2])]);
     return expected(DType::f32, numbers);
   };
   const std::vector<std::vector<std::int64_t>> shapes[]{
@@ -196,10 +192,8 @@ TEST(TensorPass, S2StridedTensorsCountTheirOwnElements) {
       {{64, 300, 4}, {1500, 5, 0}},                                 // each four times
       {{2, 3, 4}, {0, 0, 0}},        {{20, 300, 5}, {5, 5, 1}},     // overlapping
   };
-  for (const auto& shape : shapes)
-    expectSame(statisticsOf(Footprint({DType::f32, memory.data(), shape[0], shape[1]}), oneByOne), at(shape[0], shape[1]), 1e-9);
-  EXPECT_EQ(Footprint({DType::f32, memory.data(), {64, 300, 5}, {1500, 5, 1}}),
-            Footprint({DType::f32, memory.data(), {5, 300, 64}, {1, 5, 1500}}));
+  for (const auto& shape : shapes) expectSame(statisticsOf(Footprint({DType::f32, memory.data(), shape[0], shape[1]}), oneByOne), at(shape[0], shape[1]), 1e-9);
+  EXPECT_EQ(Footprint({DType::f32, memory.data(), {64, 300, 5}, {1500, 5, 1}}), Footprint({DType::f32, memory.data(), {5, 300, 64}, {1, 5, 1500}}));
   EXPECT_NE(Footprint({DType::f32, memory.data(), {4, 5}, {5, 1}}), Footprint({DType::f32, memory.data(), {4, 5}, {0, 1}}));
   EXPECT_EQ(statisticsOf(Footprint({DType::f32, memory.data(), {}, {}}), oneByOne).elements, 1);
   EXPECT_EQ(statisticsOf(Footprint({DType::f32, nullptr, {3, 0, 2}, {0, 2, 1}}), oneByOne).elements, 0);

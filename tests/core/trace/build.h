@@ -12,9 +12,7 @@ struct Builder {
   Document document;
   Trace trace;
 
-  static SchemaEntry entry(std::string name, std::string type = "Tensor") {
-    return {std::move(name), std::move(type), false, {}, -1, false};
-  }
+  static SchemaEntry entry(std::string name, std::string type = "Tensor") { return {std::move(name), std::move(type), false, {}, -1, false}; }
 
   SymbolId symbol(const std::string& name, int tensors = 1, int returns = 1) {
     if (auto id = document.findSymbol(name)) return id;
@@ -34,8 +32,7 @@ struct Builder {
     return document.internMeta(m);
   }
 
-  ValueId value(std::vector<std::int64_t> sizes, ValueKind kind = ValueKind::activation, const std::string& name = {},
-                StorageId storage = {}) {
+  ValueId value(std::vector<std::int64_t> sizes, ValueKind kind = ValueKind::activation, const std::string& name = {}, StorageId storage = {}) {
     Value v;
     if (!name.empty()) v.name = document.intern(name);
     v.meta = meta(std::move(sizes));
@@ -53,8 +50,7 @@ struct Builder {
   }
 
   /// A bound symbol with the operands as positional arguments; appended to the trace.
-  BoundSymbolId bind(SymbolId symbol, std::vector<ValueId> operands, std::vector<ValueId> outputs, Origin origin = {},
-                     std::uint8_t effects = 0) {
+  BoundSymbolId bind(SymbolId symbol, std::vector<ValueId> operands, std::vector<ValueId> outputs, Origin origin = {}, std::uint8_t effects = 0) {
     CallPattern pattern;
     for (std::size_t i = 0; i < operands.size(); ++i) pattern.arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
     pattern.operandCount = static_cast<std::int32_t>(operands.size());

@@ -113,7 +113,7 @@ TEST_F(Sample, OriginsAndNames) {
   EXPECT_EQ(passing("saved"), "1");
   EXPECT_EQ(passing("saved:no"), "023");
   EXPECT_EQ(passing("recomputed"), "3");
-  EXPECT_EQ(passing("tanh"), "12");      // anywhere
+  EXPECT_EQ(passing("tanh"), "12");  // anywhere
   EXPECT_EQ(passing("\"fc\""), "03");
 }
 
@@ -126,7 +126,7 @@ TEST_F(Sample, ConditionsCombine) {
   EXPECT_EQ(passing("op:tanh or op:mm role:forward"), "1");  // and binds closer
   EXPECT_EQ(passing("(op:tanh or op:mm) role:backward"), "3");
   EXPECT_EQ(passing("not(op:mm or op:tanh)"), "02");
-  EXPECT_EQ(passing("op:or"), "");                             // a word behind a field is a word
+  EXPECT_EQ(passing("op:or"), "");  // a word behind a field is a word
 }
 
 TEST_F(Sample, WhatIsWrongIsSaidWithItsPlace) {

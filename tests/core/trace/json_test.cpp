@@ -25,10 +25,8 @@ TEST(TraceJson, opsCarryArgumentsOriginAndEffects) {
   b.document.setTerms(from, std::vector{x, y});
   b.trace.ops.clear();
   b.trace.kind = TraceKind::backward;
-  const auto list =
-      Argument::ofList({Argument::ofOperand(1), Argument::ofInt(3), Argument::ofReal(std::numeric_limits<double>::infinity())});
-  b.bind(b.symbol("aten.foo.default", 2), CallPattern{{Argument::ofOperand(0), list}, {}, 2, {}}, {x, y}, {b.value({2})}, from,
-         effect::writes);
+  const auto list = Argument::ofList({Argument::ofOperand(1), Argument::ofInt(3), Argument::ofReal(std::numeric_limits<double>::infinity())});
+  b.bind(b.symbol("aten.foo.default", 2), CallPattern{{Argument::ofOperand(0), list}, {}, 2, {}}, {x, y}, {b.value({2})}, from, effect::writes);
   const Trace* traces[] = {&b.trace};
   const auto json = traceDocument(b.document, traces);
   const auto& entry = json["traces"]["backward"]["ops"][0];

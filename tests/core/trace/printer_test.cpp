@@ -129,9 +129,8 @@ TEST(Printer, theBordersOfAJointAndItsResults) {
   b.trace.outputs = {std::as_const(b.document).outputs(b.trace.ops[0])[0], std::as_const(b.document).outputs(b.trace.ops[1])[0]};
   b.trace.resultCount = 1;
   const auto text = printTrace(b.document, b.trace, {.comments = false});
-  EXPECT_NE(
-      text.find("    y = torch.ops.aten.sin.default(x)\n    # backward\n    t4 = torch.ops.aten.cos.default(x)\n    return (y,), (t4,)\n"),
-      std::string::npos)
+  EXPECT_NE(text.find("    y = torch.ops.aten.sin.default(x)\n    # backward\n    t4 = torch.ops.aten.cos.default(x)\n    return (y,), (t4,)\n"),
+            std::string::npos)
       << text;
 }
 
@@ -151,9 +150,8 @@ TEST(Printer, theComputationSaysWhatItsInputsAndOutputsMean) {
   computation.outputs = {{OutputKind::bufferMutation, count, {}, "a b"}, {OutputKind::user, {}, Argument::ofInt(7), {}}};
   const std::map<std::string, Argument> numbers{{"n", Argument::ofInt(3)}};
   const auto text = printTrace(b.document, b.trace, {.computation = &computation, .numbers = &numbers});
-  for (auto line :
-       {"# w: \"cpu f32[3]\", parameter layer.weight, also tied.weight, no grad\n", "# n: \"number\", value 3\n",
-        "# count: \"cpu f32[1]\", buffer \"a b\", not persistent\n", "return (count, 7)  # output 0: mutation of buffer \"a b\"\n"})
+  for (auto line : {"# w: \"cpu f32[3]\", parameter layer.weight, also tied.weight, no grad\n", "# n: \"number\", value 3\n",
+                    "# count: \"cpu f32[1]\", buffer \"a b\", not persistent\n", "return (count, 7)  # output 0: mutation of buffer \"a b\"\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
 }
 
@@ -235,8 +233,7 @@ TEST(Printer, defaultsAreLeftOutAndKeywordsNamed) {
   const auto x = b.input("x", {2});
   Symbol s;
   s.name = "aten.foo.default";
-  s.arguments = {Builder::entry("self"), Builder::entry("dim", "int"), Builder::entry("keepdim", "bool"),
-                 Builder::entry("dtype", "ScalarType?")};
+  s.arguments = {Builder::entry("self"), Builder::entry("dim", "int"), Builder::entry("keepdim", "bool"), Builder::entry("dtype", "ScalarType?")};
   s.arguments[1].defaultValue = Argument::ofInt(0);
   s.arguments[2].defaultValue = Argument::ofBool(false);
   s.arguments[3].keywordOnly = true;
@@ -248,8 +245,7 @@ TEST(Printer, defaultsAreLeftOutAndKeywordsNamed) {
   };
   EXPECT_EQ(print(Argument::ofMissing(), Argument::ofBool(false), Argument::ofNone()), "torch.ops.aten.foo.default(x)");
   EXPECT_EQ(print(Argument::ofMissing(), Argument::ofBool(true), Argument::ofMissing()), "torch.ops.aten.foo.default(x, 0, True)");
-  EXPECT_EQ(print(Argument::ofInt(1), Argument::ofMissing(), Argument::ofDType(DType::f64)),
-            "torch.ops.aten.foo.default(x, 1, dtype=torch.float64)");
+  EXPECT_EQ(print(Argument::ofInt(1), Argument::ofMissing(), Argument::ofDType(DType::f64)), "torch.ops.aten.foo.default(x, 1, dtype=torch.float64)");
 }
 
 TEST(Printer, severalOutputsAreATupleListsStandInBrackets) {

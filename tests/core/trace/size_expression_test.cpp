@@ -5,9 +5,7 @@
 namespace retrograd {
 namespace {
 
-std::optional<std::int64_t> at(std::string_view text, std::int64_t s0, std::int64_t s1 = 0) {
-  return evaluateSize(text, {{"s0", s0}, {"s1", s1}});
-}
+std::optional<std::int64_t> at(std::string_view text, std::int64_t s0, std::int64_t s1 = 0) { return evaluateSize(text, {{"s0", s0}, {"s1", s1}}); }
 
 TEST(SizeExpression, hasPythonsPrecedence) {
   EXPECT_EQ(at("2*s0", 5), 10);

@@ -16,9 +16,7 @@ using retrograd::RuleScope;
 
 at::Tensor swish(const at::Tensor& x, double beta) { return x * (x * beta).sigmoid(); }
 
-std::tuple<at::Tensor, at::Tensor> clipped(const at::Tensor& x, const at::Tensor& limit) {
-  return {at::minimum(x, limit), at::gt(x, limit)};
-}
+std::tuple<at::Tensor, at::Tensor> clipped(const at::Tensor& x, const at::Tensor& limit) { return {at::minimum(x, limit), at::gt(x, limit)}; }
 
 at::Tensor cube(const at::Tensor& x) { return x * x * x; }
 at::Tensor same(const at::Tensor& x) { return x.clone(); }

@@ -129,11 +129,13 @@ class Drawer {
 
   bool other(const std::string& token, std::vector<Arg>& args) {
     if (first_ < 0) return false;
-    if (token[1] == '?' && d_.random.chance(0.4)) return args.push_back(d_.random.chance(0.5) ? Arg::number(d_.random.between(1, 3)) : Arg::number(d_.scalar())), true;
+    if (token[1] == '?' && d_.random.chance(0.4))
+      return args.push_back(d_.random.chance(0.5) ? Arg::number(d_.random.between(1, 3)) : Arg::number(d_.scalar())), true;
     if (token[1] == 'n') {
       const auto type = d_.tensor(first_).scalar_type();
       const auto sizes = d_.tensor(first_).sizes().vec();
-      auto found = d_.pick({Want::any, 0, 9, [&](const at::Tensor& t) { return t.scalar_type() == type && (t.sizes() == at::IntArrayRef(sizes) || t.dim() == 0); }});
+      auto found =
+          d_.pick({Want::any, 0, 9, [&](const at::Tensor& t) { return t.scalar_type() == type && (t.sizes() == at::IntArrayRef(sizes) || t.dim() == 0); }});
       return push(found < 0 ? first_ : found, args);
     }
     return push(d_.partner(first_, token[0] == '=', token[1] == '?' ? 'f' : token[1]), args);

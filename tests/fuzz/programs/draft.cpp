@@ -67,7 +67,8 @@ bool overlapsItself(const at::Tensor& tensor) {
 
 }  // namespace
 
-Draft::Draft(std::uint64_t seed, DType mainType, bool dynamic) : random(seed), main(mainType), run_(program), draw_(0), otherDraw_(0), calls_(&program.main.calls) {
+Draft::Draft(std::uint64_t seed, DType mainType, bool dynamic)
+    : random(seed), main(mainType), run_(program), draw_(0), otherDraw_(0), calls_(&program.main.calls) {
   program.seed = random.below(1000);
   draw_ = InputDraw(program.seed);
   otherDraw_ = InputDraw(program.seed);
@@ -181,9 +182,7 @@ int Draft::make(const std::string& op, std::vector<Arg> args) {
   return -1;
 }
 
-bool Draft::fits(const Want& want, const at::Tensor& tensor) const try {
-  return want.where(tensor);
-} catch (const c10::Error&) {
+bool Draft::fits(const Want& want, const at::Tensor& tensor) const try { return want.where(tensor); } catch (const c10::Error&) {
   return false;  // as in writable()
 }
 
@@ -228,7 +227,8 @@ bool Draft::isViewed(int id) const {
   return std::any_of(visible_.begin(), visible_.end(), [&](int other) {
     if (other >= id || !run_.value(other).isTensor()) return false;
     const auto& o = run_.value(other).toTensor();
-    return o.is_alias_of(t) && (o.sizes() != t.sizes() || o.strides() != t.strides() || o.storage_offset() != t.storage_offset() || o.scalar_type() != t.scalar_type());
+    return o.is_alias_of(t) &&
+           (o.sizes() != t.sizes() || o.strides() != t.strides() || o.storage_offset() != t.storage_offset() || o.scalar_type() != t.scalar_type());
   });
 }
 
@@ -293,7 +293,9 @@ int Draft::resized(int value, const Sizes& sizes) {
   if (have != wanted) {
     v = make("aten.reshape.default", {Arg::value(v), Arg::ints({-1})});
     if (v >= 0 && have < wanted) v = make("aten.repeat.default", {Arg::value(v), Arg::ints({(wanted + have - 1) / have})});
-    if (v >= 0 && tensor(v).numel() > wanted) v = make("aten.narrow.default", {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(random.between(0, tensor(v).numel() - wanted)), Arg::number(wanted)});
+    if (v >= 0 && tensor(v).numel() > wanted)
+      v = make("aten.narrow.default",
+               {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(random.between(0, tensor(v).numel() - wanted)), Arg::number(wanted)});
     if (v < 0) return -1;
   }
   return make(tensor(v).is_contiguous() && random.chance(0.5) ? "aten.view.default" : "aten.reshape.default", {Arg::value(v), Arg::ints(sizes)});
@@ -346,13 +348,16 @@ int Draft::indices(std::int64_t below, const Sizes& sizes) {
   std::int64_t count = 1;
   for (auto s : sizes) count *= s;
   if (below <= 0 || count == 0) return -1;
-  const auto found = pick({Want::integer, static_cast<std::int64_t>(sizes.size()), static_cast<std::int64_t>(sizes.size()),
-                           [&](const at::Tensor& t) { return t.scalar_type() == at::kLong && t.sizes() == at::IntArrayRef(sizes) && allWithin(t, 0, static_cast<double>(below - 1)); }});
+  const auto found = pick({Want::integer, static_cast<std::int64_t>(sizes.size()), static_cast<std::int64_t>(sizes.size()), [&](const at::Tensor& t) {
+                             return t.scalar_type() == at::kLong && t.sizes() == at::IntArrayRef(sizes) && allWithin(t, 0, static_cast<double>(below - 1));
+                           }});
   if (found >= 0 && random.chance(0.7)) return found;
   if (below >= 2 && random.chance(0.3))
     if (const auto id = input(Input::Kind::user, DType::i64, sizes, random.chance(0.5)); id >= 0) return id;
   auto v = make("aten.arange.start_step", {Arg::number(random.between(0, 3)), Arg::number(std::int64_t{100}), Arg::number(std::int64_t{1})});
-  if (v >= 0) v = make("aten.narrow.default", {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(random.between(0, 5)), Arg::number(std::min<std::int64_t>(count, 90))});
+  if (v >= 0)
+    v = make("aten.narrow.default",
+             {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(random.between(0, 5)), Arg::number(std::min<std::int64_t>(count, 90))});
   if (v < 0) return -1;
   if (count <= below && random.chance(0.5)) {
     v = make("aten.randperm.default", {Arg::number(below)});

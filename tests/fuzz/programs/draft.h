@@ -18,8 +18,8 @@ using Sizes = std::vector<std::int64_t>;
 struct Want {
   enum Kinds : unsigned { real = 1, complex = 2, integer = 4, boolean = 8, floating = real | complex, any = 15 };
   unsigned kinds = floating;
-  std::int64_t least = 0, most = 9;                     ///< dimensions
-  std::function<bool(const at::Tensor&)> where = {};    ///< what more must hold
+  std::int64_t least = 0, most = 9;                   ///< dimensions
+  std::function<bool(const at::Tensor&)> where = {};  ///< what more must hold
 };
 
 /// A program as it grows. Each call is run as soon as it is added, on real tensors with autograd on, so that shapes, memory and contents
@@ -30,9 +30,9 @@ class Draft {
 
   Random random;
   Program program;
-  const DType main;                  ///< floating dtype of the inputs
+  const DType main;  ///< floating dtype of the inputs
   bool allowNonFinite = false;
-  bool inBranch = false;             ///< in a body that keeps shapes and writes nothing
+  bool inBranch = false;  ///< in a body that keeps shapes and writes nothing
 
   const at::Tensor& tensor(int id) const { return run_.value(id).toTensor(); }
 
@@ -65,8 +65,8 @@ class Draft {
   /// A tensor that broadcasts with `value` and has its dtype (unless `anyType`): itself or another.
   int partner(int value, bool sameShape, char range = 'f');
 
-  Sizes sizes(std::int64_t dims);                    ///< small ones
-  std::int64_t dim(int value) { return static_cast<std::int64_t>(random.below(static_cast<std::size_t>(std::max<std::int64_t>(tensor(value).dim(), 1)))) ; }
+  Sizes sizes(std::int64_t dims);  ///< small ones
+  std::int64_t dim(int value) { return static_cast<std::int64_t>(random.below(static_cast<std::size_t>(std::max<std::int64_t>(tensor(value).dim(), 1)))); }
   double scalar() { return static_cast<double>(random.between(-20, 20)) / 8.0 + (random.chance(0.5) ? 0 : 0.0625); }
   /// A body with calls of its own; values of the outside are seen through `inputs` alone.
   class Scope {
@@ -85,13 +85,16 @@ class Draft {
   };
   /// Adds a higher-order call whose results are these; its bodies ran already.
   void bindCall(const std::string& op, std::vector<Arg> args, const std::vector<c10::IValue>& results);
-  int addBody(Body body) { program.bodies.push_back(std::move(body)); return static_cast<int>(program.bodies.size()) - 1; }
+  int addBody(Body body) {
+    program.bodies.push_back(std::move(body));
+    return static_cast<int>(program.bodies.size()) - 1;
+  }
   int newValue(c10::IValue content);
   Interpreter& interpreter() { return run_; }
 
   /// Whether the program wrote to this input.
   bool wasWritten(int input) const;
-  bool isViewed(int id) const;   ///< shares memory with an earlier value
+  bool isViewed(int id) const;  ///< shares memory with an earlier value
   void consumed(int id) { used_.insert(id); }
   bool isUsed(int id) const { return used_.contains(id); }
   std::size_t writesThroughViews = 0, writes = 0;
@@ -102,15 +105,14 @@ class Draft {
   bool fits(const Want& want, const at::Tensor& tensor) const;
   void inTermsOfSize(Call& call) const;
 
-
   Interpreter run_;
   std::unique_ptr<Interpreter> other_;  ///< the same at another s0, where there is one
   InputDraw draw_, otherDraw_;
   std::vector<Call>* calls_;
   std::vector<int> visible_, made_;
   std::set<int> used_;
-  int depth_ = 0;  ///< of bodies
-  std::vector<int> unsafeViews_;  ///< share memory behind autograd's back: who writes to it leaves eager's own gradients undefined
+  int depth_ = 0;                        ///< of bodies
+  std::vector<int> unsafeViews_;         ///< share memory behind autograd's back: who writes to it leaves eager's own gradients undefined
   std::vector<std::uint32_t> versions_;  // of inputs as drawn
 };
 

@@ -7,9 +7,34 @@
 namespace retrograd::fuzz {
 
 const std::vector<std::string>& allFeatures() {
-  static const std::vector<std::string> all{"write through a view", "write to an input", "write to a buffer", "running statistics", "f64", "f32", "bf16", "complex", "integers", "truths",
-                                            "input not contiguous", "unused input", "several outputs", "draws", "no_grad", "autocast", "checkpointed", "cond", "scan", "map", "while",
-                                            "order 2", "recompute all", "min-cut", "stages", "dynamic sizes", "data-dependent shape", "strided view"};
+  static const std::vector<std::string> all{"write through a view",
+                                            "write to an input",
+                                            "write to a buffer",
+                                            "running statistics",
+                                            "f64",
+                                            "f32",
+                                            "bf16",
+                                            "complex",
+                                            "integers",
+                                            "truths",
+                                            "input not contiguous",
+                                            "unused input",
+                                            "several outputs",
+                                            "draws",
+                                            "no_grad",
+                                            "autocast",
+                                            "checkpointed",
+                                            "cond",
+                                            "scan",
+                                            "map",
+                                            "while",
+                                            "order 2",
+                                            "recompute all",
+                                            "min-cut",
+                                            "stages",
+                                            "dynamic sizes",
+                                            "data-dependent shape",
+                                            "strided view"};
   return all;
 }
 
@@ -25,7 +50,9 @@ std::vector<std::string> featuresOf(const Program& program) {
         if (dtype == DType::bf16) found.insert("bf16");
         if (dtype == DType::f32) found.insert("f32");
       });
-    const auto has = [&](std::initializer_list<const char*> parts) { return std::any_of(parts.begin(), parts.end(), [&](const char* p) { return call.op.find(p) != std::string::npos; }); };
+    const auto has = [&](std::initializer_list<const char*> parts) {
+      return std::any_of(parts.begin(), parts.end(), [&](const char* p) { return call.op.find(p) != std::string::npos; });
+    };
     if (has({"batch_norm", "instance_norm"}) && call.args.size() > 3 && call.args[3].kind == Arg::Kind::value) found.insert("running statistics");
     if (has({"dropout", "rand", "bernoulli", "normal_", "normal.", "uniform", "exponential", "multinomial", "poisson.", "rrelu"})) found.insert("draws");
     if (has({"masked_select", "nonzero", "argwhere"})) found.insert("data-dependent shape");

@@ -40,7 +40,11 @@ Record Record::of(const std::string& line) {
 }
 
 Figures::Figures(std::vector<std::string> opNames, std::vector<std::string> features)
-    : opNames_(std::move(opNames)), featureNames_(std::move(features)), ops_(opNames_.size()), features_(featureNames_.size()), refusedFeatures_(featureNames_.size()),
+    : opNames_(std::move(opNames)),
+      featureNames_(std::move(features)),
+      ops_(opNames_.size()),
+      features_(featureNames_.size()),
+      refusedFeatures_(featureNames_.size()),
       failedFeatures_(featureNames_.size()) {}
 
 void Figures::add(const Record& record) {
@@ -90,10 +94,14 @@ void Figures::print(double seconds) const {
     return it == kinds_.end() ? std::uint64_t{0} : it->second;
   };
   const auto skipped = kind(Verdict::Kind::skipped);
-  fmt::print("{} programs: {} the same as eager, {} refused, {} not cut there, {} different, {} failed; {} skipped, as eager refuses them; {} seeds without a program\n", programs_,
-             kind(Verdict::Kind::same), kind(Verdict::Kind::refused), kind(Verdict::Kind::notCut), kind(Verdict::Kind::different), kind(Verdict::Kind::failed), skipped, none_);
+  fmt::print(
+      "{} programs: {} the same as eager, {} refused, {} not cut there, {} different, {} failed; {} skipped, as eager refuses them; {} seeds without a "
+      "program\n",
+      programs_, kind(Verdict::Kind::same), kind(Verdict::Kind::refused), kind(Verdict::Kind::notCut), kind(Verdict::Kind::different),
+      kind(Verdict::Kind::failed), skipped, none_);
   const double all = std::max<double>(1, static_cast<double>(programs_ + skipped));
-  fmt::print("{:.0f} s; a program takes {:.2f} ms to make, {:.2f} ms in Retrograd, {:.2f} ms in eager LibTorch\n", seconds, 1e3 * generating_ / all, 1e3 * subject_ / all, 1e3 * oracle_ / all);
+  fmt::print("{:.0f} s; a program takes {:.2f} ms to make, {:.2f} ms in Retrograd, {:.2f} ms in eager LibTorch\n", seconds, 1e3 * generating_ / all,
+             1e3 * subject_ / all, 1e3 * oracle_ / all);
   std::uint64_t passed = 0;
   std::size_t median = 0;
   for (const auto& [length, count] : lengths_)
@@ -103,7 +111,8 @@ void Figures::print(double seconds) const {
     }
   fmt::print("{} ops; median of {} a program\n", opNames_.size(), median);
   fmt::print("feature                     programs    refused     failed\n");
-  for (std::size_t i = 0; i < featureNames_.size(); ++i) fmt::print("  {:<24} {:>9} {:>10} {:>10}\n", featureNames_[i], features_[i], refusedFeatures_[i], failedFeatures_[i]);
+  for (std::size_t i = 0; i < featureNames_.size(); ++i)
+    fmt::print("  {:<24} {:>9} {:>10} {:>10}\n", featureNames_[i], features_[i], refusedFeatures_[i], failedFeatures_[i]);
   printTop("refused", refused_, 10);
   printTop("not cut there", notCut_, 5);
   printTop("skipped", skipped_, 5);
@@ -121,7 +130,8 @@ std::vector<std::string> Figures::broken() const {
   for (std::size_t i = 0; i < featureNames_.size(); ++i) {
     const auto share = static_cast<double>(features_[i]) / static_cast<double>(programs_);
     if (share < 0.01) found.push_back(fmt::format("{} is in {:.2f} % of the programs, not in 1 %", featureNames_[i], 100 * share));
-    if (featureNames_[i] == "write through a view" && share < 0.5) found.push_back(fmt::format("{:.1f} % of the programs write through a view, not half of them", 100 * share));
+    if (featureNames_[i] == "write through a view" && share < 0.5)
+      found.push_back(fmt::format("{:.1f} % of the programs write through a view, not half of them", 100 * share));
   }
   std::string rare;
   for (std::size_t i = 0; i < opNames_.size(); ++i)

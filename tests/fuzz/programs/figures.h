@@ -8,10 +8,10 @@ namespace retrograd::fuzz {
 
 /// What one program had and what became of it, as a line that crosses a pipe.
 struct Record {
-  int kind = 0;              ///< Verdict::Kind; -1: the seed gave no program
+  int kind = 0;  ///< Verdict::Kind; -1: the seed gave no program
   std::size_t ops = 0;
-  std::vector<std::size_t> features;  ///< indices into allFeatures()
-  std::vector<std::size_t> used;      ///< indices into the names of ops, once an occurrence
+  std::vector<std::size_t> features;               ///< indices into allFeatures()
+  std::vector<std::size_t> used;                   ///< indices into the names of ops, once an occurrence
   double generating = 0, subject = 0, oracle = 0;  ///< seconds
   std::string where, message;
 

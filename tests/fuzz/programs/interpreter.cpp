@@ -28,7 +28,10 @@ at::ScalarType scalarType(DType dtype) {
 namespace {
 
 at::Tensor wrapped(const c10::Scalar& number) {
-  auto tensor = at::scalar_tensor(number, number.isFloatingPoint() ? at::kDouble : number.isComplex() ? at::kComplexDouble : number.isBoolean() ? at::kBool : at::kLong);
+  auto tensor = at::scalar_tensor(number, number.isFloatingPoint() ? at::kDouble
+                                          : number.isComplex()     ? at::kComplexDouble
+                                          : number.isBoolean()     ? at::kBool
+                                                                   : at::kLong);
   tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
   return tensor;
 }
@@ -61,10 +64,8 @@ c10::IValue Interpreter::argument(const Arg& arg, const c10::TypePtr& type) cons
   }
   switch (arg.kind) {
     case Arg::Kind::none:
-    case Arg::Kind::missing:
-      return kind == K::TensorType ? c10::IValue(at::Tensor()) : c10::IValue();
-    case Arg::Kind::value:
-      return value(static_cast<int>(arg.integer));
+    case Arg::Kind::missing: return kind == K::TensorType ? c10::IValue(at::Tensor()) : c10::IValue();
+    case Arg::Kind::value: return value(static_cast<int>(arg.integer));
     case Arg::Kind::boolean:
       if (kind == K::TensorType) return wrapped(arg.integer != 0);
       return arg.integer != 0;
@@ -80,8 +81,7 @@ c10::IValue Interpreter::argument(const Arg& arg, const c10::TypePtr& type) cons
     case Arg::Kind::complex:
       if (kind == K::TensorType) return wrapped(c10::complex<double>(arg.real, arg.imaginary));
       return c10::complex<double>(arg.real, arg.imaginary);
-    case Arg::Kind::string:
-      return arg.text;
+    case Arg::Kind::string: return arg.text;
     case Arg::Kind::dtype: {
       auto dtype = static_cast<DType>(arg.integer);
       if (inDouble_ && isFloating(dtype)) dtype = DType::f64;
@@ -89,14 +89,10 @@ c10::IValue Interpreter::argument(const Arg& arg, const c10::TypePtr& type) cons
       return static_cast<std::int64_t>(scalarType(dtype));
     }
     case Arg::Kind::layout:
-    case Arg::Kind::memoryFormat:
-      return arg.integer;
-    case Arg::Kind::device:
-      return c10::Device(arg.text);
-    case Arg::Kind::body:
-      TORCH_CHECK(false, "a body is no argument of an op");
-    case Arg::Kind::list:
-      break;
+    case Arg::Kind::memoryFormat: return arg.integer;
+    case Arg::Kind::device: return c10::Device(arg.text);
+    case Arg::Kind::body: TORCH_CHECK(false, "a body is no argument of an op");
+    case Arg::Kind::list: break;
   }
   const auto element = kind == K::ListType ? type->castRaw<c10::ListType>()->getElementType() : c10::TypePtr(c10::AnyType::get());
   const auto inner = element->kind();

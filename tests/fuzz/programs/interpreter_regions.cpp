@@ -11,7 +11,8 @@ namespace {
 /// torch.autocast(device, dtype, enabled)
 class Autocast {
  public:
-  Autocast(const Arg& dtype, bool enabled, bool inDouble) : enabled_(at::autocast::is_autocast_enabled(at::kCPU)), dtype_(at::autocast::get_autocast_dtype(at::kCPU)) {
+  Autocast(const Arg& dtype, bool enabled, bool inDouble)
+      : enabled_(at::autocast::is_autocast_enabled(at::kCPU)), dtype_(at::autocast::get_autocast_dtype(at::kCPU)) {
     at::autocast::set_autocast_enabled(at::kCPU, enabled && !inDouble);
     if (dtype.kind == Arg::Kind::dtype) at::autocast::set_autocast_dtype(at::kCPU, scalarType(static_cast<DType>(dtype.integer)));
     at::autocast::increment_nesting();

@@ -42,7 +42,10 @@ double largestOf(const at::Tensor& tensor) {
 Precision precisionOf(const Program& program) {
   auto precision = Precision::f64;
   const auto meet = [&](DType dtype) {
-    const auto one = dtype == DType::bf16 ? Precision::bf16 : dtype == DType::f16 ? Precision::f16 : dtype == DType::f32 || dtype == DType::c64 ? Precision::f32 : Precision::f64;
+    const auto one = dtype == DType::bf16                         ? Precision::bf16
+                     : dtype == DType::f16                        ? Precision::f16
+                     : dtype == DType::f32 || dtype == DType::c64 ? Precision::f32
+                                                                  : Precision::f64;
     precision = std::max(precision, one);
   };
   for (const auto& input : program.inputs) meet(input.dtype);
@@ -62,30 +65,34 @@ std::string Judge::compare(const Outcome& expected, const Outcome& actual, bool 
   largest_ = 1;
   for (const auto* part : {&expected.outputs, &expected.gradients, &expected.second})
     for (const auto& tensor : *part) largest_ = std::max(largest_, largestOf(tensor));
-  const auto inputName = [&](std::size_t i) { return i < program_.inputs.size() ? program_.inputs[i].name : "cotangent " + std::to_string(i - program_.inputs.size()); };
+  const auto inputName = [&](std::size_t i) {
+    return i < program_.inputs.size() ? program_.inputs[i].name : "cotangent " + std::to_string(i - program_.inputs.size());
+  };
   auto found = compareAll("output ", expected.outputs, actual.outputs, &Outcome::outputs, [](std::size_t i) { return std::to_string(i); });
   if (found.empty()) found = compareAll("gradient of ", expected.gradients, actual.gradients, &Outcome::gradients, inputName);
   if (found.empty()) found = compareAll("written ", expected.contents, actual.contents, &Outcome::contents, inputName);
   if (found.empty()) found = compareAll("second gradient of ", expected.second, actual.second, &Outcome::second, inputName);
-  if (found.empty() && generator && actual.generator.defined() && !at::equal(expected.generator, actual.generator)) found = "the generator's state after the run";
+  if (found.empty() && generator && actual.generator.defined() && !at::equal(expected.generator, actual.generator))
+    found = "the generator's state after the run";
   return found;
 }
 
-std::string Judge::compareAll(const std::string& what, const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& actual, std::vector<at::Tensor> Outcome::*part,
-                              const std::function<std::string(std::size_t)>& name) {
+std::string Judge::compareAll(const std::string& what, const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& actual,
+                              std::vector<at::Tensor> Outcome::* part, const std::function<std::string(std::size_t)>& name) {
   if (expected.size() != actual.size()) return fmt::format("{}: {} of them, eager has {}", what, actual.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i)
     if (auto found = compareOne(expected[i], actual[i], part, i); !found.empty()) return what + name(i) + ": " + found;
   return {};
 }
 
-std::string Judge::compareOne(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::*part, std::size_t i) {
+std::string Judge::compareOne(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::* part, std::size_t i) {
   // A second backward makes zeros where nothing flows, or None: both say the same.
   const auto isNothing = [](const at::Tensor& tensor) { return !tensor.defined() || tensor.count_nonzero().item().toLong() == 0; };
   if (part == &Outcome::second && expected.defined() != actual.defined() && isNothing(expected) && isNothing(actual)) return {};
   if (expected.defined() != actual.defined()) return expected.defined() ? "missing" : "should be None";
   if (!expected.defined()) return {};
-  if (expected.scalar_type() != actual.scalar_type()) return fmt::format("dtype {}, eager has {}", c10::toString(actual.scalar_type()), c10::toString(expected.scalar_type()));
+  if (expected.scalar_type() != actual.scalar_type())
+    return fmt::format("dtype {}, eager has {}", c10::toString(actual.scalar_type()), c10::toString(expected.scalar_type()));
   if (expected.sizes() != actual.sizes()) return fmt::format("shape {}, eager has {}", c10::str(actual.sizes()), c10::str(expected.sizes()));
   if (!expected.is_floating_point() && !expected.is_complex()) return at::equal(expected, actual) || isNoise(expected, actual, part, i) ? "" : "other integers";
   const auto e = flat(expected), a = flat(actual);
@@ -104,8 +111,8 @@ std::string Judge::compareOne(const at::Tensor& expected, const at::Tensor& actu
   const auto rounding = roundingOf(precision_);
   if (worst <= rounding.relative * largest + 64 * rounding.unit * largest_) return {};
   if (worst <= noise(expected, part, i)) return {};
-  return fmt::format("element {} is {:.17g}, eager has {:.17g}; off by {:.3g} of the largest {:.3g}", at, a.const_data_ptr<double>()[at], e.const_data_ptr<double>()[at],
-                     worst, largest);
+  return fmt::format("element {} is {:.17g}, eager has {:.17g}; off by {:.3g} of the largest {:.3g}", at, a.const_data_ptr<double>()[at],
+                     e.const_data_ptr<double>()[at], worst, largest);
 }
 
 /// One run in float64; of a program in float64, two with inputs moved by 1e-13, up and down.
@@ -130,16 +137,17 @@ const Outcome* Judge::reference() {
 }
 
 /// Whether the integers that differ are ones that rounding changes in eager, too: the bits of a float, an index among equals.
-bool Judge::isNoise(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::*part, std::size_t i) {
+bool Judge::isNoise(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::* part, std::size_t i) {
   if (!reference()) return false;
   auto open = expected.ne(actual);
   for (const auto& one : references_)
-    if ((one.*part).size() > i && (one.*part)[i].defined() && (one.*part)[i].sizes() == expected.sizes() && (one.*part)[i].scalar_type() == expected.scalar_type())
+    if ((one.*part).size() > i && (one.*part)[i].defined() && (one.*part)[i].sizes() == expected.sizes() &&
+        (one.*part)[i].scalar_type() == expected.scalar_type())
       open = open.logical_and(expected.eq((one.*part)[i]));
   return !open.any().item().toBool();
 }
 
-double Judge::noise(const at::Tensor& expected, std::vector<at::Tensor> Outcome::*part, std::size_t i) {
+double Judge::noise(const at::Tensor& expected, std::vector<at::Tensor> Outcome::* part, std::size_t i) {
   if (!reference()) return 0;
   double err = 0;
   for (const auto& one : references_) {

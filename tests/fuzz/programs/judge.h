@@ -23,11 +23,11 @@ class Judge {
   std::string compare(const Outcome& expected, const Outcome& actual, bool generator);
 
  private:
-  std::string compareAll(const std::string& what, const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& actual, std::vector<at::Tensor> Outcome::*part,
-                         const std::function<std::string(std::size_t)>& name);
-  std::string compareOne(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::*part, std::size_t i);
-  bool isNoise(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::*part, std::size_t i);
-  double noise(const at::Tensor& expected, std::vector<at::Tensor> Outcome::*part, std::size_t i);
+  std::string compareAll(const std::string& what, const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& actual,
+                         std::vector<at::Tensor> Outcome::* part, const std::function<std::string(std::size_t)>& name);
+  std::string compareOne(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::* part, std::size_t i);
+  bool isNoise(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::* part, std::size_t i);
+  double noise(const at::Tensor& expected, std::vector<at::Tensor> Outcome::* part, std::size_t i);
   const Outcome* reference();
 
   const Program& program_;

@@ -39,9 +39,9 @@ struct Options {
   int tries = 600;
   std::size_t perFamily = 1;
   std::string findings = "findings";
-  bool refused = false;                ///< shrink what was refused too
+  bool refused = false;  ///< shrink what was refused too
   std::optional<std::uint64_t> program;
-  std::string text;                    ///< a file with a printed program, which is run alone under `seed` and `mode`
+  std::string text;  ///< a file with a printed program, which is run alone under `seed` and `mode`
   Mode mode;
 };
 
@@ -109,8 +109,8 @@ std::string report(std::uint64_t seed, const Options& options, bool dies) {
   const auto small = shrink(*program, fails, dies ? options.tries / 10 : options.tries);
   const auto what = dies ? std::string("the process dies") : last.message.empty() ? first.message : last.message;
   const auto where = dies ? std::string() : last.where.empty() ? first.where : last.where;
-  return fmt::format("# seed {}: {} ops, of {}\n# {}{}{}\n# retrograd check program.txt {}\n{}\n{}", seed, opCount(small), opCount(*program), where, where.empty() ? "" : ": ", what, printMode(small),
-                     printProgram(small), printTest(small, fmt::format("Seed{:x}", seed), what));
+  return fmt::format("# seed {}: {} ops, of {}\n# {}{}{}\n# retrograd check program.txt {}\n{}\n{}", seed, opCount(small), opCount(*program), where,
+                     where.empty() ? "" : ": ", what, printMode(small), printProgram(small), printTest(small, fmt::format("Seed{:x}", seed), what));
 }
 
 class Findings {
@@ -235,7 +235,8 @@ int main(int count, char** arguments) {
       else if (argument == "--cut") options.mode.cuts.push_back(std::stoull(value()));
       else
         throw std::runtime_error(
-            "usage: fuzz_programs [--count N] [--seed S] [--jobs J] [--seconds T] [--tries N] [--per-family N] [--findings FOLDER] [--refused] [--program SEED]\n"
+            "usage: fuzz_programs [--count N] [--seed S] [--jobs J] [--seconds T] [--tries N] [--per-family N] [--findings FOLDER] [--refused] [--program "
+            "SEED]\n"
             "       fuzz_programs --text FILE [--seed S] [--order 2] [--min-cut] [--recompute-all] [--cut POSITION]...");
     }
     return run(options);

@@ -5,11 +5,20 @@ namespace retrograd::fuzz {
 
 void addElementwise(Catalogue& c) {
   const Catalogue::Flags keeps{true, false, false}, both{true, true, false}, writes{false, true, false};
-  c.add("neg.default sin.default cos.default tanh.default sinh.default cosh.default atan.default asinh.default exp.default expm1.default sigmoid.default square.default tan.default sgn.default", "f", both);
-  c.add("sign.default erf.default erfc.default floor.default ceil.default round.default trunc.default frac.default relu.default silu.default mish.default hardswish.default hardsigmoid.default "
-        "deg2rad.default rad2deg.default relu6.default selu.default sinc.default i0.default exp2.default fix.default", "r", both);
-  c.add("log_sigmoid.default softplus.default special_i0e.default special_i1.default special_i1e.default special_ndtr.default special_log_ndtr.default special_erfcx.default special_expit.default "
-        "special_sinc.default special_expm1.default special_exp2.default special_round.default", "r", keeps);
+  c.add(
+      "neg.default sin.default cos.default tanh.default sinh.default cosh.default atan.default asinh.default exp.default expm1.default sigmoid.default "
+      "square.default tan.default sgn.default",
+      "f", both);
+  c.add(
+      "sign.default erf.default erfc.default floor.default ceil.default round.default trunc.default frac.default relu.default silu.default mish.default "
+      "hardswish.default hardsigmoid.default "
+      "deg2rad.default rad2deg.default relu6.default selu.default sinc.default i0.default exp2.default fix.default",
+      "r", both);
+  c.add(
+      "log_sigmoid.default softplus.default special_i0e.default special_i1.default special_i1e.default special_ndtr.default special_log_ndtr.default "
+      "special_erfcx.default special_expit.default "
+      "special_sinc.default special_expm1.default special_exp2.default special_round.default",
+      "r", keeps);
   c.add("hardshrink.default softshrink.default positive.default conj_physical.default", "r", keeps);
   c.add("hardtanh.default elu.default celu.default leaky_relu.default", "r", both);
   c.add("gelu.default", "r _", keeps);

@@ -4,7 +4,9 @@
 namespace retrograd::fuzz {
 namespace {
 
-int indexed(Draft& d) { return d.pick({Want::floating, 1, 3, [](const at::Tensor& t) { return t.numel() > 0; }}); }
+int indexed(Draft& d) {
+  return d.pick({Want::floating, 1, 3, [](const at::Tensor& t) { return t.numel() > 0; }});
+}
 
 /// Indices along a dimension, one-dimensional.
 int along(Draft& d, int v, std::int64_t dim, std::int64_t count = 0) { return d.indices(d.tensor(v).size(dim), {count > 0 ? count : d.random.between(1, 3)}); }
@@ -29,7 +31,9 @@ bool gather(Draft& d, const std::string& op) {
   if (op.ends_with(".value")) return d.call(op, {Arg::value(v), Arg::number(dim), Arg::value(i), Arg::number(d.scalar())});
   const auto source = d.partner(v, true);
   if (source < 0) return false;
-  if (op.ends_with(".two")) return d.call(op, {Arg::value(v), Arg::number(dim), Arg::value(i), Arg::value(source), Arg::string(d.random.of<std::string>({"sum", "mean", "amax", "amin", "prod"})), Arg::boolean(d.random.chance(0.5))});
+  if (op.ends_with(".two"))
+    return d.call(op, {Arg::value(v), Arg::number(dim), Arg::value(i), Arg::value(source),
+                       Arg::string(d.random.of<std::string>({"sum", "mean", "amax", "amin", "prod"})), Arg::boolean(d.random.chance(0.5))});
   return d.call(op, {Arg::value(v), Arg::number(dim), Arg::value(i), Arg::value(source)});
 }
 
@@ -46,7 +50,8 @@ bool add(Draft& d, const std::string& op) {
   sizes[static_cast<std::size_t>(dim)] = count;
   const auto source = d.shaped(sizes, v);
   if (source < 0) return false;
-  if (op.find("index_reduce") != std::string::npos) return d.call(op, {Arg::value(v), Arg::number(dim), Arg::value(i), Arg::value(source), Arg::string(d.random.of<std::string>({"mean", "amax", "amin"}))});
+  if (op.find("index_reduce") != std::string::npos)
+    return d.call(op, {Arg::value(v), Arg::number(dim), Arg::value(i), Arg::value(source), Arg::string(d.random.of<std::string>({"mean", "amax", "amin"}))});
   return d.call(op, {Arg::value(v), Arg::number(dim), Arg::value(i), Arg::value(source)});
 }
 
@@ -162,7 +167,8 @@ void addIndexing(Catalogue& c) {
   c.add("embedding_bag.default", [](Draft& d, const std::string& op) {
     const auto weight = d.shaped({3, 2});
     const auto i = weight < 0 ? -1 : d.indices(3, {4});
-    const auto offsets = i < 0 ? -1 : d.make("aten.arange.start_step", {Arg::number(std::int64_t{0}), Arg::number(std::int64_t{4}), Arg::number(std::int64_t{2})});
+    const auto offsets =
+        i < 0 ? -1 : d.make("aten.arange.start_step", {Arg::number(std::int64_t{0}), Arg::number(std::int64_t{4}), Arg::number(std::int64_t{2})});
     return offsets >= 0 && d.call(op, {Arg::value(weight), Arg::value(i), Arg::value(offsets), Arg::boolean(false), Arg::number(d.random.between(0, 2))});
   });
   c.add("one_hot.default", [](Draft& d, const std::string& op) {
@@ -177,12 +183,17 @@ void addIndexing(Catalogue& c) {
     if (flat < 0 || d.tensor(bounds).dim() != 2) return false;
     return op.starts_with("aten.bucketize") ? d.call(op, {Arg::value(v), Arg::value(flat)}) : d.call(op, {Arg::value(bounds), Arg::value(v)});
   });
-  c.add("tril_indices.default triu_indices.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(d.random.between(2, 3)), Arg::number(d.random.between(2, 3))}); });
+  c.add("tril_indices.default triu_indices.default",
+        [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(d.random.between(2, 3)), Arg::number(d.random.between(2, 3))}); });
   c.add("arange.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(d.random.between(1, 4)), Arg::dtype(d.main)}); });
-  c.add("full.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::ints(d.sizes(d.random.between(0, 2))), Arg::number(d.scalar()), Arg::dtype(d.main)}); });
-  c.add("linspace.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(-1.0), Arg::number(1.5), Arg::number(d.random.between(1, 5)), Arg::dtype(d.main)}); });
+  c.add("full.default",
+        [](Draft& d, const std::string& op) { return d.call(op, {Arg::ints(d.sizes(d.random.between(0, 2))), Arg::number(d.scalar()), Arg::dtype(d.main)}); });
+  c.add("linspace.default", [](Draft& d, const std::string& op) {
+    return d.call(op, {Arg::number(-1.0), Arg::number(1.5), Arg::number(d.random.between(1, 5)), Arg::dtype(d.main)});
+  });
   c.add("eye.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(d.random.between(1, 4)), Arg::dtype(d.main)}); });
-  c.add("zeros.default ones.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::ints(d.sizes(d.random.between(0, 2))), Arg::dtype(d.main)}); });
+  c.add("zeros.default ones.default",
+        [](Draft& d, const std::string& op) { return d.call(op, {Arg::ints(d.sizes(d.random.between(0, 2))), Arg::dtype(d.main)}); });
   c.add("scalar_tensor.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(d.scalar()), Arg::dtype(d.main)}); });
   c.add("new_zeros.default new_ones.default", [](Draft& d, const std::string& op) {
     const auto v = d.pick({Want::any});

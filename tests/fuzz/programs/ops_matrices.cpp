@@ -30,8 +30,13 @@ bool product(Draft& d, const std::string& op) {
   else if (name == "linear") p = operands(d, {2, n, k}, {m, k});
   else if (name == "matmul" || name == "linalg_matmul") {
     const auto kind = d.random.below(5);
-    p = kind == 0 ? operands(d, {n, k}, {k, m}) : kind == 1 ? operands(d, {2, n, k}, {k, m}) : kind == 2 ? operands(d, {k}, {k, m}) : kind == 3 ? operands(d, {n, k}, {2, k, m}) : operands(d, {2, n, k}, {k});
-  } else if (name == "kron") p = operands(d, {d.random.between(1, 2), 2}, d.random.chance(0.5) ? Sizes{2, d.random.between(1, 3)} : Sizes{d.random.between(1, 3)});
+    p = kind == 0   ? operands(d, {n, k}, {k, m})
+        : kind == 1 ? operands(d, {2, n, k}, {k, m})
+        : kind == 2 ? operands(d, {k}, {k, m})
+        : kind == 3 ? operands(d, {n, k}, {2, k, m})
+                    : operands(d, {2, n, k}, {k});
+  } else if (name == "kron")
+    p = operands(d, {d.random.between(1, 2), 2}, d.random.chance(0.5) ? Sizes{2, d.random.between(1, 3)} : Sizes{d.random.between(1, 3)});
   return p.b >= 0 && d.call(op, {Arg::value(p.a), Arg::value(p.b)});
 }
 
@@ -50,7 +55,8 @@ bool added(Draft& d, const std::string& op) {
   if (!inPlace && d.random.chance(0.3)) base = {m};
   if (name == "addmv" && base.size() == 1) base = {n};
   const auto a = d.shaped(first), b = a < 0 ? -1 : d.shaped(second, a), to = b < 0 ? -1 : d.shaped(base, a);
-  return to >= 0 && d.call(op, {Arg::value(to), Arg::value(a), Arg::value(b), d.random.chance(0.5) ? Arg::missing() : Arg::number(0.5), d.random.chance(0.5) ? Arg::missing() : Arg::number(-1.5)});
+  return to >= 0 && d.call(op, {Arg::value(to), Arg::value(a), Arg::value(b), d.random.chance(0.5) ? Arg::missing() : Arg::number(0.5),
+                                d.random.chance(0.5) ? Arg::missing() : Arg::number(-1.5)});
 }
 
 /// a @ a.T + I: symmetric, positive and far from singular. -1 where it did not come about.
@@ -87,13 +93,19 @@ bool square(Draft& d, const std::string& op) {
 }  // namespace
 
 void addMatrices(Catalogue& c) {
-  c.add("mm.default mv.default bmm.default dot.default vdot.default outer.default ger.default inner.default linear.default matmul.default linalg_matmul.default kron.default", product);
+  c.add(
+      "mm.default mv.default bmm.default dot.default vdot.default outer.default ger.default inner.default linear.default matmul.default linalg_matmul.default "
+      "kron.default",
+      product);
   c.add("addmm.default addmv.default addr.default addbmm.default baddbmm.default", added);
   c.add("addmm_.default addmv_.default addr_.default addbmm_.default baddbmm_.default", added, {false, true, false});
-  c.add("linalg_inv.default inverse.default linalg_det.default det.default logdet.default slogdet.default linalg_slogdet.default linalg_cholesky.default linalg_matrix_power.default matrix_power.default "
-        "linalg_solve.default linalg_solve_triangular.default triangular_solve.default cholesky_inverse.default cholesky_solve.default linalg_pinv.default linalg_qr.default linalg_eigvalsh.default linalg_svdvals.default "
-        "linalg_lu.default linalg_inv_ex.default linalg_cholesky_ex.default",
-        square);
+  c.add(
+      "linalg_inv.default inverse.default linalg_det.default det.default logdet.default slogdet.default linalg_slogdet.default linalg_cholesky.default "
+      "linalg_matrix_power.default matrix_power.default "
+      "linalg_solve.default linalg_solve_triangular.default triangular_solve.default cholesky_inverse.default cholesky_solve.default linalg_pinv.default "
+      "linalg_qr.default linalg_eigvalsh.default linalg_svdvals.default "
+      "linalg_lu.default linalg_inv_ex.default linalg_cholesky_ex.default",
+      square);
   c.add("linalg_matrix_norm.default", "r=2");
   c.add("linalg_cross.default", [](Draft& d, const std::string& op) {
     const auto a = d.shaped({2, 3}), b = a < 0 ? -1 : d.shaped({2, 3}, a);
@@ -108,7 +120,10 @@ void addMatrices(Catalogue& c) {
   c.add("einsum.default", [](Draft& d, const std::string& op) {
     const auto n = size(d), k = size(d), m = size(d);
     const auto kind = d.random.below(4);
-    const Product p = kind == 0 ? operands(d, {n, k}, {k, m}) : kind == 1 ? operands(d, {n}, {m}) : kind == 2 ? operands(d, {2, n, k}, {2, k, m}) : operands(d, {n, k}, {n, k});
+    const Product p = kind == 0   ? operands(d, {n, k}, {k, m})
+                      : kind == 1 ? operands(d, {n}, {m})
+                      : kind == 2 ? operands(d, {2, n, k}, {2, k, m})
+                                  : operands(d, {n, k}, {n, k});
     constexpr const char* equations[] = {"ij,jk->ik", "i,j->ij", "bij,bjk->bik", "ij,ij->i"};
     return p.b >= 0 && d.call(op, {Arg::string(equations[kind]), Arg::values({p.a, p.b})});
   });

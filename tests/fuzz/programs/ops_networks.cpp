@@ -42,8 +42,10 @@ bool layerNorm(Draft& d, const std::string& op) {
   const auto x = d.shaped({d.random.between(2, 3), features});
   const auto w = x < 0 ? -1 : parameter(d, {features}, x), b = w < 0 ? -1 : parameter(d, {features}, x);
   if (b < 0) return false;
-  if (op == "aten.rms_norm.default" || op == "aten._fused_rms_norm.default") return d.call(op, {Arg::value(x), Arg::ints({features}), Arg::value(w), Arg::number(0.01)});
-  return d.call(op, {Arg::value(x), Arg::ints({features}), d.random.chance(0.7) ? Arg::value(w) : Arg::none(), d.random.chance(0.7) ? Arg::value(b) : Arg::none(), Arg::number(0.01)});
+  if (op == "aten.rms_norm.default" || op == "aten._fused_rms_norm.default")
+    return d.call(op, {Arg::value(x), Arg::ints({features}), Arg::value(w), Arg::number(0.01)});
+  return d.call(op, {Arg::value(x), Arg::ints({features}), d.random.chance(0.7) ? Arg::value(w) : Arg::none(),
+                     d.random.chance(0.7) ? Arg::value(b) : Arg::none(), Arg::number(0.01)});
 }
 
 /// batch norm and instance norm, with running statistics that are written in training.
@@ -62,7 +64,8 @@ bool batchNorm(Draft& d, const std::string& op) {
   if (statistics && var < 0) return false;
   const auto optional = [](int id) { return id < 0 ? Arg::none() : Arg::value(id); };
   const bool training = !statistics || d.random.chance(0.75);
-  std::vector<Arg> args{Arg::value(x), optional(w), optional(w < 0 ? -1 : b), optional(mean), optional(var), Arg::boolean(training), Arg::number(0.25), Arg::number(0.01)};
+  std::vector<Arg> args{Arg::value(x),          optional(w),       optional(w < 0 ? -1 : b), optional(mean), optional(var),
+                        Arg::boolean(training), Arg::number(0.25), Arg::number(0.01)};
   if (instance || op == "aten.batch_norm.default") args.push_back(Arg::boolean(false));
   if (op == "aten._native_batch_norm_legit.default" && !statistics) return false;
   return d.call(op, args);
@@ -71,7 +74,8 @@ bool batchNorm(Draft& d, const std::string& op) {
 bool groupNorm(Draft& d, const std::string& op) {
   const auto x = d.shaped({2, 4, d.random.between(1, 3)});
   const auto w = x < 0 ? -1 : parameter(d, {4}, x), b = w < 0 ? -1 : parameter(d, {4}, x);
-  return b >= 0 && d.call(op, {Arg::value(x), n(2), d.random.chance(0.8) ? Arg::value(w) : Arg::none(), d.random.chance(0.8) ? Arg::value(b) : Arg::none(), Arg::number(0.01)});
+  return b >= 0 && d.call(op, {Arg::value(x), n(2), d.random.chance(0.8) ? Arg::value(w) : Arg::none(), d.random.chance(0.8) ? Arg::value(b) : Arg::none(),
+                               Arg::number(0.01)});
 }
 
 bool loss(Draft& d, const std::string& op) {
@@ -127,7 +131,8 @@ bool recurrent(Draft& d, const std::string& op) {
     if (c < 0) return false;
     state = Arg::values({h, c});
   }
-  return d.call(op, {Arg::value(x), state, Arg::values({wi, wh, b, b}), Arg::boolean(true), n(1), Arg::number(0.0), Arg::boolean(true), Arg::boolean(false), Arg::boolean(d.random.chance(0.5))});
+  return d.call(op, {Arg::value(x), state, Arg::values({wi, wh, b, b}), Arg::boolean(true), n(1), Arg::number(0.0), Arg::boolean(true), Arg::boolean(false),
+                     Arg::boolean(d.random.chance(0.5))});
 }
 
 bool upsample(Draft& d, const std::string& op) {
@@ -148,9 +153,11 @@ bool upsample(Draft& d, const std::string& op) {
 
 void addNetworks(Catalogue& c) {
   c.add("conv1d.default conv2d.default conv3d.default conv_transpose1d.default conv_transpose2d.input", convolve);
-  c.add("max_pool1d.default max_pool2d.default avg_pool1d.default avg_pool2d.default avg_pool3d.default max_pool3d.default max_pool1d_with_indices.default max_pool2d_with_indices.default "
-        "adaptive_avg_pool1d.default adaptive_avg_pool2d.default adaptive_max_pool1d.default adaptive_max_pool2d.default _adaptive_avg_pool2d.default",
-        pool);
+  c.add(
+      "max_pool1d.default max_pool2d.default avg_pool1d.default avg_pool2d.default avg_pool3d.default max_pool3d.default max_pool1d_with_indices.default "
+      "max_pool2d_with_indices.default "
+      "adaptive_avg_pool1d.default adaptive_avg_pool2d.default adaptive_max_pool1d.default adaptive_max_pool2d.default _adaptive_avg_pool2d.default",
+      pool);
   c.add("layer_norm.default native_layer_norm.default rms_norm.default", layerNorm);
   for (auto i = c.entries.size(); i-- > 0;)
     if (c.entries[i].op == "aten.native_layer_norm.default")
@@ -159,7 +166,8 @@ void addNetworks(Catalogue& c) {
         const auto w = x < 0 ? -1 : d.shaped({3}, x), b = w < 0 ? -1 : d.shaped({3}, x);
         return b >= 0 && d.call(op, {Arg::value(x), Arg::ints({3}), Arg::value(w), Arg::value(b), Arg::number(0.01)});
       };
-  c.add("batch_norm.default instance_norm.default native_batch_norm.default _native_batch_norm_legit.default _native_batch_norm_legit_functional.default", batchNorm);
+  c.add("batch_norm.default instance_norm.default native_batch_norm.default _native_batch_norm_legit.default _native_batch_norm_legit_functional.default",
+        batchNorm);
   for (auto i = c.entries.size() - 3; i < c.entries.size(); ++i) c.entries[i].writes = i + 1 < c.entries.size();
   c.entries[c.entries.size() - 5].writes = c.entries[c.entries.size() - 4].writes = true;
   c.add("group_norm.default", groupNorm);
@@ -188,9 +196,18 @@ void addNetworks(Catalogue& c) {
   c.add("lstm_cell.default gru_cell.default rnn_tanh_cell.default rnn_relu_cell.default", cell);
   c.add("lstm.input gru.input rnn_tanh.input rnn_relu.input", recurrent);
   c.add("upsample_nearest1d.default upsample_nearest2d.default upsample_linear1d.default upsample_bilinear2d.default upsample_bicubic2d.default", upsample);
-  c.add("pixel_shuffle.default", [](Draft& d, const std::string& op) { const auto x = d.shaped({1, 4, 2, 2}); return x >= 0 && d.call(op, {Arg::value(x), n(2)}); });
-  c.add("pixel_unshuffle.default", [](Draft& d, const std::string& op) { const auto x = d.shaped({1, 1, 4, 2}); return x >= 0 && d.call(op, {Arg::value(x), n(2)}); });
-  c.add("channel_shuffle.default", [](Draft& d, const std::string& op) { const auto x = d.shaped({1, 4, 2, 1}); return x >= 0 && d.call(op, {Arg::value(x), n(2)}); });
+  c.add("pixel_shuffle.default", [](Draft& d, const std::string& op) {
+    const auto x = d.shaped({1, 4, 2, 2});
+    return x >= 0 && d.call(op, {Arg::value(x), n(2)});
+  });
+  c.add("pixel_unshuffle.default", [](Draft& d, const std::string& op) {
+    const auto x = d.shaped({1, 1, 4, 2});
+    return x >= 0 && d.call(op, {Arg::value(x), n(2)});
+  });
+  c.add("channel_shuffle.default", [](Draft& d, const std::string& op) {
+    const auto x = d.shaped({1, 4, 2, 1});
+    return x >= 0 && d.call(op, {Arg::value(x), n(2)});
+  });
   c.add("im2col.default", [](Draft& d, const std::string& op) {
     const auto x = d.shaped({1, 2, 3, 3});
     return x >= 0 && d.call(op, {Arg::value(x), Arg::ints({2, 2}), Arg::ints({1, 1}), Arg::ints({0, 0}), Arg::ints({1, 1})});

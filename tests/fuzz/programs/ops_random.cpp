@@ -15,8 +15,10 @@ void addRandom(Catalogue& c) {
   c.add("randint_like.default", "r #4");
   c.add("bernoulli.default", "o");
   c.add("bernoulli.p", "r #0.5");
-  c.add("rand.default randn.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::ints(d.sizes(d.random.between(0, 2))), Arg::dtype(d.main)}); });
-  c.add("randint.low", [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(std::int64_t{0}), Arg::number(d.random.between(1, 4)), Arg::ints(d.sizes(1))}); });
+  c.add("rand.default randn.default",
+        [](Draft& d, const std::string& op) { return d.call(op, {Arg::ints(d.sizes(d.random.between(0, 2))), Arg::dtype(d.main)}); });
+  c.add("randint.low",
+        [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(std::int64_t{0}), Arg::number(d.random.between(1, 4)), Arg::ints(d.sizes(1))}); });
   c.add("randperm.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(d.random.between(1, 4))}); });
   c.add("normal.float_Tensor", "#0.5 p");
   c.add("normal.Tensor_float", "r #0.5");

@@ -73,9 +73,11 @@ bool narrowed(Draft& d, const std::string& op) {
   const auto v = d.pick({Want::any, 1, 9, [](const at::Tensor& t) { return t.numel() > 0; }});
   if (v < 0) return false;
   const auto dim = d.dim(v), size = d.tensor(v).size(dim), start = d.random.between(0, size - 1);
-  if (op == "aten.narrow.default" || op == "aten.narrow_copy.default") return d.call(op, {Arg::value(v), Arg::number(dim), Arg::number(start), Arg::number(d.random.between(1, size - start))});
+  if (op == "aten.narrow.default" || op == "aten.narrow_copy.default")
+    return d.call(op, {Arg::value(v), Arg::number(dim), Arg::number(start), Arg::number(d.random.between(1, size - start))});
   if (op.starts_with("aten.select")) return d.call(op, {Arg::value(v), Arg::number(dim), Arg::number(d.random.chance(0.3) ? start - size : start)});
-  return d.call(op, {Arg::value(v), Arg::number(dim), d.random.chance(0.2) ? Arg::none() : Arg::number(start), d.random.chance(0.3) ? Arg::none() : Arg::number(d.random.between(start + 1, size + 1)), Arg::number(d.random.between(1, 2))});
+  return d.call(op, {Arg::value(v), Arg::number(dim), d.random.chance(0.2) ? Arg::none() : Arg::number(start),
+                     d.random.chance(0.3) ? Arg::none() : Arg::number(d.random.between(start + 1, size + 1)), Arg::number(d.random.between(1, 2))});
 }
 
 bool diagonal(Draft& d, const std::string& op) {
@@ -153,7 +155,8 @@ bool several(Draft& d, const std::string& op) {
   std::vector<int> parts{v};
   for (auto n = d.random.between(1, 2); n > 0; --n) parts.push_back(d.partner(v, true));
   if (std::find(parts.begin(), parts.end(), -1) != parts.end()) return false;
-  if (op == "aten.cat.default" || op == "aten.concat.default" || op == "aten.concatenate.default") return d.tensor(v).dim() > 0 && d.call(op, {Arg::values(parts), Arg::number(d.dim(v))});
+  if (op == "aten.cat.default" || op == "aten.concat.default" || op == "aten.concatenate.default")
+    return d.tensor(v).dim() > 0 && d.call(op, {Arg::values(parts), Arg::number(d.dim(v))});
   if (op == "aten.stack.default") return d.call(op, {Arg::values(parts), Arg::number(d.random.between(0, d.tensor(v).dim()))});
   return d.call(op, {Arg::values(parts)});
 }
@@ -186,7 +189,10 @@ void addViews(Catalogue& c) {
   c.add("unfold_copy.default", unfold);
   c.add("as_strided.default", asStrided, view);
   c.add("as_strided_copy.default", asStrided);
-  c.add("split.Tensor chunk.default tensor_split.sections tensor_split.indices split_with_sizes.default unbind.int unsafe_split.Tensor unsafe_chunk.default split.sizes", pieces, view);
+  c.add(
+      "split.Tensor chunk.default tensor_split.sections tensor_split.indices split_with_sizes.default unbind.int unsafe_split.Tensor unsafe_chunk.default "
+      "split.sizes",
+      pieces, view);
   c.add("split_copy.Tensor unbind_copy.int split_with_sizes_copy.default", pieces);
   c.add("hsplit.array vsplit.array dsplit.array", namedSplit, view);
   c.add("unsqueeze.default", "a I0", view);
@@ -201,43 +207,59 @@ void addViews(Catalogue& c) {
   c.add("ravel.default alias.default detach.default atleast_1d.default atleast_2d.default atleast_3d.default positive.default", "f", view);
   c.add("alias_copy.default detach_copy.default", "f");
   c.add("contiguous.default", "a", view);
-  c.add("unflatten.int", [](Draft& d, const std::string& op) {
-    const auto v = d.pick({Want::floating, 1, 4});
-    if (v < 0) return false;
-    const auto dim = d.dim(v), size = d.tensor(v).size(dim);
-    return size > 0 && d.call(op, {Arg::value(v), Arg::number(dim), Arg::ints(size % 2 == 0 ? Sizes{2, -1} : Sizes{1, size})});
-  }, view);
-  c.add("movedim.intlist", [](Draft& d, const std::string& op) {
-    const auto v = d.pick({Want::floating, 2});
-    return v >= 0 && d.call(op, {Arg::value(v), Arg::ints({0, 1}), Arg::ints({1, 0})});
-  }, view);
-  c.add("view.dtype", [](Draft& d, const std::string& op) {
-    const auto v = d.pick({Want::real | Want::integer, 1, 4, [](const at::Tensor& t) { return t.element_size() == 8 || t.element_size() == 4; }});
-    if (v < 0) return false;
-    const auto there = d.tensor(v).element_size() == 8 ? DType::i64 : DType::i32;
-    const auto back = d.tensor(v).element_size() == 8 ? DType::f64 : DType::f32;
-    if (!d.tensor(v).is_floating_point()) return d.call(op, {Arg::value(v), Arg::dtype(there)});
-    const auto bits = d.make(op, {Arg::value(v), Arg::dtype(there)});
-    return bits >= 0 && (d.random.chance(0.3) || d.call(op, {Arg::value(bits), Arg::dtype(back)}));
-  }, view);
+  c.add(
+      "unflatten.int",
+      [](Draft& d, const std::string& op) {
+        const auto v = d.pick({Want::floating, 1, 4});
+        if (v < 0) return false;
+        const auto dim = d.dim(v), size = d.tensor(v).size(dim);
+        return size > 0 && d.call(op, {Arg::value(v), Arg::number(dim), Arg::ints(size % 2 == 0 ? Sizes{2, -1} : Sizes{1, size})});
+      },
+      view);
+  c.add(
+      "movedim.intlist",
+      [](Draft& d, const std::string& op) {
+        const auto v = d.pick({Want::floating, 2});
+        return v >= 0 && d.call(op, {Arg::value(v), Arg::ints({0, 1}), Arg::ints({1, 0})});
+      },
+      view);
+  c.add(
+      "view.dtype",
+      [](Draft& d, const std::string& op) {
+        const auto v = d.pick({Want::real | Want::integer, 1, 4, [](const at::Tensor& t) { return t.element_size() == 8 || t.element_size() == 4; }});
+        if (v < 0) return false;
+        const auto there = d.tensor(v).element_size() == 8 ? DType::i64 : DType::i32;
+        const auto back = d.tensor(v).element_size() == 8 ? DType::f64 : DType::f32;
+        if (!d.tensor(v).is_floating_point()) return d.call(op, {Arg::value(v), Arg::dtype(there)});
+        const auto bits = d.make(op, {Arg::value(v), Arg::dtype(there)});
+        return bits >= 0 && (d.random.chance(0.3) || d.call(op, {Arg::value(bits), Arg::dtype(back)}));
+      },
+      view);
   c.add("real.default imag.default view_as_real.default", "c", view);
-  c.add("view_as_complex.default", [](Draft& d, const std::string& op) {
-    auto v = d.pick({Want::real, 1, 4, [](const at::Tensor& t) { return t.size(-1) == 2 && t.stride(-1) == 1 && t.scalar_type() != at::kBFloat16; }});
-    if (v < 0) {
-      auto sizes = d.sizes(d.random.between(0, 2));
-      sizes.push_back(2);
-      v = d.shaped(sizes);
-    }
-    return v >= 0 && d.call(op, {Arg::value(v)});
-  }, view);
-  c.add("broadcast_tensors.default", [](Draft& d, const std::string& op) {
-    const auto a = d.pick({Want::floating});
-    const auto b = a < 0 ? -1 : d.partner(a, false);
-    return b >= 0 && d.call(op, {Arg::values({a, b})});
-  }, view);
+  c.add(
+      "view_as_complex.default",
+      [](Draft& d, const std::string& op) {
+        auto v = d.pick({Want::real, 1, 4, [](const at::Tensor& t) { return t.size(-1) == 2 && t.stride(-1) == 1 && t.scalar_type() != at::kBFloat16; }});
+        if (v < 0) {
+          auto sizes = d.sizes(d.random.between(0, 2));
+          sizes.push_back(2);
+          v = d.shaped(sizes);
+        }
+        return v >= 0 && d.call(op, {Arg::value(v)});
+      },
+      view);
+  c.add(
+      "broadcast_tensors.default",
+      [](Draft& d, const std::string& op) {
+        const auto a = d.pick({Want::floating});
+        const auto b = a < 0 ? -1 : d.partner(a, false);
+        return b >= 0 && d.call(op, {Arg::values({a, b})});
+      },
+      view);
   c.add("meshgrid.default meshgrid.indexing", vectors, view);
   c.add("cartesian_prod.default block_diag.default", vectors);
-  c.add("cat.default concat.default concatenate.default stack.default hstack.default vstack.default dstack.default column_stack.default row_stack.default", several);
+  c.add("cat.default concat.default concatenate.default stack.default hstack.default vstack.default dstack.default column_stack.default row_stack.default",
+        several);
   c.add("repeat.default tile.default", [](Draft& d, const std::string& op) {
     const auto v = d.pick({Want::any, 0, 3});
     if (v < 0) return false;

@@ -14,27 +14,36 @@ int target(Draft& d, const Want& want) {
 
 void addWrites(Catalogue& c) {
   const Catalogue::Flags writes{false, true, false};
-  c.add("copy_.default", [](Draft& d, const std::string& op) {
-    const auto v = target(d, {Want::floating});
-    if (v < 0) return false;
-    const auto source = d.random.chance(0.2) ? d.pick({Want::real | Want::integer, 0, 0}) : d.partner(v, false);
-    return source >= 0 && d.call(op, {Arg::value(v), Arg::value(source)});
-  }, writes);
+  c.add(
+      "copy_.default",
+      [](Draft& d, const std::string& op) {
+        const auto v = target(d, {Want::floating});
+        if (v < 0) return false;
+        const auto source = d.random.chance(0.2) ? d.pick({Want::real | Want::integer, 0, 0}) : d.partner(v, false);
+        return source >= 0 && d.call(op, {Arg::value(v), Arg::value(source)});
+      },
+      writes);
   c.add("fill_.Scalar", "wa S");
   c.entries.back().writes = true;
   c.add("zero_.default", "wa");
   c.entries.back().writes = true;
-  c.add("fill_.Tensor", [](Draft& d, const std::string& op) {
-    const auto v = target(d, {Want::floating});
-    const auto number = v < 0 ? -1 : d.pick({Want::real, 0, 0});
-    return number >= 0 && d.call(op, {Arg::value(v), Arg::value(number)});
-  }, writes);
+  c.add(
+      "fill_.Tensor",
+      [](Draft& d, const std::string& op) {
+        const auto v = target(d, {Want::floating});
+        const auto number = v < 0 ? -1 : d.pick({Want::real, 0, 0});
+        return number >= 0 && d.call(op, {Arg::value(v), Arg::value(number)});
+      },
+      writes);
   c.add("fill_diagonal_.default", "wr2 S");
   c.entries.back().writes = true;
-  c.add("transpose_.default swapaxes_.default", [](Draft& d, const std::string& op) {
-    const auto v = target(d, {Want::floating, 1});
-    return v >= 0 && d.call(op, {Arg::value(v), Arg::number(d.dim(v)), Arg::number(d.dim(v))});
-  }, writes);
+  c.add(
+      "transpose_.default swapaxes_.default",
+      [](Draft& d, const std::string& op) {
+        const auto v = target(d, {Want::floating, 1});
+        return v >= 0 && d.call(op, {Arg::value(v), Arg::number(d.dim(v)), Arg::number(d.dim(v))});
+      },
+      writes);
   c.add("t_.default", "wf=2");
   c.entries.back().writes = true;
   c.add("unsqueeze_.default", "wf #0");

@@ -26,7 +26,9 @@ at::Tensor laidOut(const at::Tensor& content, const std::vector<std::int64_t>& s
 
 at::ScalarType widened(at::ScalarType type) { return c10::isComplexType(type) ? at::kComplexDouble : c10::isFloatingType(type) ? at::kDouble : type; }
 
-at::Tensor asRead(const at::Tensor& tensor) { return tensor.defined() ? tensor.detach().clone(at::MemoryFormat::Contiguous).resolve_conj().resolve_neg() : tensor; }
+at::Tensor asRead(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.detach().clone(at::MemoryFormat::Contiguous).resolve_conj().resolve_neg() : tensor;
+}
 
 struct Run {
   std::vector<at::Tensor> inputs, outputs, leaves;
@@ -37,7 +39,14 @@ Run forward(const Program& program, const std::vector<at::Tensor>& contents, con
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     auto content = options.inDouble ? contents[i].to(widened(contents[i].scalar_type())) : contents[i];
     if (options.perturbation != 0 && (content.is_floating_point() || content.is_complex()))
-      content = content.mul(at::arange(content.numel(), at::kDouble).mul_(2.3).add_(static_cast<double>(i) + 1).sin_().mul_(options.perturbation).add_(1).view(content.sizes()).to(content.scalar_type()));
+      content = content.mul(at::arange(content.numel(), at::kDouble)
+                                .mul_(2.3)
+                                .add_(static_cast<double>(i) + 1)
+                                .sin_()
+                                .mul_(options.perturbation)
+                                .add_(1)
+                                .view(content.sizes())
+                                .to(content.scalar_type()));
     const auto strides = contents[i].strides().vec();
     auto leaf = laidOut(content.detach(), strides, contents[i].storage_offset());
     if (program.inputs[i].grad) leaf.requires_grad_(true);
@@ -78,7 +87,8 @@ at::Tensor fitted(const at::Tensor& cotangent, const at::Tensor& output) {
   return cotangent.to(output.scalar_type());
 }
 
-std::vector<at::Tensor> differentiate(const std::vector<at::Tensor>& roots, const std::vector<at::Tensor>& cotangents, const std::vector<at::Tensor>& leaves, bool createGraph) {
+std::vector<at::Tensor> differentiate(const std::vector<at::Tensor>& roots, const std::vector<at::Tensor>& cotangents, const std::vector<at::Tensor>& leaves,
+                                      bool createGraph) {
   std::vector<at::Tensor> wanted, gradients(leaves.size());
   for (const auto& leaf : leaves)
     if (leaf.defined()) wanted.push_back(leaf);
@@ -157,7 +167,8 @@ Outcome runOracle(const Program& program, const std::vector<at::Tensor>& inputs,
   auto run = forward(program, inputs, options, interpreter);
   Outcome outcome;
   for (const auto& output : run.outputs) outcome.outputs.push_back(asRead(output));
-  for (std::size_t i = 0; i < run.inputs.size(); ++i) outcome.contents.push_back(program.inputs[i].kind == Input::Kind::parameter ? at::Tensor() : asRead(run.inputs[i]));
+  for (std::size_t i = 0; i < run.inputs.size(); ++i)
+    outcome.contents.push_back(program.inputs[i].kind == Input::Kind::parameter ? at::Tensor() : asRead(run.inputs[i]));
   outcome.gradients.resize(run.inputs.size());
   const bool twice = options.order == 2;
   {

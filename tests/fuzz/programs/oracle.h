@@ -10,21 +10,22 @@ namespace retrograd::fuzz {
 
 /// What a run leaves, each tensor by itself; undefined where there is none.
 struct Outcome {
-  std::vector<at::Tensor> outputs;       ///< by result of the program; undefined for None and numbers
-  std::vector<at::Tensor> gradients;     ///< by input
-  std::vector<at::Tensor> contents;      ///< by input: what it holds after the run; parameters undefined
-  at::Tensor generator;                  ///< its state after the run
-  std::vector<at::Tensor> second;        ///< order 2: gradients by input, then by the cotangent of each output
+  std::vector<at::Tensor> outputs;    ///< by result of the program; undefined for None and numbers
+  std::vector<at::Tensor> gradients;  ///< by input
+  std::vector<at::Tensor> contents;   ///< by input: what it holds after the run; parameters undefined
+  at::Tensor generator;               ///< its state after the run
+  std::vector<at::Tensor> second;     ///< order 2: gradients by input, then by the cotangent of each output
 };
 
 struct OracleOptions {
-  bool inDouble = false;                 ///< the same program in float64: how much the dtype errs
-  double perturbation = 0;               ///< inputs times 1 + this, with signs by turns: how much rounding is amplified
+  bool inDouble = false;    ///< the same program in float64: how much the dtype errs
+  double perturbation = 0;  ///< inputs times 1 + this, with signs by turns: how much rounding is amplified
   int order = 1;
-  std::int64_t size = 0;                 ///< what s0 is
+  std::int64_t size = 0;  ///< what s0 is
 };
 
-/// Gradients that flow in: by output for the first derivative; by result of the first derivative for the second (outputs, then the gradients that there are, in the inputs' order).
+/// Gradients that flow in: by output for the first derivative; by result of the first derivative for the second (outputs, then the gradients that there are, in
+/// the inputs' order).
 struct Cotangents {
   std::map<std::size_t, at::Tensor> first, second;
 };

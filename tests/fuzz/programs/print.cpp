@@ -36,7 +36,8 @@ class Printer {
     std::vector<std::string> sizes;
     for (std::size_t d = 0; d < input.sizes.size(); ++d) {
       const auto perSize = d < input.perSize.size() ? input.perSize[d] : 0;
-      sizes.push_back(perSize == 0 ? std::to_string(input.sizes[d]) : fmt::format("{}={}", sizeText(perSize, input.sizes[d] - perSize * program_.size), input.sizes[d]));
+      sizes.push_back(perSize == 0 ? std::to_string(input.sizes[d])
+                                   : fmt::format("{}={}", sizeText(perSize, input.sizes[d] - perSize * program_.size), input.sizes[d]));
     }
     auto text = fmt::format("# {}: \"{}[{}]", input.name, shortName(input.dtype), fmt::join(sizes, ", "));
     if (input.strides != contiguousStrides(input.sizes)) text += fmt::format(" strides [{}]", fmt::join(input.strides, ", "));
@@ -108,32 +109,21 @@ class Printer {
   std::string argText(const Arg& arg) const {
     switch (arg.kind) {
       case Arg::Kind::missing:
-      case Arg::Kind::none:
-        return "None";
-      case Arg::Kind::value:
-        return program_.nameOf(static_cast<int>(arg.integer));
-      case Arg::Kind::boolean:
-        return arg.integer ? "True" : "False";
-      case Arg::Kind::integer:
-        return sizeText(arg.perSize, arg.integer);
-      case Arg::Kind::real:
-        return pythonReal(arg.real);
-      case Arg::Kind::complex:
-        return fmt::format("complex({}, {})", pythonReal(arg.real), pythonReal(arg.imaginary));
-      case Arg::Kind::string:
-        return pythonString(arg.text);
-      case Arg::Kind::dtype:
-        return fmt::format("torch.{}", torchName(static_cast<DType>(arg.integer)));
-      case Arg::Kind::layout:
-        return "torch.strided";
+      case Arg::Kind::none: return "None";
+      case Arg::Kind::value: return program_.nameOf(static_cast<int>(arg.integer));
+      case Arg::Kind::boolean: return arg.integer ? "True" : "False";
+      case Arg::Kind::integer: return sizeText(arg.perSize, arg.integer);
+      case Arg::Kind::real: return pythonReal(arg.real);
+      case Arg::Kind::complex: return fmt::format("complex({}, {})", pythonReal(arg.real), pythonReal(arg.imaginary));
+      case Arg::Kind::string: return pythonString(arg.text);
+      case Arg::Kind::dtype: return fmt::format("torch.{}", torchName(static_cast<DType>(arg.integer)));
+      case Arg::Kind::layout: return "torch.strided";
       case Arg::Kind::memoryFormat: {
         constexpr const char* names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
         return fmt::format("torch.{}", names[arg.integer]);
       }
-      case Arg::Kind::device:
-        return fmt::format("torch.device({})", pythonString(arg.text));
-      case Arg::Kind::body:
-        return fmt::format("body_{}", arg.integer);
+      case Arg::Kind::device: return fmt::format("torch.device({})", pythonString(arg.text));
+      case Arg::Kind::body: return fmt::format("body_{}", arg.integer);
       case Arg::Kind::list: {
         std::vector<std::string> items;
         for (const auto& item : arg.items) items.push_back(argText(item));
@@ -171,8 +161,8 @@ std::string printTest(const Program& program, const std::string& name, const std
   if (mode.order > 1) set += fmt::format("  mode.order = {};\n", mode.order);
   if (!mode.cuts.empty()) set += fmt::format("  mode.cuts = {{{}}};\n", fmt::join(mode.cuts, ", "));
   if (mode.otherSize) set += fmt::format("  mode.otherSize = {};\n", *mode.otherSize);
-  return fmt::format("// {}\nTEST(Programs, {}) {{\n{}{}  expectAsEager(R\"({})\", {}, {});\n}}\n", difference, name, set.empty() ? "" : "  fuzz::Mode mode;\n", set,
-                     printProgram(program), program.seed, set.empty() ? "{}" : "mode");
+  return fmt::format("// {}\nTEST(Programs, {}) {{\n{}{}  expectAsEager(R\"({})\", {}, {});\n}}\n", difference, name, set.empty() ? "" : "  fuzz::Mode mode;\n",
+                     set, printProgram(program), program.seed, set.empty() ? "{}" : "mode");
 }
 
 }  // namespace retrograd::fuzz

@@ -19,17 +19,34 @@ struct Arg {
   std::string text;
   std::vector<Arg> items;
 
-  static Arg of(Kind kind, std::int64_t integer) { Arg a; a.kind = kind; a.integer = integer; return a; }
+  static Arg of(Kind kind, std::int64_t integer) {
+    Arg a;
+    a.kind = kind;
+    a.integer = integer;
+    return a;
+  }
   static Arg missing() { return of(Kind::missing, 0); }
   static Arg none() { return {}; }
   static Arg value(int id) { return of(Kind::value, id); }
   static Arg boolean(bool b) { return of(Kind::boolean, b); }
   static Arg number(std::int64_t i) { return of(Kind::integer, i); }
-  static Arg number(double d) { auto a = of(Kind::real, 0); a.real = d; return a; }
-  static Arg string(std::string s) { auto a = of(Kind::string, 0); a.text = std::move(s); return a; }
+  static Arg number(double d) {
+    auto a = of(Kind::real, 0);
+    a.real = d;
+    return a;
+  }
+  static Arg string(std::string s) {
+    auto a = of(Kind::string, 0);
+    a.text = std::move(s);
+    return a;
+  }
   static Arg dtype(DType d) { return of(Kind::dtype, static_cast<std::int64_t>(d)); }
   static Arg body(int index) { return of(Kind::body, index); }
-  static Arg list(std::vector<Arg> items) { auto a = of(Kind::list, 0); a.items = std::move(items); return a; }
+  static Arg list(std::vector<Arg> items) {
+    auto a = of(Kind::list, 0);
+    a.items = std::move(items);
+    return a;
+  }
   static Arg ints(const std::vector<std::int64_t>& numbers) {
     std::vector<Arg> items;
     for (auto n : numbers) items.push_back(number(n));
@@ -44,10 +61,10 @@ struct Arg {
 
 /// An op applied: arguments in schema order, or as the higher-order op takes them.
 struct Call {
-  std::string op;                    ///< "aten.add.Tensor", "higher_order.cond"
+  std::string op;  ///< "aten.add.Tensor", "higher_order.cond"
   std::vector<Arg> args;
-  std::vector<int> outputs;          ///< value ids; -1 for None
-  std::vector<std::int32_t> returns; ///< -1 a single value, n >= 0 a list of n values; empty: single values all
+  std::vector<int> outputs;           ///< value ids; -1 for None
+  std::vector<std::int32_t> returns;  ///< -1 a single value, n >= 0 a list of n values; empty: single values all
 
   bool isHigherOrder() const { return op.starts_with("higher_order."); }
 };
@@ -85,14 +102,16 @@ struct Program {
   std::vector<Input> inputs;
   Body main;
   std::vector<Body> bodies;
-  int values = 0;        ///< value ids in use: [0, values)
+  int values = 0;          ///< value ids in use: [0, values)
   std::uint64_t seed = 0;  ///< of inputs, cotangents and draws
   std::int64_t size = 0;   ///< s0; 0 where no size is symbolic
   Mode mode;
-  int writesThroughViews = 0;              ///< as the generator counted them
+  int writesThroughViews = 0;  ///< as the generator counted them
   bool writesInputs = false, writesBuffers = false;
 
-  std::string nameOf(int value) const { return value < static_cast<int>(inputs.size()) ? inputs[static_cast<std::size_t>(value)].name : "v" + std::to_string(value); }
+  std::string nameOf(int value) const {
+    return value < static_cast<int>(inputs.size()) ? inputs[static_cast<std::size_t>(value)].name : "v" + std::to_string(value);
+  }
 };
 
 /// Visits `arg` and all below it.
@@ -102,6 +121,5 @@ void forEachArg(Arg& arg, const std::function<void(Arg&)>& visit);
 void forEachCall(const Program& program, const std::function<void(const Call&)>& visit);
 /// Ops of the program, those in bodies included and higher-order ones left out.
 std::size_t opCount(const Program& program);
-
 
 }  // namespace retrograd::fuzz

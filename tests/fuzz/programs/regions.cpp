@@ -159,7 +159,8 @@ bool loop(Draft& d, bool carries) {
     if (carry[0] < 0) return false;
   }
   if (d.random.chance(0.6)) {
-    const auto extra = d.pick({Want::floating, 0, 3, [&](const at::Tensor& t) { return t.scalar_type() == slice.scalar_type() && t.sizes() == slice.sizes(); }});
+    const auto extra =
+        d.pick({Want::floating, 0, 3, [&](const at::Tensor& t) { return t.scalar_type() == slice.scalar_type() && t.sizes() == slice.sizes(); }});
     if (extra >= 0) additional.push_back(extra);
   }
   std::vector<c10::IValue> arguments = valuesOf(d, carry);

@@ -14,7 +14,8 @@ std::optional<c10::OperatorHandle> find(const std::string& name) {
   const auto first = name.find('.'), last = name.rfind('.');
   if (first == std::string::npos || last == first) return std::nullopt;
   const auto overload = name.substr(last + 1);
-  return c10::Dispatcher::singleton().findSchema({name.substr(0, first) + "::" + name.substr(first + 1, last - first - 1), overload == "default" ? "" : overload});
+  return c10::Dispatcher::singleton().findSchema(
+      {name.substr(0, first) + "::" + name.substr(first + 1, last - first - 1), overload == "default" ? "" : overload});
 }
 
 }  // namespace

@@ -131,9 +131,13 @@ class Shrinker {
     }
     // Its outputs are results of the program only.
     auto candidate = fewer;
-    std::erase_if(candidate.main.results, [&](const Arg& arg) { return arg.kind == Arg::Kind::value && std::find(call.outputs.begin(), call.outputs.end(), static_cast<int>(arg.integer)) != call.outputs.end(); });
+    std::erase_if(candidate.main.results, [&](const Arg& arg) {
+      return arg.kind == Arg::Kind::value && std::find(call.outputs.begin(), call.outputs.end(), static_cast<int>(arg.integer)) != call.outputs.end();
+    });
     const auto still = usedValues(candidate);
-    if (candidate.main.results.size() < fewer.main.results.size() && std::none_of(call.outputs.begin(), call.outputs.end(), [&](int id) { return still.contains(id); })) return accept(candidate);
+    if (candidate.main.results.size() < fewer.main.results.size() &&
+        std::none_of(call.outputs.begin(), call.outputs.end(), [&](int id) { return still.contains(id); }))
+      return accept(candidate);
     return false;
   }
 

@@ -3,12 +3,12 @@
 #include <ATen/Functions.h>
 
 #include "core/derivation/analysis.h"
+#include "core/formats/text/text_trace.h"
+#include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/higher_order.h"
-#include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/results.h"
 #include "core/torch/execution/evaluator.h"
-#include "core/formats/text/text_trace.h"
 #include "core/torch/stages/boundary.h"
 #include "core/torch/stages/pipeline.h"
 #include "core/torch/tracing/op_table.h"
@@ -44,7 +44,10 @@ SplitRun runInTwo(const Analysis& analysis) {
   return {{resultsOf(analysis, forward), gradientsOf(analysis, backward), mutatedOf(analysis, forward)}, backward.generators().cpu};
 }
 
-bool refuses(const Error& e) { return e.code() == ErrorCode::unsupportedOp || e.code() == ErrorCode::badInput || e.code() == ErrorCode::badUse || e.code() == ErrorCode::execution || e.code() == ErrorCode::unknownOp; }
+bool refuses(const Error& e) {
+  return e.code() == ErrorCode::unsupportedOp || e.code() == ErrorCode::badInput || e.code() == ErrorCode::badUse || e.code() == ErrorCode::execution ||
+         e.code() == ErrorCode::unknownOp;
+}
 
 std::string problemsOf(const std::vector<Problem>& problems) {
   for (const auto& problem : problems)
@@ -82,7 +85,9 @@ struct Subject::Impl {
     return options;
   }
 
-  std::string keyOf(const Input& input) const { return (input.kind == Input::Kind::user ? "in." : input.kind == Input::Kind::buffer ? "b." : "p.") + input.name; }
+  std::string keyOf(const Input& input) const {
+    return (input.kind == Input::Kind::user ? "in." : input.kind == Input::Kind::buffer ? "b." : "p.") + input.name;
+  }
 
   void take(SubjectRun& run, const RunResult& result) const {
     for (const auto& output : result.outputs) run.outcome.outputs.push_back(output ? tensorOf(*output) : at::Tensor());
@@ -92,7 +97,9 @@ struct Subject::Impl {
       const auto gradient = gradients.find((input.kind == Input::Kind::user ? "in." : "p.") + input.name);
       run.outcome.gradients.push_back(gradient == gradients.end() ? at::Tensor() : tensorOf(gradient->second));
       const auto written = result.mutated.find(keyOf(input));
-      run.outcome.contents.push_back(input.kind == Input::Kind::parameter ? at::Tensor() : written == result.mutated.end() ? inputs[i].contiguous() : tensorOf(written->second));
+      run.outcome.contents.push_back(input.kind == Input::Kind::parameter ? at::Tensor()
+                                     : written == result.mutated.end()    ? inputs[i].contiguous()
+                                                                          : tensorOf(written->second));
     }
   }
 

@@ -13,10 +13,10 @@ namespace retrograd::fuzz {
 struct SubjectRun {
   enum class Status { ran, refused, notCut };
   Status status = Status::ran;
-  std::string message;     ///< why it was refused, or could not be cut there
+  std::string message;  ///< why it was refused, or could not be cut there
   Outcome outcome;
-  Cotangents cotangents;   ///< that were used
-  int steps = 0;           ///< ops of forward and backward
+  Cotangents cotangents;  ///< that were used
+  int steps = 0;          ///< ops of forward and backward
 };
 
 /// Opens the printed program as a file is opened, derives, splits and runs it. `inputs`: contents by input. `size`: what s0 is; 0 where no

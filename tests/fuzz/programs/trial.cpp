@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cctype>
+#include <chrono>
 
 #include "tests/fuzz/programs/judge.h"
 #include "tests/fuzz/programs/oracle.h"

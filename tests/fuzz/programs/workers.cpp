@@ -37,7 +37,7 @@ struct Range {
 struct Worker {
   pid_t process = -1;
   int pipe = -1;
-  Range range{0, 0};    // next: the program that is under way
+  Range range{0, 0};  // next: the program that is under way
   std::string buffer;
   Clock::time_point began;
   bool hung = false;
@@ -45,8 +45,8 @@ struct Worker {
 
 }  // namespace
 
-void runWorkers(const WorkerOptions& options, const std::function<std::string(std::uint64_t)>& work, const std::function<void(std::uint64_t, const std::string&)>& tell,
-                const std::function<void(std::uint64_t, const std::string&)>& died) {
+void runWorkers(const WorkerOptions& options, const std::function<std::string(std::uint64_t)>& work,
+                const std::function<void(std::uint64_t, const std::string&)>& tell, const std::function<void(std::uint64_t, const std::string&)>& died) {
   const auto start = Clock::now();
   constexpr std::uint64_t chunk = 1000;
   std::uint64_t given = 0;

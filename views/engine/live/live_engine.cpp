@@ -90,7 +90,7 @@ class SessionRunner : public Runner {
   }
 
   OpValues values_;
-  Session session_;  ///< tells values_ what it runs
+  Session session_;                                          ///< tells values_ what it runs
   std::map<ValueId, std::pair<std::size_t, double>> fills_;  ///< with the position at which it was filled
 };
 
@@ -147,19 +147,15 @@ class LiveEngine : public Engine {
   std::int64_t freeMemory() const override { return retrograd::freeMemory(); }
   std::vector<DeviceStatus> devices() override { return retrograd::devices(); }
 
-  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
-    return std::make_unique<SessionRunner>(analysis);
-  }
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override { return std::make_unique<SessionRunner>(analysis); }
 
   RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills, const Progress& progress) override {
     RecordOptions options;
-    for (const auto& [value, number] : fills)
-      options.replaced[value] = filledWith(analysis.document->meta(analysis.document->value(value).meta), number);
+    for (const auto& [value, number] : fills) options.replaced[value] = filledWith(analysis.document->meta(analysis.document->value(value).meta), number);
     return recordRun(analysis, options, progress);
   }
 
-  WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
-                const Progress& progress) override {
+  WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures, const Progress& progress) override {
     return retrograd::whatIf(analysis, partition, measures, progress);
   }
 
@@ -195,7 +191,8 @@ class LiveEngine : public Engine {
 
  private:
   /// A recorded folder's graph, on what it was recorded with unless other inputs are asked for.
-  static std::shared_ptr<const Analysis> openRecorded(const FolderChoice& choice, const OpenRequest& request, DerivationRequest options, const Progress& progress) {
+  static std::shared_ptr<const Analysis> openRecorded(const FolderChoice& choice, const OpenRequest& request, DerivationRequest options,
+                                                      const Progress& progress) {
     auto file = readModel(choice.graph.model, options, progress);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source == InputSource::drawn) file.sampleInputs.clear();

@@ -26,8 +26,8 @@ struct Tensor {
   std::int32_t contiguous;
 };
 
-/// One pass over a tensor. Moments are over finite elements: `squares` is the sum of squared distances from the mean, `norm` that of squares, `absolutes` that of
-/// absolute values, integers by way of float32.
+/// One pass over a tensor. Moments are over finite elements: `squares` is the sum of squared distances from the mean, `norm` that of squares, `absolutes` that
+/// of absolute values, integers by way of float32.
 struct Summary {
   double mean, squares, norm, absolutes, least, greatest;
   std::int64_t finite;
@@ -35,8 +35,8 @@ struct Summary {
 };
 
 extern "C" {
-int retrogradCudaInterface();                  ///< interfaceVersion of the library
-const char* retrogradCudaError(int code);      ///< never null
+int retrogradCudaInterface();              ///< interfaceVersion of the library
+const char* retrogradCudaError(int code);  ///< never null
 int retrogradCudaDeviceCount(int* count);
 int retrogradCudaDeviceName(int device, char* text, std::size_t size);
 

@@ -184,8 +184,8 @@ int retrogradCudaHistogram(const Tensor* tensor, double least, double scale, int
   const bool known = withElement(static_cast<DType>(tensor->dtype), [&](auto element) {
     using Element = decltype(element);
     const auto layout = layoutOf(*tensor, sizeof(typename Element::Bits));
-    histogramKernel<Element><<<layout.blocks, threads, 0, on>>>(*tensor, layout, least, scale, cells, columns,
-                                                                reinterpret_cast<unsigned long long*>(scratch.memory()));
+    histogramKernel<Element>
+        <<<layout.blocks, threads, 0, on>>>(*tensor, layout, least, scale, cells, columns, reinterpret_cast<unsigned long long*>(scratch.memory()));
   });
   if (!known) return cudaErrorInvalidValue;
   if (const auto error = cudaGetLastError(); error != cudaSuccess) return error;

@@ -58,13 +58,14 @@ at::Tensor overSharingHeads(const at::Tensor& gradient, std::int64_t heads) {
 }
 
 /// Gradients of query, key, value and of the scores, which are the bias's before it was broadcast: softmax(query key^T scale + bias) value.
-Four attentionBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& bias, bool isCausal,
-                       std::optional<double> scale) {
+Four attentionBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& bias,
+                       bool isCausal, std::optional<double> scale) {
   const auto heads = query.size(-3), sharedHeads = key.size(-3);
   const auto g = inAccumulator(gradient), q = inAccumulator(query), k = forEachHead(inAccumulator(key), heads), v = forEachHead(inAccumulator(value), heads);
   const auto factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
   auto scores = q.matmul(k.transpose(-2, -1)) * factor;
-  if (bias.defined()) scores = bias.scalar_type() == at::kBool ? scores.masked_fill(bias.logical_not(), -std::numeric_limits<double>::infinity()) : scores + inAccumulator(bias);
+  if (bias.defined())
+    scores = bias.scalar_type() == at::kBool ? scores.masked_fill(bias.logical_not(), -std::numeric_limits<double>::infinity()) : scores + inAccumulator(bias);
   if (isCausal) {
     const auto above = at::ones({q.size(-2), k.size(-2)}, scores.options().dtype(at::kBool)).triu(1);
     scores = scores.masked_fill(above, -std::numeric_limits<double>::infinity());
@@ -72,7 +73,8 @@ Four attentionBackward(const at::Tensor& gradient, const at::Tensor& query, cons
   const auto weights = at::_safe_softmax(scores, -1);
   const auto ofWeights = g.matmul(v.transpose(-2, -1));
   const auto ofScores = weights * (ofWeights - (weights * ofWeights).sum(-1, true));
-  return {(ofScores.matmul(k) * factor).to(query.scalar_type()), overSharingHeads(ofScores.transpose(-2, -1).matmul(q) * factor, sharedHeads).to(key.scalar_type()),
+  return {(ofScores.matmul(k) * factor).to(query.scalar_type()),
+          overSharingHeads(ofScores.transpose(-2, -1).matmul(q) * factor, sharedHeads).to(key.scalar_type()),
           overSharingHeads(weights.transpose(-2, -1).matmul(g), sharedHeads).to(value.scalar_type()), ofScores};
 }
 
@@ -99,7 +101,8 @@ Four efficientBackward(const at::Tensor& gradient, const at::Tensor& query, cons
     if (wanted[3] && bias.defined()) ofBias = ofScores.sum_to_size(bias.sizes()).to(bias.scalar_type());
     return {wanted[0] ? ofQuery : at::Tensor(), wanted[1] ? ofKey : at::Tensor(), wanted[2] ? ofValue : at::Tensor(), ofBias};
   }
-  return callBelow<decltype(efficientBackward)>(efficient, gradient, query, key, value, bias, output, logsumexp, seed, offset, dropout, wanted, isCausal, scale);
+  return callBelow<decltype(efficientBackward)>(efficient, gradient, query, key, value, bias, output, logsumexp, seed, offset, dropout, wanted, isCausal,
+                                                scale);
 }
 
 // --- hardsigmoid ---
@@ -134,7 +137,8 @@ at::Tensor multiMarginBackward(const at::Tensor& gradient, const at::Tensor& sel
 constexpr auto multilabelMargin = "multilabel_margin_loss_backward";
 
 /// Linear in the gradient, and constant in `self` but for jumps.
-at::Tensor multilabelMarginBackward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target, std::int64_t reduction, const at::Tensor& isTarget) {
+at::Tensor multilabelMarginBackward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target, std::int64_t reduction,
+                                    const at::Tensor& isTarget) {
   using Signature = decltype(multilabelMarginBackward);
   if (!isDifferentiated(multilabelMargin, gradient, self)) return callBelow<Signature>(multilabelMargin, gradient, self, target, reduction, isTarget);
   const auto slope = callBelow<Signature>(multilabelMargin, at::ones_like(gradient).detach(), self.detach(), target, reduction, isTarget);
@@ -150,8 +154,9 @@ at::Tensor bagsOf(const at::Tensor& indices, const at::Tensor& offsets) {
   return at::bucketize(at::arange(indices.size(0), offsets.options().dtype(at::kLong)), offsets.to(at::kLong), /*out_int32=*/false, /*right=*/true) - 1;
 }
 
-at::Tensor bagBackwardFormula(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& bags, const at::Tensor& bagSizes, const at::Tensor& maximum,
-                              std::int64_t rows, bool byFrequency, std::int64_t mode, const OptionalTensor& weights, std::int64_t padding) {
+at::Tensor bagBackwardFormula(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& bags, const at::Tensor& bagSizes,
+                              const at::Tensor& maximum, std::int64_t rows, bool byFrequency, std::int64_t mode, const OptionalTensor& weights,
+                              std::int64_t padding) {
   const auto zeros = at::zeros({rows, gradient.size(1)}, gradient.options().requires_grad(false));
   if (mode == bagMax) {
     const auto filled = gradient * bagSizes.ne(0).unsqueeze(1).to(gradient.scalar_type());
@@ -180,8 +185,9 @@ at::Tensor bagBackward(const at::Tensor& gradient, const at::Tensor& indices, co
 
 constexpr auto denseBag = "_embedding_bag_dense_backward";
 
-at::Tensor denseBagBackward(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& bags, const at::Tensor& bagSizes, const at::Tensor& maximum,
-                            c10::SymInt rows, bool byFrequency, std::int64_t mode, const OptionalTensor& weights, std::int64_t padding) {
+at::Tensor denseBagBackward(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& bags, const at::Tensor& bagSizes,
+                            const at::Tensor& maximum, c10::SymInt rows, bool byFrequency, std::int64_t mode, const OptionalTensor& weights,
+                            std::int64_t padding) {
   if (isDifferentiated(denseBag, gradient, weights.value_or(at::Tensor())))
     return bagBackwardFormula(gradient, indices, bags, bagSizes, maximum, rows.expect_int(), byFrequency, mode, weights, padding);
   return callBelow<decltype(denseBagBackward)>(denseBag, gradient, indices, bags, bagSizes, maximum, rows, byFrequency, mode, weights, padding);
@@ -189,8 +195,8 @@ at::Tensor denseBagBackward(const at::Tensor& gradient, const at::Tensor& indice
 
 constexpr auto bagWeights = "_embedding_bag_per_sample_weights_backward";
 
-at::Tensor bagWeightsBackward(const at::Tensor& gradient, const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets, const at::Tensor& bags,
-                              std::int64_t mode, std::int64_t padding) {
+at::Tensor bagWeightsBackward(const at::Tensor& gradient, const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
+                              const at::Tensor& bags, std::int64_t mode, std::int64_t padding) {
   if (!isDifferentiated(bagWeights, gradient, weight))
     return callBelow<decltype(bagWeightsBackward)>(bagWeights, gradient, weight, indices, offsets, bags, mode, padding);
   const auto products = (gradient.index_select(0, bagsOf(indices, offsets)) * weight.index_select(0, indices)).sum(1);
@@ -206,16 +212,18 @@ std::pair<at::Tensor, at::Tensor> segmentsOf(const at::Tensor& data, const Optio
   const bool byOffsets = offsets && offsets->defined();
   const auto ends = byOffsets ? offsets->slice(-1, 1) : lengths->cumsum(-1);
   auto positions = at::arange(data.size(axis), ends.options());
-  if (byOffsets) positions = positions.expand([&] {
-    auto sizes = ends.sizes().vec();
-    sizes.back() = data.size(axis);
-    return sizes;
-  }());
-  else positions = positions.expand([&] {
-    auto sizes = lengths->sizes().vec();
-    sizes.back() = data.size(axis);
-    return sizes;
-  }());
+  if (byOffsets)
+    positions = positions.expand([&] {
+      auto sizes = ends.sizes().vec();
+      sizes.back() = data.size(axis);
+      return sizes;
+    }());
+  else
+    positions = positions.expand([&] {
+      auto sizes = lengths->sizes().vec();
+      sizes.back() = data.size(axis);
+      return sizes;
+    }());
   auto number = at::searchsorted(ends.contiguous(), positions.contiguous(), /*out_int32=*/false, /*right=*/true);
   auto inside = number.lt(ends.size(-1));
   if (byOffsets) inside = inside.logical_and(positions.ge(offsets->slice(-1, 0, 1)));

@@ -27,7 +27,8 @@ at::Tensor groupedMmShape(const at::Tensor& a, const at::Tensor& b, const std::o
   return sizes.size() == 2 ? at::empty_strided(sizes, {row, 1}, options) : at::empty_strided(sizes, {sizes[1] * row, row, 1}, options);
 }
 
-void registerOps() { static torch::Library library = [] {
+void registerOps() {
+  static torch::Library library = [] {
     torch::Library made(torch::Library::IMPL, "aten", c10::DispatchKey::Meta, __FILE__, __LINE__);
     made.impl("_grouped_mm", groupedMmShape);
     return made;

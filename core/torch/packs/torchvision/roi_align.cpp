@@ -86,10 +86,12 @@ void checkRegions(const at::Tensor& regions, const at::Tensor& like, std::int64_
   TORCH_CHECK(regions.scalar_type() == like.scalar_type(), "roi_align: rois and input must have one type");
   if (regions.numel() == 0) return;
   const auto index = regions.select(1, 0);
-  TORCH_CHECK(index.min().item().toDouble() >= 0 && index.max().item().toDouble() < static_cast<double>(images), "roi_align: a region names an image that there is not");
+  TORCH_CHECK(index.min().item().toDouble() >= 0 && index.max().item().toDouble() < static_cast<double>(images),
+              "roi_align: a region names an image that there is not");
 }
 
-at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t samples, bool aligned) {
+at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t samples,
+                    bool aligned) {
   checkRegions(regions, input, input.dim() == 4 ? input.size(0) : 0);
   const Options options{scale, height, width, samples, aligned};
   const auto pixels = input.contiguous(), all = regions.contiguous();
@@ -99,14 +101,15 @@ at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double s
     const auto* from = pixels.const_data_ptr<scalar_t>();
     auto* to = result.mutable_data_ptr<scalar_t>();
     for (std::int64_t k = 0; k < all.size(0); ++k)
-      forEachSample(all.const_data_ptr<scalar_t>() + 5 * k, options, high, wide, [&](auto image, auto row, auto column, const Corners<scalar_t>& corners, scalar_t count) {
-        for (std::int64_t c = 0; c < channels; ++c) {
-          const auto* plane = from + (image * channels + c) * high * wide;
-          scalar_t sum = 0;
-          for (int corner = 0; corner < 4; ++corner) sum += corners.weight[corner] * plane[corners.at[corner]];
-          to[((k * channels + c) * height + row) * width + column] += sum / count;
-        }
-      });
+      forEachSample(all.const_data_ptr<scalar_t>() + 5 * k, options, high, wide,
+                    [&](auto image, auto row, auto column, const Corners<scalar_t>& corners, scalar_t count) {
+                      for (std::int64_t c = 0; c < channels; ++c) {
+                        const auto* plane = from + (image * channels + c) * high * wide;
+                        scalar_t sum = 0;
+                        for (int corner = 0; corner < 4; ++corner) sum += corners.weight[corner] * plane[corners.at[corner]];
+                        to[((k * channels + c) * height + row) * width + column] += sum / count;
+                      }
+                    });
   });
   return result;
 }
@@ -121,13 +124,14 @@ at::Tensor roiAlignBackward(const at::Tensor& gradient, const at::Tensor& region
     const auto* from = arriving.const_data_ptr<scalar_t>();
     auto* to = result.mutable_data_ptr<scalar_t>();
     for (std::int64_t k = 0; k < all.size(0); ++k)
-      forEachSample(all.const_data_ptr<scalar_t>() + 5 * k, options, high, wide, [&](auto image, auto row, auto column, const Corners<scalar_t>& corners, scalar_t count) {
-        for (std::int64_t c = 0; c < channels; ++c) {
-          const auto part = from[((k * channels + c) * height + row) * width + column] / count;
-          auto* plane = to + (image * channels + c) * high * wide;
-          for (int corner = 0; corner < 4; ++corner) plane[corners.at[corner]] += corners.weight[corner] * part;
-        }
-      });
+      forEachSample(all.const_data_ptr<scalar_t>() + 5 * k, options, high, wide,
+                    [&](auto image, auto row, auto column, const Corners<scalar_t>& corners, scalar_t count) {
+                      for (std::int64_t c = 0; c < channels; ++c) {
+                        const auto part = from[((k * channels + c) * height + row) * width + column] / count;
+                        auto* plane = to + (image * channels + c) * high * wide;
+                        for (int corner = 0; corner < 4; ++corner) plane[corners.at[corner]] += corners.weight[corner] * part;
+                      }
+                    });
   });
   return result;
 }
@@ -158,7 +162,9 @@ void keep(AutogradContext* context, const at::Tensor& regions, const Options& op
 
 struct Kept {
   explicit Kept(AutogradContext* context)
-      : regions(context->get_saved_variables()[0]), scale(context->saved_data["scale"].toDouble()), numbers(context->saved_data["numbers"].toIntVector()),
+      : regions(context->get_saved_variables()[0]),
+        scale(context->saved_data["scale"].toDouble()),
+        numbers(context->saved_data["numbers"].toIntVector()),
         sizes(context->saved_data["sizes"].toIntVector()) {}
   at::Tensor forward(const at::Tensor& input) const { return forwardOp().call(input, regions, scale, numbers[0], numbers[1], numbers[2], numbers[3] != 0); }
   at::Tensor backward(const at::Tensor& gradient) const {
@@ -185,8 +191,9 @@ struct RoiAlign : torch::autograd::Function<RoiAlign> {
 };
 
 struct RoiAlignBackward : torch::autograd::Function<RoiAlignBackward> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& gradient, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width,
-                            std::int64_t images, std::int64_t channels, std::int64_t high, std::int64_t wide, std::int64_t samples, bool aligned) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& gradient, const at::Tensor& regions, double scale, std::int64_t height,
+                            std::int64_t width, std::int64_t images, std::int64_t channels, std::int64_t high, std::int64_t wide, std::int64_t samples,
+                            bool aligned) {
     keep(context, regions, {scale, height, width, samples, aligned}, {images, channels, high, wide});
     at::AutoDispatchBelowADInplaceOrView below;
     return backwardOp().call(gradient, regions, scale, height, width, images, channels, high, wide, samples, aligned);
@@ -198,12 +205,13 @@ struct RoiAlignBackward : torch::autograd::Function<RoiAlignBackward> {
   }
 };
 
-at::Tensor differentiable(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t samples, bool aligned) {
+at::Tensor differentiable(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t samples,
+                          bool aligned) {
   return RoiAlign::apply(input, regions, scale, height, width, samples, aligned);
 }
 
-at::Tensor differentiableBackward(const at::Tensor& gradient, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t images,
-                                  std::int64_t channels, std::int64_t high, std::int64_t wide, std::int64_t samples, bool aligned) {
+at::Tensor differentiableBackward(const at::Tensor& gradient, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width,
+                                  std::int64_t images, std::int64_t channels, std::int64_t high, std::int64_t wide, std::int64_t samples, bool aligned) {
   return RoiAlignBackward::apply(gradient, regions, scale, height, width, images, channels, high, wide, samples, aligned);
 }
 
@@ -212,7 +220,8 @@ at::Tensor differentiableBackward(const at::Tensor& gradient, const at::Tensor& 
 void registerRoiAlign(torch::Library& library) {
   library.def("roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, int sampling_ratio, bool aligned) -> Tensor");
   library.def(
-      "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, int batch_size, int channels, int height, int width, "
+      "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, int batch_size, int channels, int height, int "
+      "width, "
       "int sampling_ratio, bool aligned) -> Tensor");
   const auto both = [&](auto key, Forward* forward, Backward* backward) {
     library.impl("roi_align", torch::dispatch(key, forward));

@@ -39,8 +39,8 @@ void forEachGroup(const at::Tensor& offsets, std::int64_t rows, Visit&& visit) {
 }
 
 void checkShapes(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets) {
-  TORCH_CHECK(input.dim() == 2 && weight.dim() == 3 && offsets.dim() == 1, "grouped_mm_fallback takes tensors of 2, 3 and 1 dimensions, got ", input.dim(), ", ",
-              weight.dim(), " and ", offsets.dim());
+  TORCH_CHECK(input.dim() == 2 && weight.dim() == 3 && offsets.dim() == 1, "grouped_mm_fallback takes tensors of 2, 3 and 1 dimensions, got ", input.dim(),
+              ", ", weight.dim(), " and ", offsets.dim());
   TORCH_CHECK(input.size(1) == weight.size(1), "grouped_mm_fallback: rows of ", input.size(1), " for weights of ", weight.size(1), " rows");
   TORCH_CHECK(offsets.size(0) == weight.size(0), "grouped_mm_fallback: ", offsets.size(0), " groups for ", weight.size(0), " weights");
   TORCH_CHECK(at::isIntegralType(offsets.scalar_type(), false), "grouped_mm_fallback: offsets of type ", offsets.scalar_type());
@@ -82,8 +82,9 @@ Pair groupedMmBackwardShape(const at::Tensor& input, const at::Tensor& weight, c
 }
 
 at::Tensor callForward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("transformers::grouped_mm_fallback", "").typed<at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&)>();
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("transformers::grouped_mm_fallback", "")
+                             .typed<at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&)>();
   return op.call(input, weight, offsets);
 }
 
@@ -109,7 +110,8 @@ struct GroupedMm : torch::autograd::Function<GroupedMm> {
 
 /// Both gradients are linear in `gradient`, one also in the weights and one in the input: their derivatives are products of groups again.
 struct GroupedMmBackward : torch::autograd::Function<GroupedMmBackward> {
-  static variable_list forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets, const at::Tensor& gradient) {
+  static variable_list forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets,
+                               const at::Tensor& gradient) {
     context->save_for_backward({input, weight, offsets, gradient});
     context->set_materialize_grads(false);
     at::AutoDispatchBelowADInplaceOrView below;

@@ -11,7 +11,8 @@
 namespace retrograd::nccl {
 namespace {
 
-/// LibTorch's watchdogs would end the process where a transfer fails or takes long. Here a rank says what happened, and to all others. What the user has set stays.
+/// LibTorch's watchdogs would end the process where a transfer fails or takes long. Here a rank says what happened, and to all others. What the user has set
+/// stays.
 void keepWatchdogsQuiet() {
   for (const char* variable : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_RETHROW_CUDA_ERRORS"}) setenv(variable, "0", 0);
 }

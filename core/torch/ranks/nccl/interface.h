@@ -16,7 +16,8 @@ extern "C" {
 
 /// interfaceVersion of the library.
 int retrogradNcclInterface();
-/// NCCL_VERSION_CODE of the headers that it was compiled with. LibTorch's classes have members of NCCL's types, so it has to be the version that LibTorch loads.
+/// NCCL_VERSION_CODE of the headers that it was compiled with. LibTorch's classes have members of NCCL's types, so it has to be the version that LibTorch
+/// loads.
 int retrogradNcclHeaders();
 /// What a GPU alone is called, as 32 hexadecimal digits and a 0 in `text`, which has room for 33. Throws c10::Error.
 void retrogradNcclUnit(int device, char* text);

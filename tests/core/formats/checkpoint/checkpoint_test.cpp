@@ -59,9 +59,8 @@ std::string twoSlices(const std::string& storage) {
 TEST(Checkpoint, J13_readsANestedStateDictOfTorchSave) {
   const auto state = dict({{text("a.weight"), tensor("0", {2}, {1}, 2)}});
   const auto path = test::writeTemporary(
-      "nested.pt",
-      saved(dict({{text("model"), state}, {text("step"), whole(3)}, {text("args"), object(global("argparse", "Namespace"), dict({}))}}),
-            {{"0", floats({1, 2})}}));
+      "nested.pt", saved(dict({{text("model"), state}, {text("step"), whole(3)}, {text("args"), object(global("argparse", "Namespace"), dict({}))}}),
+                         {{"0", floats({1, 2})}}));
   const auto checkpoint = readCheckpoint(path);
   ASSERT_EQ(checkpoint.tensors.size(), 1u);
   EXPECT_EQ(checkpoint.tensors[0].name, "model.a.weight");
@@ -108,20 +107,15 @@ TEST(Checkpoint, J13_putsSlicesOfADistributedCheckpointTogether) {
 }
 
 TEST(Checkpoint, J13_refusesADistributedCheckpointWithHolesByName) {
-  const auto both = dict(
-      {{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())}, {index("model.w", {1, 0}), place("__0_0.distcp", 0, top.size())}});
-  auto path =
-      folder("dcp-overlap",
-             {{".metadata",
-               metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2}), chunk({0, 0}, {1, 2})})}}), both, dict({}))},
-              {"__0_0.distcp", top}});
+  const auto both = dict({{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())}, {index("model.w", {1, 0}), place("__0_0.distcp", 0, top.size())}});
+  auto path = folder("dcp-overlap",
+                     {{".metadata", metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2}), chunk({0, 0}, {1, 2})})}}), both, dict({}))},
+                      {"__0_0.distcp", top}});
   EXPECT_NE(failure(path).find("overlap"), std::string::npos) << failure(path);
-  path =
-      folder("dcp-hole", {{".metadata", metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2})})}}), both, dict({}))},
-                          {"__0_0.distcp", top}});
+  path = folder("dcp-hole",
+                {{".metadata", metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2})})}}), both, dict({}))}, {"__0_0.distcp", top}});
   EXPECT_NE(failure(path).find("2 of its 4 elements"), std::string::npos) << failure(path);
-  path = folder("dcp-place", {{".metadata", twoSlices(dict({{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())}}))},
-                              {"__0_0.distcp", top}});
+  path = folder("dcp-place", {{".metadata", twoSlices(dict({{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())}}))}, {"__0_0.distcp", top}});
   EXPECT_NE(failure(path).find("no file holds one of its chunks"), std::string::npos) << failure(path);
   path = folder("dcp-out", {{".metadata", twoSlices(dict({{index("model.w", {0, 0}), place("../x", 0, top.size())}}))}});
   EXPECT_NE(failure(path).find("outside of its folder"), std::string::npos) << failure(path);
@@ -138,10 +132,9 @@ TEST(Checkpoint, J13_readsSlicesThatAreSafetensorsAndRefusesTransforms) {
   const auto path = folder("dcp-st", {{".metadata", metadata(tensors, dict({{index("w", {0}), place("a.safetensors", 0, 8)}}), dict({}))}});
   writeSafetensors(path + "/a.safetensors", {{"w", one}});
   EXPECT_EQ(valuesOf(readCheckpoint(path), "w"), (std::vector<float>{5, 6}));
-  const auto transformed =
-      folder("dcp-zstd",
-             {{".metadata", metadata(tensors, dict({{index("w", {0}), place("a.distcp", 0, 8, list({text("zstandard")}))}}), dict({}))},
-              {"a.distcp", "12345678"}});
+  const auto transformed = folder(
+      "dcp-zstd",
+      {{".metadata", metadata(tensors, dict({{index("w", {0}), place("a.distcp", 0, 8, list({text("zstandard")}))}}), dict({}))}, {"a.distcp", "12345678"}});
   EXPECT_NE(failure(transformed).find("zstandard"), std::string::npos) << failure(transformed);
 }
 

@@ -43,17 +43,14 @@ inline std::string shape(const std::vector<std::int64_t>& sizes) {
 }
 inline std::string sizes(const std::vector<std::int64_t>& values) { return call(global("torch", "Size"), {shape(values)}); }
 /// A contiguous float tensor of the storage `key`.
-inline std::string tensor(const std::string& key, const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides,
-                          std::int64_t elements) {
+inline std::string tensor(const std::string& key, const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides, std::int64_t elements) {
   const auto storage = tuple({text("storage"), global("torch", "FloatStorage"), text(key), text("cpu"), whole(elements)}) + "Q";
   return call(global("torch._utils", "_rebuild_tensor_v2"),
               {storage, whole(0), shape(sizes), shape(strides), "\x89", call(global("collections", "OrderedDict"), {})});
 }
 inline std::string pickle(const std::string& value) { return "\x80\x02" + value + "."; }
 
-inline std::string floats(std::initializer_list<float> values) {
-  return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(float)};
-}
+inline std::string floats(std::initializer_list<float> values) { return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(float)}; }
 
 /// What torch.save writes.
 inline std::string saved(const std::string& value, const std::vector<std::pair<std::string, std::string>>& storages) {
@@ -73,8 +70,7 @@ inline std::string storedTensor(const std::vector<std::int64_t>& size, const std
                 dict({{text("properties"), properties}, {text("size"), sizes(size)}, {text("chunks"), list(chunks)}}));
 }
 inline std::string index(const std::string& name, const std::vector<std::int64_t>& offset) {
-  return object(global(metadataModule, "MetadataIndex"),
-                dict({{text("fqn"), text(name)}, {text("index"), whole(0)}, {text("offset"), sizes(offset)}}));
+  return object(global(metadataModule, "MetadataIndex"), dict({{text("fqn"), text(name)}, {text("index"), whole(0)}, {text("offset"), sizes(offset)}}));
 }
 inline std::string place(const std::string& file, std::size_t offset, std::size_t length, const std::string& transforms = {}) {
   std::vector<std::pair<std::string, std::string>> state{{text("relative_path"), text(file)},

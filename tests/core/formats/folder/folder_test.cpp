@@ -85,8 +85,10 @@ TEST_F(Folder, anyOtherPathIsNone) {
 
 TEST_F(Folder, pathsStayInside) {
   for (const char* outside : {"/etc/passwd", "../model.pt2", "a/../../model.pt2", ""})
-    EXPECT_NE(refusal(R"({"format": "retrograd.folder", "version": 1, "kind": "capture", "graphs": [{"name": "a", "model": ")" + std::string(outside) + R"("}]})").find("not inside the folder"),
-              std::string::npos)
+    EXPECT_NE(
+        refusal(R"({"format": "retrograd.folder", "version": 1, "kind": "capture", "graphs": [{"name": "a", "model": ")" + std::string(outside) + R"("}]})")
+            .find("not inside the folder"),
+        std::string::npos)
         << outside;
 }
 

@@ -36,8 +36,7 @@ std::string refusal(const std::string& text) {
 
 // J5: lines of ops, items, methods and operators, with their types.
 TEST(FxReader, J5_LinesWithTypesBecomeNodes) {
-  const auto graph =
-      graphOf(R"py(        mm: "bf16[2, 8*s0][Sym(8*s0), 1]cuda:1" = torch.ops.aten.mm.default(x, y, k = [1, -2], out = None);  x = y = None
+  const auto graph = graphOf(R"py(        mm: "bf16[2, 8*s0][Sym(8*s0), 1]cuda:1" = torch.ops.aten.mm.default(x, y, k = [1, -2], out = None);  x = y = None
         split = torch.ops.aten.split.Tensor(mm, 32, -1)
         item: "f32[2][1]cpu" = split[1];  split = None
         n: "Sym(8*s13)" = item.item()
@@ -300,9 +299,7 @@ TEST(FxReader, J5_GraphsOfTheSamplesRead) {
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the samples are not beside this checkout";
   int read = 0;
   for (const auto& path : test::filesBelow(folder, ".txt")) {
-    if (path.find("_graph_") == std::string::npos || path.find("metadata") != std::string::npos ||
-        path.find("runnable") != std::string::npos)
-      continue;
+    if (path.find("_graph_") == std::string::npos || path.find("metadata") != std::string::npos || path.find("runnable") != std::string::npos) continue;
     const auto graph = readGraph(test::contentOf(path), path);
     const auto names = namesOf(graph);
     for (const auto& node : graph.nodes) {

@@ -32,8 +32,7 @@ std::string record(const std::string& json, const std::string& payload = "", con
   return text;
 }
 
-std::string graphRecord(const std::string& name, const std::string& ids, const std::string& text = graphText,
-                        const std::string& pid = "77") {
+std::string graphRecord(const std::string& name, const std::string& ids, const std::string& text = graphText, const std::string& pid = "77") {
   return record(fmt::format("{{\"{}\": {{}}, {}, \"has_payload\": \"{}\"}}", name, ids, md5Of(text)), text, pid);
 }
 
@@ -91,12 +90,10 @@ TEST(JobLog, J1_DamagedGraphsAreNamed) {
 
 // J2: records belong together by frame, compile, attempt; processes by file and id.
 TEST(JobLog, J2_RecordsAreGrouped) {
-  const std::string again = R"("frame_id": 0, "frame_compile_id": 0, "attempt": 1)",
-                    other = R"("frame_id": 1, "frame_compile_id": 2, "attempt": 0)";
+  const std::string again = R"("frame_id": 0, "frame_compile_id": 0, "attempt": 1)", other = R"("frame_id": 1, "frame_compile_id": 2, "attempt": 0)";
   const std::string autograd = R"("frame_id": 3, "frame_compile_id": 0, "attempt": 0, "compiled_autograd_id": 4)";
-  const auto log =
-      open(graphRecord("dynamo_output_graph", first) + graphRecord("dynamo_output_graph", again) + graphRecord("aot_joint_graph", other) +
-           graphRecord("aot_joint_graph", autograd + R"(, "rank": 5)") + graphRecord("aot_joint_graph", first, graphText, "78"));
+  const auto log = open(graphRecord("dynamo_output_graph", first) + graphRecord("dynamo_output_graph", again) + graphRecord("aot_joint_graph", other) +
+                        graphRecord("aot_joint_graph", autograd + R"(, "rank": 5)") + graphRecord("aot_joint_graph", first, graphText, "78"));
   ASSERT_EQ(log.processes.size(), 2U);
   const auto& process = log.processes[1];  // of rank 5
   EXPECT_EQ(process.rank, 5);
@@ -128,16 +125,12 @@ TEST(JobLog, J2_ACompileThatStartsAgainIsAnother) {
 // J3: metadata names inputs; metrics say how long a compile took and why it failed.
 TEST(JobLog, J3_MetadataOfInputsAndCompiles) {
   const auto log = open(
-      record(R"({"str": ["/job/train.py", 3]})") +
-      record(R"({"dynamo_start": {"stack": [{"line": 39, "name": "step", "filename": 3}]}, )" + first + "}") +
-      record(R"({"describe_tensor": {"id": 0, "describer_id": 0, "dtype": "torch.float32", "size": [2], "requires_grad": true}, )" + first +
-             "}") +
+      record(R"({"str": ["/job/train.py", 3]})") + record(R"({"dynamo_start": {"stack": [{"line": 39, "name": "step", "filename": 3}]}, )" + first + "}") +
+      record(R"({"describe_tensor": {"id": 0, "describer_id": 0, "dtype": "torch.float32", "size": [2], "requires_grad": true}, )" + first + "}") +
       record(R"({"describe_source": {"describer_id": 0, "id": 0, "source": "L['x']"}, )" + first + "}") +
-      record(R"({"describe_tensor": {"id": 1, "describer_id": 0, "dtype": "torch.float32", "size": [2], "is_parameter": true}, )" + first +
-             "}") +
+      record(R"({"describe_tensor": {"id": 1, "describer_id": 0, "dtype": "torch.float32", "size": [2], "is_parameter": true}, )" + first + "}") +
       record(R"({"describe_source": {"describer_id": 0, "id": 1, "source": "L['m']._parameters['w']"}, )" + first + "}") +
-      record(R"({"create_symbol": {"symbol": "s23", "val": "12", "source": "L['x'].size()[0]"}, )" + first + "}") +
-      graphRecord("dynamo_output_graph", first) +
+      record(R"({"create_symbol": {"symbol": "s23", "val": "12", "source": "L['x'].size()[0]"}, )" + first + "}") + graphRecord("dynamo_output_graph", first) +
       record(
           R"({"compilation_metrics": {"entire_frame_compile_time_s": 1.5, "fail_type": "Unsupported", "fail_reason": "why\nmore", "restart_reasons": []}, )" +
           first + "}"));
@@ -172,8 +165,7 @@ TEST(JobLog, J10_NamesOfSources) {
 
 // Issue 18, 4: truncated, garbled and mixed logs give a partial tree that says what is missing.
 TEST(JobLog, PartialLogsSayWhatIsMissing) {
-  const auto whole =
-      graphRecord("dynamo_output_graph", first) + graphRecord("aot_joint_graph", first) + graphRecord("aot_forward_graph", first);
+  const auto whole = graphRecord("dynamo_output_graph", first) + graphRecord("aot_joint_graph", first) + graphRecord("aot_forward_graph", first);
   const auto log = open(whole.substr(0, whole.size() - 30));
   EXPECT_TRUE(log.processes.at(0).compiles.at(0).attempts.at(0).graphs.at(2).damaged);
   EXPECT_EQ(log.processes[0].problems.size(), 2U);

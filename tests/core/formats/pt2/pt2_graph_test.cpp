@@ -1,8 +1,8 @@
 // Graphs written by hand: kinds of arguments and ops that the kept models do not have.
 #include <gtest/gtest.h>
 
-#include "core/formats/zip/archive.h"
 #include "core/formats/pt2/pt2.h"
+#include "core/formats/zip/archive.h"
 #include "tests/core/formats/stub_symbols.h"
 #include "tests/core/formats/zip/zip_writer.h"
 
@@ -18,13 +18,10 @@ std::string meta(const std::string& name, const std::string& sizes = R"([{"as_in
          R"(, "requires_grad": false, "device": {"type": "cpu", "index": null}, "storage_offset": {"as_int": 0}, "layout": 7})";
 }
 
-std::string argument(const std::string& name, const std::string& value) {
-  return R"({"name": ")" + name + R"(", "arg": )" + value + R"(, "kind": 1})";
-}
+std::string argument(const std::string& name, const std::string& value) { return R"({"name": ")" + name + R"(", "arg": )" + value + R"(, "kind": 1})"; }
 
 std::string node(const std::string& target, const std::string& inputs, const std::string& outputs, const std::string& metadata = "") {
-  return R"({"target": ")" + target + R"(", "inputs": [)" + inputs + R"(], "outputs": [)" + outputs + R"(], "metadata": {)" + metadata +
-         "}}";
+  return R"({"target": ")" + target + R"(", "inputs": [)" + inputs + R"(], "outputs": [)" + outputs + R"(], "metadata": {)" + metadata + "}}";
 }
 
 struct Graph {
@@ -33,12 +30,11 @@ struct Graph {
   std::string outputSpecs = R"({"user_output": {"arg": )" + tensor("x") + "}}";
 
   std::string body() const {
-    return R"({"inputs": [)" + inputs + R"(], "outputs": [)" + outputs + R"(], "nodes": [)" + nodes + R"(], "tensor_values": {)" + metas +
-           "}}";
+    return R"({"inputs": [)" + inputs + R"(], "outputs": [)" + outputs + R"(], "nodes": [)" + nodes + R"(], "tensor_values": {)" + metas + "}}";
   }
   ModelFile read() const {
-    const auto json = R"({"torch_version": "2.15", "graph_module": {"graph": )" + body() + R"(, "signature": {"input_specs": [)" +
-                      inputSpecs + R"(], "output_specs": [)" + outputSpecs + "]}}}";
+    const auto json = R"({"torch_version": "2.15", "graph_module": {"graph": )" + body() + R"(, "signature": {"input_specs": [)" + inputSpecs +
+                      R"(], "output_specs": [)" + outputSpecs + "]}}}";
     auto kept = std::make_shared<std::string>(test::makeZip({{"models/model.json", json}}));
     const auto archive = Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "hand.pt2");
     return readPt2(archive, test::stubLookup, {});
@@ -52,15 +48,12 @@ const BoundSymbol& boundOf(const ModelFile& file, std::size_t op) { return file.
 
 TEST(Pt2Graph, symbolicSizes) {
   Graph graph;
-  graph.metas = meta("x", R"j([{"as_expr": {"expr_str": "Symbol('s0', integer=True)", "hint": {"as_int": 6}}}, {"as_int": 4}])j") +
-                ", " + meta("full");
-  graph.nodes = node("_operator.mul", argument("a", R"({"as_int": 2})") + "," + argument("b", R"({"as_int": 3})"),
-                     R"({"as_sym_int": {"as_name": "n"}})") +
+  graph.metas = meta("x", R"j([{"as_expr": {"expr_str": "Symbol('s0', integer=True)", "hint": {"as_int": 6}}}, {"as_int": 4}])j") + ", " + meta("full");
+  graph.nodes = node("_operator.mul", argument("a", R"({"as_int": 2})") + "," + argument("b", R"({"as_int": 3})"), R"({"as_sym_int": {"as_name": "n"}})") +
                 "," +
                 node("torch.ops.aten.full.default",
-                     argument("size", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 4}]})") + "," +
-                         argument("fill_value", R"({"as_int": 1})") + "," + argument("dtype", R"({"as_scalar_type": 7})") + "," +
-                         argument("device", R"({"as_device": {"type": "cuda", "index": 1}})"),
+                     argument("size", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 4}]})") + "," + argument("fill_value", R"({"as_int": 1})") + "," +
+                         argument("dtype", R"({"as_scalar_type": 7})") + "," + argument("device", R"({"as_device": {"type": "cuda", "index": 1}})"),
                      tensor("full"));
   const auto file = graph.read();
   const auto& document = *file.document;
@@ -86,9 +79,8 @@ TEST(Pt2Graph, listsFollowTheSchema) {
       node("torch.ops.aten.chunk.default", argument("self", tensor("x")) + "," + argument("chunks", R"({"as_int": 2})"),
            R"({"as_tensors": [{"name": "a"}, {"name": "b"}]})") +
       "," + node("torch.ops.aten.cat.default", argument("tensors", R"({"as_ints": []})"), tensor("cat")) + "," +
-      node("torch.ops.aten.index.Tensor", argument("self", tensor("x")) + "," + argument("indices", R"({"as_tensors": [{"name": "a"}]})"),
-           tensor("i")) +
-      "," + node("torch.ops.aten.var.correction", argument("self", tensor("x")) + "," + argument("dim", R"({"as_int": 1})"), tensor("v"));
+      node("torch.ops.aten.index.Tensor", argument("self", tensor("x")) + "," + argument("indices", R"({"as_tensors": [{"name": "a"}]})"), tensor("i")) + "," +
+      node("torch.ops.aten.var.correction", argument("self", tensor("x")) + "," + argument("dim", R"({"as_int": 1})"), tensor("v"));
   const auto file = graph.read();
   const auto& document = *file.document;
   EXPECT_EQ(patternOf(file, 0).returns, (std::vector<std::int32_t>{2}));
@@ -103,8 +95,8 @@ TEST(Pt2Graph, anUnknownKindOfOptionalTensorIsRefusedNotLeftOut) {
   const auto indices = [](const std::string& entry) {
     Graph graph;
     graph.metas = meta("x") + "," + meta("i");
-    graph.nodes = node("torch.ops.aten.index.Tensor",
-                       argument("self", tensor("x")) + "," + argument("indices", R"({"as_optional_tensors": [)" + entry + "]}"), tensor("i"));
+    graph.nodes = node("torch.ops.aten.index.Tensor", argument("self", tensor("x")) + "," + argument("indices", R"({"as_optional_tensors": [)" + entry + "]}"),
+                       tensor("i"));
     return graph.read();
   };
   EXPECT_EQ(patternOf(indices(R"({"as_none": true})"), 0).arguments[1].kind, Argument::Kind::list);
@@ -117,11 +109,10 @@ TEST(Pt2Graph, numbersForTensorsStayNumbersAndIntegersForFloatsBecomeReal) {
   graph.nodes = node("torch.ops.aten.add.Tensor", argument("self", tensor("x")) + "," + argument("other", R"({"as_int": 2})"), tensor("y"));
   EXPECT_EQ(patternOf(graph.read(), 0).arguments[1], Argument::ofInt(2));
   graph.nodes = node("torch.ops.aten.batch_norm.default",
-                     argument("input", tensor("x")) + "," + argument("weight", R"({"as_none": true})") + "," +
-                         argument("bias", R"({"as_none": true})") + "," + argument("running_mean", R"({"as_none": true})") + "," +
-                         argument("running_var", R"({"as_none": true})") + "," + argument("training", R"({"as_bool": true})") + "," +
-                         argument("momentum", R"({"as_float": "Infinity"})") + "," + argument("eps", R"({"as_int": 1})") + "," +
-                         argument("cudnn_enabled", R"({"as_bool": false})"),
+                     argument("input", tensor("x")) + "," + argument("weight", R"({"as_none": true})") + "," + argument("bias", R"({"as_none": true})") + "," +
+                         argument("running_mean", R"({"as_none": true})") + "," + argument("running_var", R"({"as_none": true})") + "," +
+                         argument("training", R"({"as_bool": true})") + "," + argument("momentum", R"({"as_float": "Infinity"})") + "," +
+                         argument("eps", R"({"as_int": 1})") + "," + argument("cudnn_enabled", R"({"as_bool": false})"),
                      tensor("z"));
   const auto file = graph.read();
   EXPECT_EQ(patternOf(file, 0).arguments[7], Argument::ofReal(1));
@@ -136,8 +127,8 @@ TEST(Pt2Graph, noGradRegions) {
   Graph graph;
   graph.metas = meta("x") + "," + meta("z");
   graph.nodes = node("torch.ops.higher_order.wrap_with_set_grad_enabled",
-                     argument("", R"({"as_bool": false})") + "," +
-                         argument("", R"({"as_graph": {"name": "body", "graph": )" + inner.body() + "}}") + "," + argument("", tensor("x")),
+                     argument("", R"({"as_bool": false})") + "," + argument("", R"({"as_graph": {"name": "body", "graph": )" + inner.body() + "}}") + "," +
+                         argument("", tensor("x")),
                      tensor("z"));
   const auto file = graph.read();
   EXPECT_TRUE(boundOf(file, 0).gradMode);
@@ -153,8 +144,7 @@ TEST(Pt2Graph, tokensOrderAndAreNoTensors) {
   graph.inputSpecs = R"({"token": {"arg": {"name": "token"}}}, )" + graph.inputSpecs;
   graph.metas = meta("token", "[]", "[]") + "," + meta("x") + "," + meta("y");
   graph.nodes = node("torch.ops.higher_order.with_effects",
-                     argument("", tensor("token")) + "," + argument("", R"({"as_operator": "torch.ops.aten.sin.default"})") + "," +
-                         argument("", tensor("x")),
+                     argument("", tensor("token")) + "," + argument("", R"({"as_operator": "torch.ops.aten.sin.default"})") + "," + argument("", tensor("x")),
                      tensor("token_1") + "," + tensor("y"));
   graph.outputs = tensor("token_1") + "," + tensor("y");
   graph.outputSpecs = R"({"token": {"arg": {"name": "token_1"}}}, {"user_output": {"arg": )" + tensor("y") + "}}";
@@ -169,8 +159,7 @@ TEST(Pt2Graph, tokensOrderAndAreNoTensors) {
 TEST(Pt2Graph, fixedNumbersAreInputs) {
   Graph graph;
   graph.inputs += R"(, {"as_int": 3}, {"as_none": true})";
-  graph.inputSpecs +=
-      R"(, {"constant_input": {"name": "n", "value": {"as_int": 3}}}, {"constant_input": {"name": "mask", "value": {"as_none": true}}})";
+  graph.inputSpecs += R"(, {"constant_input": {"name": "n", "value": {"as_int": 3}}}, {"constant_input": {"name": "mask", "value": {"as_none": true}}})";
   const auto file = graph.read();
   EXPECT_EQ(file.sampleNumbers.at("n"), Argument::ofInt(3));
   EXPECT_FALSE(file.computation.trace.inputs[2]);
@@ -179,8 +168,7 @@ TEST(Pt2Graph, fixedNumbersAreInputs) {
 TEST(Pt2Graph, detachesOfDecomposedGraphsStopTheGradient) {
   Graph graph;
   graph.metas = meta("x") + "," + meta("y");
-  graph.nodes = node("torch.ops.aten.alias.default", argument("self", tensor("x")), tensor("y"),
-                     R"("torch_fn": "detach_1;method_descriptor.detach")");
+  graph.nodes = node("torch.ops.aten.alias.default", argument("self", tensor("x")), tensor("y"), R"("torch_fn": "detach_1;method_descriptor.detach")");
   const auto file = graph.read();  // the test's symbols lack alias: unknown ops keep their gradMode too
   EXPECT_FALSE(boundOf(file, 0).gradMode);
   EXPECT_EQ(file.problems.back().severity, Problem::Severity::note);

@@ -4,9 +4,9 @@
 
 #include <set>
 
-#include "core/formats/zip/archive.h"
 #include "core/formats/pt2/pt2.h"
 #include "core/formats/read/read_file.h"
+#include "core/formats/zip/archive.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/formats/stub_symbols.h"
 #include "tests/core/formats/zip/zip_writer.h"
@@ -41,8 +41,7 @@ ModelFile readBytes(const std::string& bytes) { return readModelFile(test::write
 /// Without a file, for the loops over many damaged archives.
 ModelFile readInMemory(const std::string& bytes) {
   auto kept = std::make_shared<std::string>(bytes);
-  return readPt2(Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "changed.pt2"), stubLookup,
-                 {});
+  return readPt2(Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "changed.pt2"), stubLookup, {});
 }
 
 std::string failure(const std::string& bytes) {
@@ -167,8 +166,7 @@ TEST(ModelFile, decomposedGraphsReturnMutations) {
 }
 
 TEST(ModelFile, unknownOpsAreProblems) {
-  const auto bytes = changed("mlp", "models/model.json",
-                             [](std::string text) { return replaced(std::move(text), "aten.linear.default", "mine.op.default"); });
+  const auto bytes = changed("mlp", "models/model.json", [](std::string text) { return replaced(std::move(text), "aten.linear.default", "mine.op.default"); });
   const auto file = readBytes(bytes);
   ASSERT_EQ(file.problems.size(), 1u);
   EXPECT_EQ(file.problems[0].severity, Problem::Severity::warning);
@@ -178,9 +176,8 @@ TEST(ModelFile, unknownOpsAreProblems) {
 }
 
 TEST(ModelFile, customFunctionsAreWarnedOf) {
-  const auto bytes = changed("mlp", "models/model.json", [](std::string text) {
-    return replaced(std::move(text), "\\n    return F.linear(", "\\n    return Mine.apply(");
-  });
+  const auto bytes =
+      changed("mlp", "models/model.json", [](std::string text) { return replaced(std::move(text), "\\n    return F.linear(", "\\n    return Mine.apply("); });
   const auto file = readBytes(bytes);
   ASSERT_EQ(file.problems.size(), 1u);
   EXPECT_EQ(file.problems[0].severity, Problem::Severity::warning);
@@ -189,24 +186,17 @@ TEST(ModelFile, customFunctionsAreWarnedOf) {
 TEST(ModelFile, refusesWrongGraphs) {
   EXPECT_NE(graphFailure(R"({"name": "input")", R"({"name": "inputs")").find("has no argument 'inputs'"), std::string::npos);
   EXPECT_NE(graphFailure(R"({"name": "weight", "arg")", R"({"name": "input", "arg")").find("given twice"), std::string::npos);
-  EXPECT_NE(
-      graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_string": "x"}, "kind")").find("schema wants Tensor"),
-      std::string::npos);
-  EXPECT_NE(
-      graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_tensor": {"name": "y"}}, "kind")").find("'y' is used"),
-      std::string::npos);
-  EXPECT_NE(graphFailure(R"("outputs": [{"as_tensor": {"name": "linear"}}])", R"("outputs": [])").find("outputs where the schema"),
+  EXPECT_NE(graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_string": "x"}, "kind")").find("schema wants Tensor"),
             std::string::npos);
-  EXPECT_NE(graphFailure(R"("outputs": [{"as_tensor": {"name": "linear"}}])", R"("outputs": [{"as_tensor": {"name": "x"}}])")
-                .find("defined twice"),
+  EXPECT_NE(graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_tensor": {"name": "y"}}, "kind")").find("'y' is used"),
             std::string::npos);
-  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": -16}, {"as_int": 8}])").find("negative"),
+  EXPECT_NE(graphFailure(R"("outputs": [{"as_tensor": {"name": "linear"}}])", R"("outputs": [])").find("outputs where the schema"), std::string::npos);
+  EXPECT_NE(graphFailure(R"("outputs": [{"as_tensor": {"name": "linear"}}])", R"("outputs": [{"as_tensor": {"name": "x"}}])").find("defined twice"),
             std::string::npos);
-  EXPECT_NE(
-      graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": 17}, {"as_int": 8}])").find("in the graph but"),
-      std::string::npos);
-  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": 9223372036854775807}, {"as_int": 8}])")
-                .find("2^63"),
+  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": -16}, {"as_int": 8}])").find("negative"), std::string::npos);
+  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": 17}, {"as_int": 8}])").find("in the graph but"),
+            std::string::npos);
+  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": 9223372036854775807}, {"as_int": 8}])").find("2^63"),
             std::string::npos);
   EXPECT_NE(graphFailure(R"("graph_module")", R"("graph_modules")").find("'graph_module' is missing"), std::string::npos);
   EXPECT_NE(graphFailure(R"("as_tensor": {"name": "x"})", R"("as_future": {"name": "x"})"), "nothing failed");
@@ -219,23 +209,19 @@ TEST(ModelFile, errorsNameRecordAndNode) {
 }
 
 TEST(ModelFile, refusesShortAndMissingWeights) {
-  EXPECT_NE(failure(changed("mlp", "data/weights/weight_0", [](std::string s) { return s.substr(4); })).find("has 508 bytes"),
-            std::string::npos);
+  EXPECT_NE(failure(changed("mlp", "data/weights/weight_0", [](std::string s) { return s.substr(4); })).find("has 508 bytes"), std::string::npos);
   const auto config = [](const char* from, const char* to) {
-    return failure(
-        changed("mlp", "data/weights/model_weights_config.json", [&](std::string s) { return replaced(std::move(s), from, to); }));
+    return failure(changed("mlp", "data/weights/model_weights_config.json", [&](std::string s) { return replaced(std::move(s), from, to); }));
   };
   EXPECT_NE(config("\"weight_3\"", "\"weight_9\"").find("lacks this record"), std::string::npos);
   EXPECT_NE(config("\"l2.bias\"", "\"other\"").find("no data for 'l2.bias'"), std::string::npos);
   EXPECT_NE(config("\"dtype\": 7", "\"dtype\": 99").find("unknown dtype"), std::string::npos);
-  EXPECT_NE(config("\"storage_offset\": {\"as_int\": 0}", "\"storage_offset\": {\"as_int\": 4611686018427387904}").find("2^63"),
-            std::string::npos);
+  EXPECT_NE(config("\"storage_offset\": {\"as_int\": 0}", "\"storage_offset\": {\"as_int\": 4611686018427387904}").find("2^63"), std::string::npos);
 }
 
 TEST(ModelFile, refusesDeepJson) {
   const auto deep = [](std::size_t n) { return std::string(n, '['); };
-  EXPECT_NE(failure(changed("mlp", "models/model.json", [&](std::string) { return deep(1'000'000); })).find("nested deeper"),
-            std::string::npos);
+  EXPECT_NE(failure(changed("mlp", "models/model.json", [&](std::string) { return deep(1'000'000); })).find("nested deeper"), std::string::npos);
   EXPECT_NE(failure(changed("mlp", "models/model.json", [](std::string) { return std::string(); })), "nothing failed");
   EXPECT_NE(failure(changed("mlp", "models/model.json", [](std::string) { return std::string("42"); })), "nothing failed");
 }

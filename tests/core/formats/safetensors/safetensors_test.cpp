@@ -47,8 +47,7 @@ TEST(Safetensors, readsAReference) {
 
 TEST(Safetensors, readsBackWhatItWrote) {
   const auto path = test::writeTemporary("round.safetensors", "");
-  TensorMap tensors{
-      {"a \"quoted\" ä", tensorOf({1, 2, 3, 4, 5, 6}, {2, 3})}, {"empty", tensorOf({}, {0, 4})}, {"scalar", tensorOf({7}, {})}};
+  TensorMap tensors{{"a \"quoted\" ä", tensorOf({1, 2, 3, 4, 5, 6}, {2, 3})}, {"empty", tensorOf({}, {0, 4})}, {"scalar", tensorOf({7}, {})}};
   writeSafetensors(path, tensors, {{"seed", "3"}});
   const auto file = readSafetensors(path);
   EXPECT_EQ(file.metadata.at("seed"), "3");
@@ -114,12 +113,10 @@ TEST(Safetensors, refusesWrongHeaders) {
   EXPECT_NE(failure(entry(R"("dtype":"F31","shape":[2],"data_offsets":[0,8])")).find("unknown dtype"), std::string::npos);
   EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[3],"data_offsets":[0,8])")).find("needs 12"), std::string::npos);
   EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[-2,-1],"data_offsets":[0,8])")).find("negative"), std::string::npos);
-  EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[4611686018427387904,4611686018427387904],"data_offsets":[0,8])")).find("too large"),
-            std::string::npos);
+  EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[4611686018427387904,4611686018427387904],"data_offsets":[0,8])")).find("too large"), std::string::npos);
   EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])")).find("outside"), std::string::npos);
   EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[2])")).find("'data_offsets' is missing"), std::string::npos);
-  const std::string overlap =
-      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})";
+  const std::string overlap = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})";
   EXPECT_NE(failure(withHeader(overlap, std::string(8, 'x'))).find("overlap"), std::string::npos);
 }
 

@@ -1,5 +1,5 @@
-#include "core/formats/read/read_file.h"
 #include "core/formats/session_file/session_file.h"
+#include "core/formats/read/read_file.h"
 
 #include <gtest/gtest.h>
 
@@ -150,8 +150,7 @@ TEST(SessionFile, everyTestModelKeepsItsComputation) {
     before.model = readModelFile(path, stubLookup);
     before.embedded = true;
     const auto after = readSessionFile(written(before), stubLookup);
-    EXPECT_EQ(printTrace(*before.model.document, before.model.computation.trace), printTrace(*after.model.document, after.model.computation.trace))
-        << path;
+    EXPECT_EQ(printTrace(*before.model.document, before.model.computation.trace), printTrace(*after.model.document, after.model.computation.trace)) << path;
     EXPECT_FALSE(after.derived());
     EXPECT_EQ(after.model.problems.size(), before.model.problems.size());
     for (const auto& [name, tensor] : before.model.weights) expectSame(tensor, after.model.weights.at(name));
@@ -179,11 +178,22 @@ TEST(SessionFile, argumentsOfEveryKindComeBack) {
   const double infinity = std::numeric_limits<double>::infinity();
   Argument optional = Argument::ofList({Argument::ofNone()});
   optional.optionalList = true;
-  const std::vector<Argument> arguments{Argument::ofNone(), Argument::ofMissing(), Argument::ofBool(true), Argument::ofInt(-3), Argument::ofReal(2),
-                                        Argument::ofReal(-infinity), Argument::ofReal(-0.0), Argument::ofComplex(0.5, infinity),
-                                        Argument::ofString("none"), Argument::ofDType(DType::bf16), Argument::ofLayout(Layout::sparseCsr),
-                                        Argument::ofMemoryFormat(2), Argument::ofDevice("cuda:1"), Argument::ofOp("aten.add.Tensor"),
-                                        Argument::ofList({Argument::ofInt(1), Argument::ofList({})}), optional};
+  const std::vector<Argument> arguments{Argument::ofNone(),
+                                        Argument::ofMissing(),
+                                        Argument::ofBool(true),
+                                        Argument::ofInt(-3),
+                                        Argument::ofReal(2),
+                                        Argument::ofReal(-infinity),
+                                        Argument::ofReal(-0.0),
+                                        Argument::ofComplex(0.5, infinity),
+                                        Argument::ofString("none"),
+                                        Argument::ofDType(DType::bf16),
+                                        Argument::ofLayout(Layout::sparseCsr),
+                                        Argument::ofMemoryFormat(2),
+                                        Argument::ofDevice("cuda:1"),
+                                        Argument::ofOp("aten.add.Tensor"),
+                                        Argument::ofList({Argument::ofInt(1), Argument::ofList({})}),
+                                        optional};
   CallPattern pattern;
   pattern.arguments = arguments;
   pattern.names.assign(arguments.size(), "a");

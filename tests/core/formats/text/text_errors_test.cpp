@@ -39,8 +39,7 @@ TEST(TextErrors, NameLineColumnAndWhatWasExpected) {
       {head + "    y = x\n    return y\n", "m.txt:3:9: expected an op that is called"},
       {head + "    y = aten.sin(\"a\n    return y\n", "m.txt:3:18: expected a closing quote"},
       {head + "    y = aten.sin(x); z = y\n    return y\n", "m.txt:3:20: expected an op, a name or a number, found \";\""},
-      {head + "    y = aten.sin(x)\n      z = aten.cos(y)\n    return y\n",
-       "m.txt:4:7: expected the indentation of the lines before, 4 spaces"},
+      {head + "    y = aten.sin(x)\n      z = aten.cos(y)\n    return y\n", "m.txt:4:7: expected the indentation of the lines before, 4 spaces"},
       {head + "    y = aten.sin(x)\n", "m.txt:1:1: expected 'return' at the end of 'computation'"},
       {head + "    return x\n    y = aten.sin(x)\n", "m.txt:4:5: expected nothing behind 'return'"},
       {head + "    x = aten.sin(x)\n    return x\n", "m.txt:3:5: expected a new name: 'x' is defined in line 1"},
@@ -58,31 +57,26 @@ TEST(TextErrors, NameLineColumnAndWhatWasExpected) {
       {head + "    y = torch.sin(x)\n    return y\n", "m.txt:3:9: expected an op by its full name, such as torch.ops.aten.sin.default"},
       {head + "    y = aten.mul(x, x)\n    return y\n", "m.txt:3:9: expected the op with its overload, such as torch.ops.aten.mul.Tensor"},
       {head + "    y = sin(x)\n    return y\n", "m.txt:3:9: expected an op such as"},
-      {head + "    y = aten.sin(aten.cos(x))\n    return y\n",
-       "m.txt:3:18: expected a value, found 'aten.cos(x)'; an op has a line of its own"},
+      {head + "    y = aten.sin(aten.cos(x))\n    return y\n", "m.txt:3:18: expected a value, found 'aten.cos(x)'; an op has a line of its own"},
       {head + "    y = aten.sin(x)  # y: \"f32[2, 3\"\n    return y\n", "m.txt:3:36: expected ',' or ']', found the end"},
       {head + "    y = aten.sin(x)  # y: \"f33[2, 3]\"\n    return y\n", "m.txt:3:28: expected a type such as f32[2, 3], found 'f33'"},
       {head + "    y = aten.sin(x)  # y: \"f32[-2]\"\n    return y\n", "m.txt:3:34: expected a size"},
       {head + "    y = aten.sin(x)  # y: \"f32[2]\", sharez x\n    return y\n",
        "m.txt:3:37: expected a type, an origin or another remark on this op, found 'sharez'"},
-      {head + "    y = aten.sin(x)  # y: \"f32[2]\", shares z\n    return y\n",
-       "m.txt:3:24: expected a tensor above to share storage with, found 'z'"},
+      {head + "    y = aten.sin(x)  # y: \"f32[2]\", shares z\n    return y\n", "m.txt:3:24: expected a tensor above to share storage with, found 'z'"},
       {head + "    y = aten.sin(x)  # z: \"f32[2]\"\n    return y\n", "m.txt:3:24: expected the type of what this line makes, found 'z'"},
       {head + "    y = aten.sin(x)  # y: \"number\"\n    return y\n", "m.txt:3:24: expected the type of a tensor"},
-      {"def computation(x, y):\n    # x: \"f32[2]\"\n    return x\n",
-       "m.txt:1:20: expected a comment under the signature that says what 'y' is"},
+      {"def computation(x, y):\n    # x: \"f32[2]\"\n    return x\n", "m.txt:1:20: expected a comment under the signature that says what 'y' is"},
       {"def computation(x):\n    # x: \"f32[2]\"\n    # x: \"f32[2]\"\n    return x\n", "m.txt:3:7: expected one description of 'x'"},
       {"def computation(x, x):\n    return x\n", "m.txt:1:20: expected a name that no other parameter has"},
-      {"def computation(lambda):\n    # lambda: \"f32[]\"\n    return lambda\n",
-       "m.txt:1:17: expected a name that a value may have, found 'lambda'"},
+      {"def computation(lambda):\n    # lambda: \"f32[]\"\n    return lambda\n", "m.txt:1:17: expected a name that a value may have, found 'lambda'"},
       {"def f(x):\n    return x\n", "m.txt:1:1: expected computation, joint, forward or backward, found 'f'"},
       {head + "    return x\n" + head + "    return x\n", "m.txt:4:1: expected one 'computation', found another"},
       {"x = 1\n", "m.txt:1:1: expected 'def', found 'x'"},
       {"def backward(x):\n    # x: \"f32[2]\"\n    return x\n", "m.txt:1:14: expected 'x' to be 'saved for backward' or 'cotangent'"},
       {"def backward(c, x):\n    # c: \"f32[2]\", cotangent\n    # x: \"f32[2]\", saved for backward\n    return x\n",
        "m.txt:1:17: expected what is saved for backward before all cotangents"},
-      {"def forward(x):\n    # x: \"f32[2]\"\n    y = aten.sin(x)\n    return (y,), ()\n",
-       "m.txt:3:5: expected the type of 'y' behind the line"},
+      {"def forward(x):\n    # x: \"f32[2]\"\n    y = aten.sin(x)\n    return (y,), ()\n", "m.txt:3:5: expected the type of 'y' behind the line"},
       {head + "    y = aten.sin(x)\n    return y\ndef forward(x):\n    # x: \"f32[3]\"\n    return (x,), ()\n",
        "m.txt:6:7: expected the type that 'x' had above, \"cpu f32[2, 3]\""},
       {head + "    y = aten.sin(x)\n    return y\ndef joint(x):\n    z = aten.sin(x)  # z: \"f32[2, 3]\"\n    return (z,), ()\n",
@@ -92,12 +86,10 @@ TEST(TextErrors, NameLineColumnAndWhatWasExpected) {
        "m.txt:6:53: expected an op of the computation, found 'w': \"torch.ops.aten.sin.default\""},
       {"def joint(x):\n    # x: \"f32[2]\"\n    # backward\n    z = aten.cos(x)  # z: \"f32[2]\"\n    return (x,), (z,)\n",
        "m.txt:4:5: expected a trace that holds together: has no origin"},
-      {head + "    def f(a):\n        return a\n    y = aten.sin(f)\n    return y\n",
-       "m.txt:3:5: expected a higher-order op to take the function 'f'"},
+      {head + "    def f(a):\n        return a\n    y = aten.sin(f)\n    return y\n", "m.txt:3:5: expected a higher-order op to take the function 'f'"},
       {head + "    y = aten.sin(99999999999999999999)\n    return y\n", "m.txt:3:18: expected an integer of 64 bits"},
       {head + "    y = aten.sin(1e999)\n    return y\n", "m.txt:3:18: expected a number that a double can hold"},
-      {head + "    y = torch.ops.my.op(x, \"\\q\")\n    return y\n",
-       "m.txt:3:28: expected \\n, \\r, \\t, \\xNN or a quote after a backslash"},
+      {head + "    y = torch.ops.my.op(x, \"\\q\")\n    return y\n", "m.txt:3:28: expected \\n, \\r, \\t, \\xNN or a quote after a backslash"},
   };
   for (const auto& mistake : mistakes) {
     const auto said = failure(mistake.text);
@@ -106,12 +98,10 @@ TEST(TextErrors, NameLineColumnAndWhatWasExpected) {
 }
 
 TEST(TextErrors, SizesAndNestingHaveLimits) {
-  EXPECT_NE(failure("def computation(x):\n    # x: \"f32[4611686018427387904, 4611686018427387904]\"\n    return x\n")
-                .find("larger than 2^63 bytes"),
+  EXPECT_NE(failure("def computation(x):\n    # x: \"f32[4611686018427387904, 4611686018427387904]\"\n    return x\n").find("larger than 2^63 bytes"),
             std::string::npos);
-  EXPECT_NE(
-      failure("def computation(x):\n    # x: \"f32[2] strides [9223372036854775807]\"\n    return x\n").find("larger than 2^63 bytes"),
-      std::string::npos);
+  EXPECT_NE(failure("def computation(x):\n    # x: \"f32[2] strides [9223372036854775807]\"\n    return x\n").find("larger than 2^63 bytes"),
+            std::string::npos);
   const auto deep = [](std::size_t n, const std::string& open, const std::string& close) {
     std::string text = head + "    y = torch.ops.my.op(";
     for (std::size_t i = 0; i < n; ++i) text += open;
@@ -133,8 +123,7 @@ TEST(TextErrors, SizesAndNestingHaveLimits) {
   EXPECT_NE(failure("def computation(x):\n    # x: \"f32[" + rank + "]\"\n    return x\n").find("at most 64 sizes"), std::string::npos);
   std::string operands = "x";
   for (int i = 0; i < 70000; ++i) operands += ",x";
-  EXPECT_NE(failure(head + "    y = torch.ops.my.op([" + operands + "])\n    return y\n").find("at most 65535 operands"),
-            std::string::npos);
+  EXPECT_NE(failure(head + "    y = torch.ops.my.op([" + operands + "])\n    return y\n").find("at most 65535 operands"), std::string::npos);
   std::string outputs = "a0";
   for (int i = 1; i < 70000; ++i) outputs += ",a" + std::to_string(i);
   EXPECT_NE(failure(head + "    " + outputs + " = torch.ops.my.op(x)\n    return x\n").find("at most 65535 results"), std::string::npos);
@@ -210,18 +199,10 @@ TEST(TextErrors, DamagedTextsAreReadOrRefused) {
         const auto at = any(damaged.size()), length = any(24);
         const auto piece = pieces[any(std::size(pieces))];
         switch (any(4)) {
-          case 0:
-            damaged.replace(at, 1, piece);
-            break;
-          case 1:
-            damaged.insert(at, piece);
-            break;
-          case 2:
-            damaged.erase(at, length);
-            break;
-          default:
-            damaged.insert(at, damaged.substr(any(damaged.size()), length));
-            break;
+          case 0: damaged.replace(at, 1, piece); break;
+          case 1: damaged.insert(at, piece); break;
+          case 2: damaged.erase(at, length); break;
+          default: damaged.insert(at, damaged.substr(any(damaged.size()), length)); break;
         }
       }
       ASSERT_NO_FATAL_FAILURE(expectReadOrRefusal(damaged));
@@ -259,8 +240,7 @@ TEST(TextErrors, TruncatedTexts) {
 }
 
 TEST(TextErrors, AFileIsKnownByItsContent) {
-  const auto file =
-      readModelFile(test::writeTemporary("linear.pt2", test::contentOf(test::data() / "../texts/linear_all.txt")), stubLookup);
+  const auto file = readModelFile(test::writeTemporary("linear.pt2", test::contentOf(test::data() / "../texts/linear_all.txt")), stubLookup);
   EXPECT_TRUE(file.isText);
   ASSERT_TRUE(file.printed);
   EXPECT_EQ(file.printed->derived.size(), 3u);

@@ -119,8 +119,7 @@ TEST(TextTrace, LiteralsReadBackAsTheyWereWritten) {
   EXPECT_TRUE(std::signbit(arguments[5].real));
   EXPECT_EQ(arguments[11].text, "a\"\\\n\x01\xff");
   EXPECT_EQ(patternOf(traces, 0).names.back(), "named");
-  EXPECT_NE(print(traces).find(text.substr(text.find("y = "), text.find(")\n    return") - text.find("y = "))), std::string::npos)
-      << print(traces);
+  EXPECT_NE(print(traces).find(text.substr(text.find("y = "), text.find(")\n    return") - text.find("y = "))), std::string::npos) << print(traces);
 }
 
 TEST(TextTrace, ArgumentsFollowTheSchema) {
@@ -259,8 +258,7 @@ TEST(TextTrace, FourTracesAreOneDocument) {
   const auto traces = read(text);
   ASSERT_EQ(traces.derived.size(), 3u);
   const auto &document = documentOf(traces), &joint = document;
-  const auto &all = *traces.find(TraceKind::joint), &forward = *traces.find(TraceKind::forward),
-             &backward = *traces.find(TraceKind::backward);
+  const auto &all = *traces.find(TraceKind::joint), &forward = *traces.find(TraceKind::forward), &backward = *traces.find(TraceKind::backward);
   auto both = forward.ops;
   both.insert(both.end(), backward.ops.begin(), backward.ops.end());
   EXPECT_EQ(both, all.ops) << "an op that stands in several traces is one";
@@ -357,8 +355,7 @@ TEST(TextTrace, SymbolicSizesAreEvaluatedAndKept) {
   EXPECT_EQ(sizes[4], Argument::ofInt(-6)) << "no size in it";
   EXPECT_NE(failure(text).find("model.txt:3:23: expected a number or a symbolic size"), std::string::npos) << failure(text);
   EXPECT_NE(failure(with("    # s7: 9223372036854775807, symbolic size\n")).find("64 bits"), std::string::npos);
-  EXPECT_NE(failure(computation("    # s7: 5, symbolic size\n    y = aten.view(x, [6 // (s7 - 5)])\n")).find("a divisor other than 0"),
-            std::string::npos);
+  EXPECT_NE(failure(computation("    # s7: 5, symbolic size\n    y = aten.view(x, [6 // (s7 - 5)])\n")).find("a divisor other than 0"), std::string::npos);
   const auto met = read("def computation(x):\n    # x: \"f32[s0=4, 2]\"\n    y = aten.view(x, [s0*2])\n    return y\n");
   EXPECT_EQ(patternOf(met, 0).arguments[1].items[0].integer, 8) << "a size that a type names needs no declaration";
 }

@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <numeric>
 
-#include "core/torch/checking/check.h"
-#include "core/torch/checking/reference.h"
-#include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
 #include "core/derivation/sizes.h"
 #include "core/formats/read/read_file.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/open.h"
+#include "core/torch/checking/check.h"
+#include "core/torch/checking/reference.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/verifier.h"
 #include "tests/support/model_builder.h"
@@ -67,7 +67,7 @@ void expectContains(const std::string& text, std::initializer_list<std::string> 
 PartitionOptions recomputingAll() { return {PartitionOptions::defaultKind, {}, {"all"}}; }
 PartitionOptions minCut() { return {PartitionOptions::minCut, {}, {}}; }
 
-const char* const generic[] = {"attention/model.pt2", "convolution/model.pt2", "shapes/model.pt2", "shapes/core.pt2",
+const char* const generic[] = {"attention/model.pt2", "convolution/model.pt2", "shapes/model.pt2",    "shapes/core.pt2",
                                "loss/model.pt2",      "halves/model.pt2",      "statistics/model.pt2"};
 const char* const special[] = {"selection/model.pt2", "recurrence/model.pt2"};
 
@@ -172,11 +172,10 @@ std::string printed(const Analysis& analysis, const Trace& trace) { return print
 
 TEST(DynamicShapes, literalsAndTypesNameTheSymbols) {
   const auto analysis = openAsExported("attention/model.pt2");
-  expectContains(printed(*analysis, analysis->forward), {
-      "    # s77: 3, symbolic size in [2, 64]\n    # s27: 5, symbolic size in [2, 128]\n",
-      "(x, [s27*s77, 8])", "\"cpu f32[s27*s77=15, 8]\"", "[s77, s27, 2, 4])", "[2*s77, s27, 4])"});
-  expectContains(printed(*analysis, analysis->backward), {
-      "    # s77: 3, symbolic size in [2, 64]\n", "[s77, s27, 8])", "\"cpu f32[2*s77=6, s27=5, s27=5]\"", ".div.Scalar(", ", 8*s27*s77)"});
+  expectContains(printed(*analysis, analysis->forward), {"    # s77: 3, symbolic size in [2, 64]\n    # s27: 5, symbolic size in [2, 128]\n",
+                                                         "(x, [s27*s77, 8])", "\"cpu f32[s27*s77=15, 8]\"", "[s77, s27, 2, 4])", "[2*s77, s27, 4])"});
+  expectContains(printed(*analysis, analysis->backward),
+                 {"    # s77: 3, symbolic size in [2, 64]\n", "[s77, s27, 8])", "\"cpu f32[2*s77=6, s27=5, s27=5]\"", ".div.Scalar(", ", 8*s27*s77)"});
 }
 
 TEST(DynamicShapes, theListedHintsAreThoseOfTheInputs) {
@@ -192,7 +191,8 @@ TEST(DynamicShapes, theListedHintsAreThoseOfTheInputs) {
 TEST(DynamicShapes, aNumberAmongTheInputsIsASizeToo) {
   const auto analysis = openAsReference("halves/model.pt2");
   const auto text = printed(*analysis, analysis->forward);
-  expectContains(text, {"# n: \"s86=7\"", "# s39: 11, symbolic size in [3, 40]", "# s86: 7, symbolic size in [0, 40]", "x: \"cpu f32[2*s39=22, 4]\"", "0, 0, s86)"});
+  expectContains(text,
+                 {"# n: \"s86=7\"", "# s39: 11, symbolic size in [3, 40]", "# s86: 7, symbolic size in [0, 40]", "x: \"cpu f32[2*s39=22, 4]\"", "0, 0, s86)"});
 }
 
 // Holds B7, test_grad_transform_saved_for_backward_proxy, test_update_forward_with_new_saved_for_backward_numberproxy.
@@ -204,7 +204,8 @@ TEST(DynamicShapes, B7_NumbersAreLiteralsOnBothSidesAndNotSaved) {
     ASSERT_GT(analysis->backward.savedCount, 0u);
     for (std::size_t i = 0; i < analysis->backward.savedCount; ++i) EXPECT_TRUE(analysis->document->isTensor(saved[i]));
     expectContains(printed(*analysis, analysis->forward), {"aten.mul.Tensor(narrow, s86)"});
-    expectContains(printed(*analysis, analysis->backward), {"aten.mul.Tensor(cotangent_1, s86)", "# s86: " + std::to_string(analysis->document->sizeHints().at("s86"))});
+    expectContains(printed(*analysis, analysis->backward),
+                   {"aten.mul.Tensor(cotangent_1, s86)", "# s86: " + std::to_string(analysis->document->sizeHints().at("s86"))});
   }
 }
 
@@ -232,7 +233,8 @@ TEST(DynamicShapes, whatHasNoExpressionIsToldAndTheRestIsSymbolic) {
 TEST(DynamicShapes, aSizeOutOfRangeIsRefusedByName) {
   expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({65, 5, 8})}}), {"input x: ", "dimension 0 is 65", "s77 is in [2, 64]"});
   expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({4, 1, 8})}}), {"input x: ", "dimension 1 is 1", "s27 is in [2, 128]"});
-  expectContains(failureWith("halves/model.pt2", {{"x", tensorOf({4, 4})}}), {"input x: ", "dimension 0 is 4", "s39 is in [3, 40]", "2*s39 = 4 asks for s39 = 2"});
+  expectContains(failureWith("halves/model.pt2", {{"x", tensorOf({4, 4})}}),
+                 {"input x: ", "dimension 0 is 4", "s39 is in [3, 40]", "2*s39 = 4 asks for s39 = 2"});
   expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({4, 5, 9})}}), {"input x: ", "[4, 5, 9]", "[s77, s27, 8]"});
   expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({4, 8})}}), {"input x: ", "[4, 8]", "[s77, s27, 8]"});
 }
@@ -270,7 +272,8 @@ TEST(DynamicShapes, whatIsTracedDifferentlyForOtherSizesIsToldAndTheRestIsSymbol
     expectContains(problem.place, {"aten.linalg_multi_dot.default"});
     expectContains(problem.message, {"for other sizes (n = ", "takes other ops"});
   }
-  expectContains(printed(*analysis, analysis->forward), {"aten.sin.default(x)  # t3: \"cpu f32[n=3, 4]\"", "# t6: \"cpu f32[3, 50]\"", "view.default(t7, [3, 40])  # t4: \"cpu f32[n=3, 40]\"", "# t5: \"cpu f32[n=3, 40]\""});
+  expectContains(printed(*analysis, analysis->forward), {"aten.sin.default(x)  # t3: \"cpu f32[n=3, 4]\"", "# t6: \"cpu f32[3, 50]\"",
+                                                         "view.default(t7, [3, 40])  # t4: \"cpu f32[n=3, 40]\"", "# t5: \"cpu f32[n=3, 40]\""});
 }
 
 TEST(DynamicShapes, fixedShapesHaveNoSymbols) {

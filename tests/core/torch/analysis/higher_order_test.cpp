@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/torch/analysis/analyse.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/compare.h"
-#include "core/torch/analysis/analyse.h"
 #include "core/trace/verifier.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"

@@ -204,7 +204,8 @@ def computation(x):
 )");
   EXPECT_FALSE(analysis->derived());
   bool said = false;
-  for (const auto& problem : analysis->problems) said |= problem.message.find("mine.count") != std::string::npos && problem.severity == Problem::Severity::error;
+  for (const auto& problem : analysis->problems)
+    said |= problem.message.find("mine.count") != std::string::npos && problem.severity == Problem::Severity::error;
   EXPECT_TRUE(said);
 }
 

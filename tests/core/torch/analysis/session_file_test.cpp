@@ -1,6 +1,6 @@
+#include "core/torch/analysis/session_file.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
-#include "core/torch/analysis/session_file.h"
 
 #include "core/torch/analysis/read_model.h"
 
@@ -9,13 +9,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/formats/zip/archive.h"
+#include "core/torch/analysis/higher_order.h"
+#include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/suite.h"
-#include "core/torch/analysis/higher_order.h"
-#include "core/torch/analysis/joint_run.h"
 #include "core/torch/session/session.h"
-#include "core/formats/zip/archive.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/verifier.h"
@@ -36,9 +36,7 @@ std::string saved(const Analysis& analysis, const SaveSessionOptions& options = 
   return path;
 }
 
-std::vector<const Trace*> tracesOf(const Analysis& analysis) {
-  return {&analysis.computation().trace, &analysis.joint, &analysis.forward, &analysis.backward};
-}
+std::vector<const Trace*> tracesOf(const Analysis& analysis) { return {&analysis.computation().trace, &analysis.joint, &analysis.forward, &analysis.backward}; }
 
 std::string printed(const Analysis& analysis) {
   std::string text;
@@ -108,8 +106,7 @@ TEST_P(SavedModels, canBeDerivedAgain) {
 
 std::string testName(const testing::TestParamInfo<std::string>& info) {
   auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" + fs::path(info.param).stem().string();
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }
 INSTANTIATE_TEST_SUITE_P(OnDisk, SavedModels, testing::ValuesIn(models()), testName);

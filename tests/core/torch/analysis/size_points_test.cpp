@@ -1,5 +1,5 @@
-#include "core/torch/analysis/analyse.h"
 #include "core/derivation/size_points.h"
+#include "core/torch/analysis/analyse.h"
 
 #include <gtest/gtest.h>
 
@@ -69,8 +69,7 @@ TEST(SizePoints, keepToTheRange) {
 
 TEST(SizePoints, keepToTheConditionsOfTheFile) {
   auto file = fileWith({"2*a", "b"}, {{"a", 4, 2, {}}, {"b", 8, 2, {}}});
-  file.guards = {"L['x'].size()[0] % 4 == 0", "L['y'].size()[0] >= L['x'].size()[0]", "L['unknown'].size()[0] == 7", "L['y'].is_leaf",
-                 "L['y'].size()[0] == 9"};
+  file.guards = {"L['x'].size()[0] % 4 == 0", "L['y'].size()[0] >= L['x'].size()[0]", "L['unknown'].size()[0] == 7", "L['y'].is_leaf", "L['y'].size()[0] == 9"};
   EXPECT_EQ(sizeConditions(file).size(), 2u) << "what is not understood, or does not hold for the file itself, is no condition";
   SizePoints points(file);
   const auto all = take(points, 4);

@@ -147,8 +147,7 @@ std::vector<SuiteCase> cases() {
 
 INSTANTIATE_TEST_SUITE_P(OnDisk, Mutations, testing::ValuesIn(cases()), [](const auto& info) {
   auto text = std::to_string(info.index) + "_" + info.param.name;
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 });
 

@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/export/export.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/analysis/open.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/reference.h"
 #include "core/torch/checking/suite.h"
-#include "core/torch/analysis/joint_run.h"
-#include "core/torch/analysis/open.h"
-#include "core/export/export.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <set>
 
+#include "core/formats/safetensors/safetensors.h"
+#include "core/torch/analysis/open.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/reference.h"
-#include "core/torch/analysis/open.h"
-#include "core/formats/safetensors/safetensors.h"
 
 namespace fs = std::filesystem;
 

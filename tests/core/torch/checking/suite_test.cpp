@@ -75,8 +75,7 @@ TEST(Suite, noCaseCanEndTheOthers) {
     return report;
   };
   std::vector<std::string> seen;
-  const auto reports =
-      checkSuite(named({"a", "crash", "b", "hang", "exit", "throw", "c"}), options, [&](const auto& r) { seen.push_back(r.name); });
+  const auto reports = checkSuite(named({"a", "crash", "b", "hang", "exit", "throw", "c"}), options, [&](const auto& r) { seen.push_back(r.name); });
   ASSERT_EQ(reports.size(), 7u);
   EXPECT_EQ(seen, (std::vector<std::string>{"a", "crash", "b", "hang", "exit", "throw", "c"}));
   EXPECT_NE(reports[1].reason.find("signal 11"), std::string::npos) << reports[1].reason;

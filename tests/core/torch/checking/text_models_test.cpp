@@ -3,14 +3,14 @@
 
 #include <filesystem>
 
-#include "core/torch/checking/suite.h"
 #include "core/derivation/analysis.h"
+#include "core/formats/text/text_trace.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
-#include "core/formats/text/text_trace.h"
+#include "core/torch/checking/suite.h"
+#include "core/torch/tracing/op_table.h"
 #include "core/trace/diff/difference.h"
 #include "core/trace/print/printer.h"
-#include "core/torch/tracing/op_table.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
@@ -20,7 +20,8 @@ namespace {
 
 std::vector<std::string> models() {
   std::vector<std::string> found;
-  for (const char* folder : {"tests/data/models", "tests/data/dynamic", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9", "../shared/cases/large"})
+  for (const char* folder :
+       {"tests/data/models", "tests/data/dynamic", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9", "../shared/cases/large"})
     if (const auto path = fs::path(sourcePath(folder)); fs::is_directory(path))
       for (const auto& one : findCases(path.string())) found.push_back(one.model);
   // Of the ops a sample: they are some thousand.
@@ -102,8 +103,7 @@ TEST_P(PrintedModels, readBackWithRecomputation) {
 
 std::string testName(const testing::TestParamInfo<std::string>& info) {
   auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" + fs::path(info.param).stem().string();
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }
 

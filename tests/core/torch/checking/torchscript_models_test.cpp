@@ -3,10 +3,10 @@
 
 #include <filesystem>
 
-#include "core/torch/checking/check.h"
 #include "core/derivation/analysis.h"
 #include "core/torch/analysis/open.h"
 #include "core/torch/analysis/read_model.h"
+#include "core/torch/checking/check.h"
 #include "core/trace/verifier.h"
 #include "tests/support/source_path.h"
 

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <set>
 
-#include "core/torch/checking/check.h"
-#include "core/torch/checking/suite.h"
 #include "core/derivation/analysis.h"
 #include "core/torch/analysis/open.h"
+#include "core/torch/checking/check.h"
+#include "core/torch/checking/suite.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/verifier.h"
@@ -34,8 +34,7 @@ TEST_P(Models, everyTraceVerifiesAndPrints) {
   ASSERT_TRUE(analysis->derived());
   const Trace* traces[] = {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward};
   for (const auto* trace : traces) {
-    for (const auto& problem : verify(*analysis->document, *trace))
-      ADD_FAILURE() << name(trace->kind) << ": " << problem.place << ": " << problem.message;
+    for (const auto& problem : verify(*analysis->document, *trace)) ADD_FAILURE() << name(trace->kind) << ": " << problem.place << ": " << problem.message;
     const auto text = printTrace(*analysis->document, *trace);
     EXPECT_GE(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), trace->ops.size());
   }
@@ -51,8 +50,7 @@ TEST_P(Models, everyTraceVerifiesWithRecomputation) {
     const auto analysis = openModel(GetParam(), options);
     ASSERT_TRUE(analysis->derived());
     for (const auto* trace : {&analysis->joint, &analysis->forward, &analysis->backward})
-      for (const auto& problem : verify(*analysis->document, *trace))
-        ADD_FAILURE() << name(trace->kind) << ": " << problem.place << ": " << problem.message;
+      for (const auto& problem : verify(*analysis->document, *trace)) ADD_FAILURE() << name(trace->kind) << ": " << problem.place << ": " << problem.message;
   }
 }
 
@@ -90,8 +88,7 @@ std::vector<SuiteCase> cases() {
 
 std::string nameOfFile(std::size_t index, const std::string& file) {
   auto text = std::to_string(index) + "_" + fs::path(file).parent_path().filename().string() + "_" + fs::path(file).stem().string();
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }
 

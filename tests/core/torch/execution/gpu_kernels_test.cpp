@@ -11,12 +11,12 @@
 namespace retrograd {
 namespace {
 
-#define NEED_LIBRARY()          \
+#define NEED_LIBRARY()                                                           \
   if (!RETROGRAD_CUDA) GTEST_SKIP() << "this build has no GPU kernels: no nvcc"; \
   ASSERT_NE(cudaLibrary(), nullptr)
 
-#define NEED_GPU()              \
-  NEED_LIBRARY();               \
+#define NEED_GPU() \
+  NEED_LIBRARY();  \
   if (int count = 0; cudaLibrary()->deviceCount(&count) != 0 || count == 0) GTEST_SKIP() << "no GPU here"
 
 TEST(CudaLibrary, loadsWithoutADriver) {
@@ -45,8 +45,12 @@ TEST(CudaLibrary, refusesWhatItCannotRun) {
 }
 
 TEST(CudaLibrary, rangesAreHarmlessWhereNoToolListens) {
-  { const ProfilerRange range("torch.ops.aten.mm.default"); }
-  { const ProfilerRange none(""); }
+  {
+    const ProfilerRange range("torch.ops.aten.mm.default");
+  }
+  {
+    const ProfilerRange none("");
+  }
 }
 
 /// Bytes on the GPU.

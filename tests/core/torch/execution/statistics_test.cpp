@@ -7,9 +7,9 @@
 #include <random>
 
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/session/session.h"
 #include "core/torch/execution/cuda/statistics.h"
 #include "core/torch/execution/cuda/twin.h"
+#include "core/torch/session/session.h"
 #include "tests/support/model_builder.h"
 
 namespace retrograd::test {

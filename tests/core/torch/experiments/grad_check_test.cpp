@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "core/questions/accumulation.h"
+#include "core/questions/why.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
 #include "core/torch/session/record_run.h"
-#include "core/questions/why.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 

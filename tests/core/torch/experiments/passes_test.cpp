@@ -1,5 +1,5 @@
-#include "core/torch/analysis/open.h"
 #include "core/torch/experiments/passes.h"
+#include "core/torch/analysis/open.h"
 
 #include <gtest/gtest.h>
 

@@ -5,11 +5,11 @@
 #include <stop_token>
 #include <thread>
 
-#include "core/torch/checking/compare.h"
-#include "core/torch/analysis/joint_run.h"
-#include "core/torch/analysis/analyse.h"
-#include "core/torch/session/session.h"
 #include "core/formats/text/text_trace.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/session/session.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd::test {
@@ -30,8 +30,10 @@ def computation(x, y, w):
         d = aten.mul.Tensor(s, v)
         e = aten.add.Tensor(c, d)
         f = aten.sin(e)
-        return )" + results + R"(
-    )" + loop + "\n";
+        return )" +
+         results + R"(
+    )" + loop +
+         "\n";
 }
 
 std::shared_ptr<const Analysis> opened(const std::string& text, const Progress& progress = {}) {
@@ -83,7 +85,8 @@ TEST(Loops, ScanAndMapUnroll) {
 TEST(Loops, N8_ScanRunsBackwardsWhereTheFileSaysSo) {
   for (const bool reverse : {false, true}) {
     const auto run = expectAsEager(
-        textOf("carry, ys = torch.ops.higher_order.scan(body, [start], [x], 0, " + std::string(reverse ? "True" : "False") + ", [w])\n    return (carry, ys)", "(e, e)"));
+        textOf("carry, ys = torch.ops.higher_order.scan(body, [start], [x], 0, " + std::string(reverse ? "True" : "False") + ", [w])\n    return (carry, ys)",
+               "(e, e)"));
     const auto carry = floats(*run.outputs[0]), ys = floats(*run.outputs[1]);
     ASSERT_EQ(ys.size(), 3 * carry.size());
     const auto last = reverse ? ys.begin() : ys.end() - 4;
@@ -117,10 +120,12 @@ def computation(x):
     # x: "f32[4]"
     def go(c):
         # c: "f32[4]"
-        )" + condition + R"(
+        )" +
+         condition + R"(
     def body(d):
         # d: "f32[4]"
-        )" + body + R"(
+        )" +
+         body + R"(
     out = torch.ops.higher_order.while_loop(go, body, [x], [])
     return out
 )";
@@ -141,7 +146,9 @@ TEST(Loops, N8_AWhileLoopThatNeverEndsCanBeCancelled) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     source.request_stop();
   });
-  EXPECT_NE(refusal(whileText("g = aten.sum(c)\n        h = aten.eq.Tensor(g, g)\n        return (h,)", "e = aten.sin(d)\n        return (e,)"), Progress(source.get_token(), {})).find("cancelled"),
+  EXPECT_NE(refusal(whileText("g = aten.sum(c)\n        h = aten.eq.Tensor(g, g)\n        return (h,)", "e = aten.sin(d)\n        return (e,)"),
+                    Progress(source.get_token(), {}))
+                .find("cancelled"),
             std::string::npos);
 }
 

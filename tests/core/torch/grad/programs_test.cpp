@@ -24,7 +24,8 @@ TEST(Programs, AWriteThroughAChainOfViewsIsSeenByItsBase) {
     v4 = torch.ops.aten.mul_.Tensor(v3, p1)
     v5 = torch.ops.aten.sin.default(v1)
     return (v5,)
-)", 3);
+)",
+                3);
 }
 
 TEST(Programs, ABodyIsRunAsPythonRunsIt) {
@@ -37,7 +38,8 @@ TEST(Programs, ABodyIsRunAsPythonRunsIt) {
         return (v4, v3)
     (v5, v6) = torch.ops.higher_order.scan(body_0, [x1], [x0], [])
     return (v5, v6)
-)", 4);
+)",
+                4);
 }
 
 // --- operands in the memory that is written ---
@@ -52,14 +54,16 @@ TEST(Programs, AConjugateOfWhatIsWrittenIsCopiedFirst) {
     v26 = torch.ops.aten.gt.Scalar(v25, 0.75)
     v27 = torch.ops.aten.masked_scatter_.default(v15, v26, v16)
     return (v15, b2)
-)", 470);
+)",
+                470);
   expectAsEager(R"(def computation(x3):
     # x3: "f64[4, 2]"
     v14 = torch.ops.aten.fft_ifft.default(x3)
     v26 = torch.ops.aten.add_.Tensor(v14, v14)
     v31 = torch.ops.aten.copy_.default(v14, v14)
     return (v14,)
-)", 19);
+)",
+                19);
 }
 
 TEST(Programs, AComplexViewOfAnOddNumberOfRealNumbersIsWritten) {
@@ -69,7 +73,8 @@ TEST(Programs, AComplexViewOfAnOddNumberOfRealNumbersIsWritten) {
     v51 = torch.ops.aten.view_as_complex.default(v50)
     v52 = torch.ops.aten.addcmul_.default(v51, v51, v51)
     return (x1,)
-)", 885);
+)",
+                885);
 }
 
 TEST(Programs, RealOfAConjugateIsWritten) {
@@ -80,7 +85,8 @@ TEST(Programs, RealOfAConjugateIsWritten) {
     v35 = torch.ops.aten.real.default(v34)
     v36 = torch.ops.aten.relu_.default(v35)
     return (v21,)
-)", 826);
+)",
+                826);
 }
 
 // --- views ---
@@ -92,7 +98,8 @@ TEST(Programs, ASliceOfAnExpandedTensorIsWritten) {
     [v23, v24] = torch.ops.aten.tensor_split.indices(v22, [1], 0)
     v26 = torch.ops.aten.sigmoid_.default(v23)
     return (b4,)
-)", 116);
+)",
+                116);
 }
 
 TEST(Programs, AsStridedReachesBeyondTheViewItIsTakenOf) {
@@ -106,7 +113,8 @@ TEST(Programs, AsStridedReachesBeyondTheViewItIsTakenOf) {
     v30 = torch.ops.aten.sin.default(v28)
     v31 = torch.ops.aten.cos.default(v26)
     return (v15, v30, v31)
-)", 1);
+)",
+                1);
 }
 
 /// Real numbers seen as complex ones have no geometry in common with them: refused, or the write would be lost.
@@ -120,7 +128,8 @@ TEST(Programs, AsStridedBeyondAViewInAnotherDTypeIsRefused) {
     v28 = torch.ops.aten.as_strided.default(v30, [2], [1], 3)
     v29 = torch.ops.aten.mul_.Scalar(v28, -1.875)
     return (v15, v30)
-)", 1, {});
+)",
+                                         1, {});
   const auto verdict = fuzz::tryProgram(program);
   EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
   EXPECT_NE(verdict.message.find("reaches beyond"), std::string::npos) << verdict.message;
@@ -137,7 +146,8 @@ TEST(Programs, GeometryChangedUnderNoGradStaysChanged) {
         return (v31, v34)
     (v36, v37) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, x5, p7)
     return (p7,)
-)", 519);
+)",
+                519);
 }
 
 TEST(Programs, DimensionsAddedUnderNoGradAreSummedAway) {
@@ -150,7 +160,8 @@ TEST(Programs, DimensionsAddedUnderNoGradAreSummedAway) {
     (v61,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_2, v2)
     v62 = torch.ops.aten.cos.default(v2)
     return (v62,)
-)", 1);
+)",
+                1);
 }
 
 /// arccosh_ has no derivative, and eager asks for none: nothing behind a view made under no_grad leads to an input.
@@ -165,7 +176,8 @@ TEST(Programs, NothingBehindAViewMadeUnderNoGradIsDifferentiated) {
     v22 = torch.ops.aten.add.Scalar(v21, 1.5)
     v25 = torch.ops.aten.arccosh_.default(v22)
     return (v22,)
-)", 700);
+)",
+                700);
 }
 
 // --- draws ---
@@ -176,7 +188,8 @@ TEST(Programs, WhatIsDrawnIntoMemoryWithGapsIsDrawnAsEagerDraws) {
     # b2: "f32[4, 4] strides [8, 2] offset 3", buffer
     v21 = torch.ops.aten.normal_.default(b2)
     return (p1,)
-)", 810);
+)",
+                810);
 }
 
 // The gradient of sgn is zero, which LibTorch's formula says with a ZeroTensor: one without memory, on which mul by a number gives another dtype.
@@ -186,7 +199,8 @@ TEST(Programs, ZerosOfAFormulaHaveMemory) {
     v28 = torch.ops.aten.rad2deg.default(p1)
     v29 = torch.ops.aten.sgn.default(v28)
     return (v29,)
-)", 685);
+)",
+                685);
 }
 
 // The kernel writes x while it reads a part of it, and the formula reads what it left there.
@@ -197,7 +211,8 @@ TEST(Programs, TheGradientReadsWhatAnAliasedWriteLeft) {
     v13 = torch.ops.aten.select.int(v12, 1, 1)
     v20 = torch.ops.aten.copysign_.Tensor(v12, v13)
     return (v20,)
-)", 661);
+)",
+                661);
 }
 
 // --- autocast ---
@@ -215,7 +230,8 @@ TEST(Programs, AutocastReachesIntoKernelsMadeOfOtherOps) {
         return (v34, v30, v29)
     (v40, v41, v42) = torch.ops.higher_order.wrap_with_autocast("cpu", torch.bfloat16, True, True, body_1, p2, p3, p3)
     return (v40,)
-)", 841);
+)",
+                841);
 }
 
 // --- sizes ---
@@ -230,7 +246,8 @@ TEST(Programs, BatchNormDoesNotReadBeyondItsStatistics) {
     # b4: "f32[3]", buffer
     (v24, v25, v26, v27, v28) = torch.ops.aten._native_batch_norm_legit_functional.default(x1, x2, x2, b3, b4, True, 0.25, 0.01)
     return (x1,)
-)", 618);
+)",
+                618);
 }
 
 // --- further derivatives ---
@@ -248,7 +265,8 @@ TEST(Programs, AWriteUnseenByAutogradStaysUnseenInOrderTwo) {
     v19 = torch.ops.aten.narrow.default(v18, 0, 3, 3)
     v21 = torch.ops.aten.copy_.default(v16, v19)
     return (x2,)
-)", 371, mode);
+)",
+                371, mode);
 }
 
 // --- stages ---
@@ -262,7 +280,8 @@ TEST(Programs, AStageThatReadsWhatAnotherReshapesInPlaceIsNoCut) {
     v19 = torch.ops.aten.mul.Scalar(v12, 1.5)
     v26 = torch.ops.aten.addcmul_.default(v19, x1, v19)
     return (v26,)
-)", 1, mode);
+)",
+                                         1, mode);
   const auto verdict = fuzz::tryProgram(program);
   EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
   EXPECT_NE(verdict.message.find("changes in place"), std::string::npos) << verdict.message;

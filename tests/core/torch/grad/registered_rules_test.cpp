@@ -1,13 +1,13 @@
 // Registered gradient rules: the protocol of get_grad and put_grad, pairs, decompositions, their order, their errors (A.. and E.. of the
 // specification).
+#include "core/derivation/registry.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
-#include "core/derivation/registry.h"
 
 #include <gtest/gtest.h>
 
-#include "core/torch/checking/compare.h"
 #include "core/torch/analysis/joint_run.h"
+#include "core/torch/checking/compare.h"
 #include "core/torch/grad/library.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
@@ -130,18 +130,17 @@ TEST(RegisteredRules, A8_E3_OutputCountIsChecked) {
   });
   const auto problem = problemOf(*a);
   EXPECT_NE(problem.find("torch.ops.aten.sin.default"), std::string::npos) << problem;
-  EXPECT_NE(problem.find("While generating forward and backward functions for aten.sin.default, encountered an error.\n"
-                         "The number of outputs of the gradient transform function must be the same as the number of outputs of the original forward function."),
-            std::string::npos)
+  EXPECT_NE(
+      problem.find("While generating forward and backward functions for aten.sin.default, encountered an error.\n"
+                   "The number of outputs of the gradient transform function must be the same as the number of outputs of the original forward function."),
+      std::string::npos)
       << problem;
 }
 
 // Holds A12: the pair becomes one rule; an output that is an argument is copied first, so that its gradient is its own.
 TEST(RegisteredRules, A12_PairBecomesARuleAndReturnedArgumentsAreCopied) {
   const auto a = sinUnderPair([](RuleScope&, const RuleArguments& args) { return Augmented{{args[0]}, {args[0]}}; },
-                              [](RuleScope& s, const Arguments& saved, const Arguments& g) {
-                                return Arguments{s.call("aten.mul.Tensor", {g[0], saved[0]})};
-                              });
+                              [](RuleScope& s, const Arguments& saved, const Arguments& g) { return Arguments{s.call("aten.mul.Tensor", {g[0], saved[0]})}; });
   ASSERT_TRUE(a->derived());
   EXPECT_EQ(opNames(*a, a->joint), "alias mul");
   ASSERT_EQ(a->backward.savedCount, 1u);
@@ -181,7 +180,8 @@ TEST(RegisteredRules, A15_ZerosForAnUnusedOutput) {
   auto rules = std::make_shared<RuleRegistry>();
   rules->addGradTransform("aten.aminmax.default", [](RuleScope& s, const RuleArguments& a) {
     const auto both = s.callAll("aten.aminmax.default", {a[0]});
-    s.putGrad(a[0], s.call("aten.expand.default", {s.call("aten.add.Tensor", {s.getGrad(both[0]), s.getGrad(both[1])}), Argument::ofList({Argument::ofInt(5)})}));
+    s.putGrad(a[0],
+              s.call("aten.expand.default", {s.call("aten.add.Tensor", {s.getGrad(both[0]), s.getGrad(both[1])}), Argument::ofList({Argument::ofInt(5)})}));
     return both;
   });
   ModelBuilder m;

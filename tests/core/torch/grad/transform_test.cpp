@@ -1,14 +1,14 @@
 // The grad transform on small traces; each test names the statement of the specification that it holds (A.. transform, D.. defects
 // of other tools that must not be copied).
-#include "core/torch/analysis/analyse.h"
 #include "core/torch/grad/transform.h"
+#include "core/torch/analysis/analyse.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "core/torch/checking/compare.h"
 #include "core/torch/analysis/joint_run.h"
+#include "core/torch/checking/compare.h"
 #include "core/torch/session/session.h"
 #include "core/trace/verifier.h"
 #include "tests/support/model_builder.h"
@@ -215,8 +215,7 @@ TEST(GradTransform, A28_A29_BorderAndHistory) {
   const auto x = m.input("x", {4});
   m.output(m.op("aten.sin.default", {x}));
   const auto a = m.analyse();
-  for (std::size_t i = 0; i < a->joint.ops.size(); ++i)
-    EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount);
+  for (std::size_t i = 0; i < a->joint.ops.size(); ++i) EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount);
   ASSERT_FALSE(a->joint.history.empty());
   EXPECT_EQ(a->joint.history.front().pass, "Grad transform");
   EXPECT_EQ(a->joint.history.front().parent, "computation");
@@ -295,8 +294,7 @@ TEST(GradTransform, D2_ReturnedViewOfSomethingWrittenIsMadeInTheForward) {
   const auto a = m.analyse();
   expectRight(a);
   EXPECT_EQ(a->document->boundSymbol(a->document->value(a->joint.outputs[0]).producer).origin.role, Role::forward);
-  for (std::size_t i = 0; i < a->joint.ops.size(); ++i)
-    EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount) << i;
+  for (std::size_t i = 0; i < a->joint.ops.size(); ++i) EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount) << i;
 }
 
 // Holds D2.

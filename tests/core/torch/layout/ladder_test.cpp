@@ -4,10 +4,10 @@
 #include <filesystem>
 
 #include "core/derivation/analysis.h"
-#include "core/torch/analysis/open.h"
 #include "core/layout/dot_client.h"
 #include "core/layout/layout_report.h"
 #include "core/layout/scene.h"
+#include "core/torch/analysis/open.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::layout {
@@ -91,7 +91,7 @@ TEST(LadderOfModels, gpt2) {
 struct Tangle {
   const char* model;
   std::int64_t crossings, savedCrossings, rows;
-  double flowLength, longestFlow, savedLength;   // pixels
+  double flowLength, longestFlow, savedLength;  // pixels
 };
 constexpr Tangle tangles[] = {
     {"resources/samples/mlp.pt2", 0, 0, 42, 2'857, 234, 3'176},
@@ -103,7 +103,7 @@ constexpr Tangle tangles[] = {
 TEST(LadderOfModels, isNotMoreTangledThanItWas) {
   for (const auto& was : tangles) {
     const auto path = sourcePath(was.model);
-    if (!std::filesystem::exists(path)) continue;   // the cases are not in the repository
+    if (!std::filesystem::exists(path)) continue;  // the cases are not in the repository
     SCOPED_TRACE(was.model);
     const auto analysis = openModel(path);
     const auto now = reportLayout(*analysis->document, analysis->joint, &analysis->computation(), true);

@@ -18,8 +18,8 @@ using Verdict = SecondOpinion::Verdict;
 /// A log of one compile, made of its texts.
 std::string logOf(const std::string& forward, const std::string& backward) {
   const auto record = [](const std::string& name, std::string_view text) {
-    std::string out = "V1122 08:20:21.133000 77 a/b.py:18] {\"" + name +
-                      "\": {}, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0, \"has_payload\": \"\"}\n";
+    std::string out =
+        "V1122 08:20:21.133000 77 a/b.py:18] {\"" + name + "\": {}, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0, \"has_payload\": \"\"}\n";
     for (std::size_t at = 0; at <= text.size();) {
       const auto end = std::min(text.find('\n', at), text.size());
       out.append("\t").append(text.substr(at, end - at)).append("\n");
@@ -33,8 +33,7 @@ std::string logOf(const std::string& forward, const std::string& backward) {
   std::string described;
   for (const auto* name : {"x", "w"}) {
     const int id = *name == 'x' ? 0 : 1;
-    described += plain(fmt::format(
-        R"("describe_tensor": {{"id": {}, "describer_id": 0, "dtype": "torch.float32", "size": [3], "requires_grad": true}})", id));
+    described += plain(fmt::format(R"("describe_tensor": {{"id": {}, "describer_id": 0, "dtype": "torch.float32", "size": [3], "requires_grad": true}})", id));
     described += plain(fmt::format(R"("describe_source": {{"id": {}, "describer_id": 0, "source": "L['{}']"}})", id, name));
   }
   const std::string dynamo =
@@ -115,10 +114,9 @@ TEST(SecondOpinion, J15_NoneAndDtypesAreCompared) {
   auto opinion = opinionOn(forward, replaced(backward, "            mm_1,  #", "            None,  #"));
   ASSERT_EQ(opinion.verdict, Verdict::differs);
   EXPECT_EQ(opinion.findings.at(0).what, "is None, and ours is not");
-  opinion = opinionOn(
-      forward,
-      replaced(replaced(backward, "mm_2: \"f32", "mm_3: \"f32"), "        return (",
-               "        mm_2: \"bf16[3, 5][5, 1]cpu\" = torch.ops.aten._to_copy.default(mm_3, dtype = torch.bfloat16)\n        return ("));
+  opinion =
+      opinionOn(forward, replaced(replaced(backward, "mm_2: \"f32", "mm_3: \"f32"), "        return (",
+                                  "        mm_2: \"bf16[3, 5][5, 1]cpu\" = torch.ops.aten._to_copy.default(mm_3, dtype = torch.bfloat16)\n        return ("));
   ASSERT_EQ(opinion.verdict, Verdict::differs);
   EXPECT_NE(opinion.findings.at(0).what.find("bf16"), std::string::npos) << opinion.findings[0].what;
   opinion = opinionOn(forward, replaced(backward, "mul_3: \"f32", "mul_3: \"bf16"));
@@ -138,11 +136,9 @@ TEST(SecondOpinion, J15_DrawsAreShared) {
   drawn = replaced(drawn, "        mul: ",
                    "        rand: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.rand.default([4, 5], dtype = torch.float32, device = "
                    "device(type='cpu'))\n        mul: ");
-  drawn =
-      replaced(drawn, "            tanh,  # Saved", "            rand,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
+  drawn = replaced(drawn, "            tanh,  # Saved", "            rand,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
   auto read = replaced(backward, "torch.ops.aten.mul.Tensor(expand, 2)", "torch.ops.aten.mul.Tensor(expand, rand)");
-  read = replaced(read, "        tanh: \"f32[4, 5][5, 1]cpu\",\n",
-                  "        rand: \"f32[4, 5][5, 1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
+  read = replaced(read, "        tanh: \"f32[4, 5][5, 1]cpu\",\n", "        rand: \"f32[4, 5][5, 1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
   EXPECT_EQ(opinionOn(drawn, read).verdict, Verdict::agrees);
 }
 
@@ -166,8 +162,7 @@ TEST(SecondOpinion, J10_J15_SamplesWithTheirData) {
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the samples are not beside this checkout";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const auto job = entry.path();
-    if (!std::filesystem::exists(job / "trace") || !std::filesystem::exists(job / "model.safetensors") || job.filename() == "graph_break")
-      continue;
+    if (!std::filesystem::exists(job / "trace") || !std::filesystem::exists(job / "model.safetensors") || job.filename() == "graph_break") continue;
     const auto opinion = secondOpinion(jobs::openJobLog((job / "trace").string()), requestOf(job));
     const bool isFaulty = job.filename() == "lost_precision";
     EXPECT_EQ(opinion.verdict, isFaulty ? Verdict::differs : Verdict::agrees)
@@ -178,8 +173,7 @@ TEST(SecondOpinion, J10_J15_SamplesWithTheirData) {
     }
     EXPECT_GT(opinion.referenced.size(), 5U) << job;
     for (const auto& verdict : opinion.referenced)
-      EXPECT_TRUE(verdict.good()) << job << " " << verdict.name << ": " << verdict.deviation << " of " << verdict.tolerance
-                                  << verdict.failure;
+      EXPECT_TRUE(verdict.good()) << job << " " << verdict.name << ": " << verdict.deviation << " of " << verdict.tolerance << verdict.failure;
   }
 }
 
@@ -217,8 +211,7 @@ class Editor {
   std::size_t pick(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
 
   void editOutput(std::string& line) {
-    if (line.find("None") == std::string::npos && line.find(",  #") != std::string::npos)
-      line = "            None," + line.substr(line.find(",  #") + 1);
+    if (line.find("None") == std::string::npos && line.find(",  #") != std::string::npos) line = "            None," + line.substr(line.find(",  #") + 1);
   }
 
   void editNode(const fx::Graph& graph, std::size_t n, std::string& line) {
@@ -312,8 +305,7 @@ TEST(SecondOpinion, J15_RandomEditsAreFound) {
         lines += "\t" + edited.substr(at, end - at) + "\n";
         at = end + 1;
       }
-      const auto file =
-          test::writeTemporary("edited.log", all.substr(0, payload.offset) + lines + all.substr(payload.offset + payload.bytes));
+      const auto file = test::writeTemporary("edited.log", all.substr(0, payload.offset) + lines + all.substr(payload.offset + payload.bytes));
       const auto opinion = secondOpinion(jobs::openJobLog(file), request);
       ++edits;
       const bool doesNotRun = opinion.imported.empty() && opinion.verdict == Verdict::differs;

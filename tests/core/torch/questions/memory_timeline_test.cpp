@@ -4,11 +4,11 @@
 
 #include <filesystem>
 
-#include "core/torch/checking/suite.h"
+#include "core/split/min_cut.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
+#include "core/torch/checking/suite.h"
 #include "core/torch/session/session.h"
-#include "core/split/min_cut.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
@@ -50,8 +50,7 @@ TEST_P(Timelines, equalTheLiveStorages) {
 
 std::string testName(const testing::TestParamInfo<std::string>& info) {
   auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" + fs::path(info.param).stem().string();
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }
 INSTANTIATE_TEST_SUITE_P(OnDisk, Timelines, testing::ValuesIn(models()), testName);

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "core/torch/experiments/compare_runs.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
-#include "core/torch/session/record_run.h"
+#include "core/torch/experiments/compare_runs.h"
 #include "core/torch/script/script.h"
+#include "core/torch/session/record_run.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
@@ -122,9 +122,10 @@ TEST(NanWalk, PlantedModelsLeadToTheirRootInOneCommand) {
   struct Case {
     const char *file, *command, *role;
   };
-  for (const auto& [file, command, role] : {Case{"log_of_zero", "walk-nan loss", "forward"}, Case{"log_of_zero", "walk-nan", "forward"}, Case{"log_of_zero", "walk-nan grad w", "gradient"},
-                                            Case{"zero_over_zero", "walk-nan", "gradient"}, Case{"zero_over_zero", "walk-nan grad w", "gradient"},
-                                            Case{"half_overflow", "walk-nan", "forward"}, Case{"half_overflow", "walk-nan loss", "forward"}}) {
+  for (const auto& [file, command, role] :
+       {Case{"log_of_zero", "walk-nan loss", "forward"}, Case{"log_of_zero", "walk-nan", "forward"}, Case{"log_of_zero", "walk-nan grad w", "gradient"},
+        Case{"zero_over_zero", "walk-nan", "gradient"}, Case{"zero_over_zero", "walk-nan grad w", "gradient"}, Case{"half_overflow", "walk-nan", "forward"},
+        Case{"half_overflow", "walk-nan loss", "forward"}}) {
     SCOPED_TRACE(std::string(file) + ": " + command);
     const auto analysis = openModel(sourcePath("tests/data/planted/") + file + ".txt");
     DebugScript script(analysis);

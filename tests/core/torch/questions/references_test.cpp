@@ -1,5 +1,5 @@
-#include "core/torch/analysis/analyse.h"
 #include "core/questions/references.h"
+#include "core/torch/analysis/analyse.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,8 @@ using Kind = ValueReference::Kind;
 std::string ops(const Analysis& a, const std::vector<ValueReference>& references, Kind kind) {
   std::string text;
   for (const auto& r : references)
-    if (r.kind == kind && r.trace == TraceKind::joint) text += (text.empty() ? "" : " ") + (r.op ? a.document->opName(r.op) : std::string("-")).substr(r.op ? 15 : 0);
+    if (r.kind == kind && r.trace == TraceKind::joint)
+      text += (text.empty() ? "" : " ") + (r.op ? a.document->opName(r.op) : std::string("-")).substr(r.op ? 15 : 0);
   return text;
 }
 

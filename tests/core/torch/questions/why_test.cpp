@@ -1,6 +1,6 @@
+#include "core/questions/why.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
-#include "core/questions/why.h"
 
 #include <gtest/gtest.h>
 
@@ -80,7 +80,13 @@ TEST(WhyNoGradient, LeadsToEachPlaceThatCutsItOff) {
   const auto quietOp = m.lastOp();
   const auto mask = m.op("aten.gt.Scalar", {scaled, 0.0});
   const auto maskOp = m.lastOp();
-  m.document().value(mask).meta = m.document().internMeta([] { TensorMeta b; b.dtype = DType::b8; b.sizes = {3}; b.strides = {1}; return b; }());
+  m.document().value(mask).meta = m.document().internMeta([] {
+    TensorMeta b;
+    b.dtype = DType::b8;
+    b.sizes = {3};
+    b.strides = {1};
+    return b;
+  }());
   m.op("aten.exp.default", {scaled});  // nobody reads it
   m.output(m.op("aten.where.self", {mask, m.op("aten.mul.Tensor", {x, detached}), quiet}));
   const auto a = m.analyse();

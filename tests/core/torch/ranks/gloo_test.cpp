@@ -74,9 +74,15 @@ void makeTrouble(Transport& transport, const std::string& what) {
     if (what == "throws") throw Error(ErrorCode::execution, "out of memory", "aten.mm");
     if (what == "leaves") _exit(5);
   };
-  if (what == "keeper" && rank == 0) stages.onForward = [](std::int32_t, std::int32_t microbatch) { if (microbatch == 1) kill(getpid(), SIGKILL); };
+  if (what == "keeper" && rank == 0)
+    stages.onForward = [](std::int32_t, std::int32_t microbatch) {
+      if (microbatch == 1) kill(getpid(), SIGKILL);
+    };
   const bool linked = what == "killed directly";
-  if (linked) stages.onForward = [rank](std::int32_t, std::int32_t microbatch) { if (rank == 1 && microbatch == 2) kill(getpid(), SIGKILL); };
+  if (linked)
+    stages.onForward = [rank](std::int32_t, std::int32_t microbatch) {
+      if (rank == 1 && microbatch == 2) kill(getpid(), SIGKILL);
+    };
   const auto link = linked ? linkOf(transport, schedule) : nullptr;
   runRank(schedule, transport, stages, {}, link.get());
 }
@@ -237,7 +243,8 @@ TEST(Gloo, aRankThatDiesIsReportedByAllOthers) {
 
 TEST(Gloo, aRankThatStopsOrThrowsIsReportedByAllOthers) {
   const auto thrown = launch(3, "trouble throws");
-  for (const int rank : {0, 2}) EXPECT_NE(thrown.reportOf(rank).find("rank 1 failed: action 11 (1F2): aten.mm: out of memory"), std::string::npos) << thrown.all();
+  for (const int rank : {0, 2})
+    EXPECT_NE(thrown.reportOf(rank).find("rank 1 failed: action 11 (1F2): aten.mm: out of memory"), std::string::npos) << thrown.all();
   const auto stopped = launch(3, "trouble stopped", 8s);
   for (const int rank : {0, 2}) EXPECT_NE(stopped.reportOf(rank).find("rank 1 has given no sign of life for 4 s"), std::string::npos) << stopped.all();
   EXPECT_NE(stopped.result.exitCode, 0);

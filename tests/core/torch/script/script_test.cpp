@@ -1,6 +1,6 @@
 // The debugger's commands as a user types them.
-#include "core/torch/analysis/open.h"
 #include "core/torch/script/script.h"
+#include "core/torch/analysis/open.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <stop_token>
 
-#include "core/questions/memory_timeline.h"
-#include "core/torch/experiments/what_if.h"
 #include "core/formats/safetensors/safetensors.h"
+#include "core/questions/memory_timeline.h"
 #include "core/split/min_cut.h"
+#include "core/torch/experiments/what_if.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
@@ -52,8 +52,8 @@ TEST(DebugScript, L5_CountsBeyondTheEndDoNotSpin) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   EXPECT_EQ(script.run("step 9223372036854775807").json["position"], size);
   EXPECT_EQ(script.run("run-to 9223372036854775807").json["position"], size);
-  for (const auto* command : {"step 1e30", "step -1", "step 2.5", "step nan", "next 1e19", "reverse-step 9223372036854775808", "run-to 99999999999999999999", "break any after 1e30",
-                              "break any after -1", "break any after 0.5", "what-if budget 1e30", "what-if budget -1"}) {
+  for (const auto* command : {"step 1e30", "step -1", "step 2.5", "step nan", "next 1e19", "reverse-step 9223372036854775808", "run-to 99999999999999999999",
+                              "break any after 1e30", "break any after -1", "break any after 0.5", "what-if budget 1e30", "what-if budget -1"}) {
     try {
       script.run(command);
       ADD_FAILURE() << command;

@@ -32,7 +32,7 @@ TEST(AllocatorPeak, NamesTheOpWhoseWorkspaceMakesTheDifference) {
   const auto measured = allocatorPeak(a);
   EXPECT_GT(measured.workspaceBytes, 128 * 128 * 4);
   const auto op = measured.workspacePosition < a->forward.ops.size() ? a->forward.ops[measured.workspacePosition]
-                                                                      : a->backward.ops[measured.workspacePosition - a->forward.ops.size()];
+                                                                     : a->backward.ops[measured.workspacePosition - a->forward.ops.size()];
   EXPECT_NE(a->document->opName(op).find("matrix_exp"), std::string::npos) << a->document->opName(op);
   EXPECT_EQ(measured.peakBytes >= measured.tensorBytes, true);
 }

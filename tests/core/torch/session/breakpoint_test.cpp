@@ -5,9 +5,9 @@
 #include <future>
 #include <thread>
 
-#include "core/torch/checking/compare.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
+#include "core/torch/checking/compare.h"
 #include "core/torch/session/session.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
@@ -25,8 +25,8 @@ TEST(Breakpoint, IsReadFromWordsAndWrittenAsThem) {
   for (const char* text : {"kind mm", "module l1 if norm > 2.5", "any if nan", "any if inf after 3", "value tanh if max > 1", "kind mm if meta"})
     EXPECT_EQ(describe(*a, parseBreakpoint(*a, text)), text);
   EXPECT_EQ(a->document->opName(parseBreakpoint(*a, "tanh").op), "torch.ops.aten.tanh.default");  // the op that makes it
-  for (const char* text : {"", "#", "#99999", "#x", "kind", "kind nothing", "module nowhere", "value nothing", "any if", "any if cold", "any if norm", "any if norm > x",
-                           "any if norm < 3", "any after", "any what"})
+  for (const char* text : {"", "#", "#99999", "#x", "kind", "kind nothing", "module nowhere", "value nothing", "any if", "any if cold", "any if norm",
+                           "any if norm > x", "any if norm < 3", "any after", "any what"})
     EXPECT_THROW(parseBreakpoint(*a, text), Error) << text;
 }
 

@@ -1,13 +1,13 @@
 // Stepping back within a memory budget: whatever is kept, every value comes back bit for bit.
 #include <gtest/gtest.h>
 
-#include "core/torch/checking/compare.h"
+#include "core/stepping/remake.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
-#include "core/stepping/remake.h"
-#include "core/torch/session/session.h"
 #include "core/torch/analysis/session_file.h"
+#include "core/torch/checking/compare.h"
 #include "core/torch/execution/reproducible.h"
+#include "core/torch/session/session.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
@@ -236,7 +236,7 @@ TEST(History, TakesBackWhatWasFilledInOnTheWay) {
 TEST(History, CountsNoWeightsAndNothingTheRunStillHolds) {
   ModelBuilder m;
   const auto x = m.input("x", {8}), w = m.parameter("w", {8});
-  const auto y = m.op("aten.mul.Tensor", {x, w});                         // saved for the backward, then let go
+  const auto y = m.op("aten.mul.Tensor", {x, w});  // saved for the backward, then let go
   m.output(m.op("aten.exp.default", {m.op("aten.sin.default", {y})}));
   Session session(m.analyse());
   session.runTo(session.forwardSize());

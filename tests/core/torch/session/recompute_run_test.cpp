@@ -7,18 +7,18 @@
 #include <set>
 #include <utility>
 
+#include "core/split/min_cut.h"
+#include "core/split/op_cost.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/analysis/open.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/suite.h"
-#include "core/torch/analysis/joint_run.h"
-#include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
 #include "core/torch/session/session.h"
-#include "core/split/min_cut.h"
-#include "core/split/op_cost.h"
+#include "core/torch/tracing/op_table.h"
 #include "core/trace/effects.h"
 #include "core/trace/verifier.h"
-#include "core/torch/tracing/op_table.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
@@ -85,8 +85,7 @@ TEST_P(RealFile, C2_MinCutRepeatsNoHeavyOpAndNoDraw) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OnDisk, RealFile,
-                         testing::Values("mlp", "cond_hop", "multi_output", "batchnorm_train", "dropout_train", "inplace_views"),
+INSTANTIATE_TEST_SUITE_P(OnDisk, RealFile, testing::Values("mlp", "cond_hop", "multi_output", "batchnorm_train", "dropout_train", "inplace_views"),
                          [](const auto& info) { return info.param; });
 
 // Holds D1.
@@ -109,8 +108,7 @@ TEST(RecomputeRun, D1_SteppingBackAndForthReplaysTheSameDraw) {
   for (const auto position : {session.forwardSize() + 3, std::size_t{2}, session.forwardSize()}) {
     session.runTo(position);
     session.runTo(session.size());
-    for (const auto& [key, gradient] : session.gradients())
-      EXPECT_TRUE(identical(gradient, expected.at(key))) << key << " after " << position;
+    for (const auto& [key, gradient] : session.gradients()) EXPECT_TRUE(identical(gradient, expected.at(key))) << key << " after " << position;
   }
 }
 
@@ -147,9 +145,7 @@ TEST(RecomputeRun, D9_DerivesTwiceFromOneDocument) {
 
 TEST(RecomputeRun, WritesThatRunOnceAreNamed) {
   const auto analysis = open("batchnorm_train", recomputing({"all"}));
-  const auto isBatchNorm = [](const Problem& p) {
-    return p.place.find("batch_norm") != std::string::npos && p.severity == Problem::Severity::note;
-  };
+  const auto isBatchNorm = [](const Problem& p) { return p.place.find("batch_norm") != std::string::npos && p.severity == Problem::Severity::note; };
   EXPECT_TRUE(std::any_of(analysis->problems.begin(), analysis->problems.end(), isBatchNorm));
 }
 
@@ -171,10 +167,7 @@ class CheckpointModel {
     file_.path = "by hand";
     file_.document = std::make_shared<Document>();
     const auto x = input("x", InputKind::user), w = input("w", InputKind::parameter);
-    const auto result = nested ? region({x, w},
-                                        [&](auto in) {
-                                          return region({in[0], in[1]}, [&](auto inner) { return body(inner); });
-                                        })
+    const auto result = nested ? region({x, w}, [&](auto in) { return region({in[0], in[1]}, [&](auto inner) { return body(inner); }); })
                                : region({x, w}, [&](auto in) { return body(in); });
     const auto y = call("aten.exp.default", {result});
     file_.computation.trace.ops = ops_;
@@ -212,20 +205,18 @@ class CheckpointModel {
     if (kind == InputKind::parameter) {
       auto numbers = std::make_shared<std::vector<float>>(36);
       for (std::size_t i = 0; i < 36; ++i) (*numbers)[i] = 0.1f * static_cast<float>(i % 7) - 0.2f;
-      file_.weights[name] = {file_.document->meta(file_.document->value(id).meta), reinterpret_cast<const std::byte*>(numbers->data()), 144,
-                             numbers};
+      file_.weights[name] = {file_.document->meta(file_.document->value(id).meta), reinterpret_cast<const std::byte*>(numbers->data()), 144, numbers};
     }
     file_.computation.inputs.push_back(spec);
     file_.computation.trace.inputs.push_back(id);
     return id;
   }
 
-  BoundSymbolId bind(SymbolId symbol, std::vector<Argument> arguments, const std::vector<ValueId>& operands,
-                     const std::vector<ValueId>& outputs, std::vector<std::int32_t> returns = {}) {
+  BoundSymbolId bind(SymbolId symbol, std::vector<Argument> arguments, const std::vector<ValueId>& operands, const std::vector<ValueId>& outputs,
+                     std::vector<std::int32_t> returns = {}) {
     BoundSymbol bound;
     bound.symbol = symbol;
-    bound.pattern =
-        file_.document->internPattern({std::move(arguments), {}, static_cast<std::int32_t>(operands.size()), std::move(returns)});
+    bound.pattern = file_.document->internPattern({std::move(arguments), {}, static_cast<std::int32_t>(operands.size()), std::move(returns)});
     bound.parent = parent_;
     bound.name = file_.document->intern("node_" + std::to_string(file_.document->boundSymbolCount()));
     return file_.document->addBoundSymbol(bound, operands, outputs);
@@ -276,8 +267,7 @@ class CheckpointModel {
 std::vector<std::string> recomputedOps(const Analysis& analysis) {
   std::vector<std::string> names;
   for (auto op : analysis.joint.ops)
-    if (analysis.document->boundSymbol(op).recomputed)
-      names.push_back(analysis.document->symbol(analysis.document->boundSymbol(op).symbol).name);
+    if (analysis.document->boundSymbol(op).recomputed) names.push_back(analysis.document->symbol(analysis.document->boundSymbol(op).symbol).name);
   return names;
 }
 
@@ -308,8 +298,7 @@ TEST(Checkpoint, A23_RegionsOfTheFileAreRecomputed_D1_WithTheSameDraw_D3_ToTheir
 TEST(Checkpoint, A24_ResultsAreShallowCopiesThatStayOutside) {
   const auto analysis = analyse(CheckpointModel().take());
   bool copied = false;
-  for (auto op : analysis->forward.ops)
-    copied |= analysis->document->symbol(analysis->document->boundSymbol(op).symbol).name == "aten.alias.default";
+  for (auto op : analysis->forward.ops) copied |= analysis->document->symbol(analysis->document->boundSymbol(op).symbol).name == "aten.alias.default";
   EXPECT_TRUE(copied);
 }
 

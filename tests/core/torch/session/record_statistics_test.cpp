@@ -36,7 +36,8 @@ TEST(RecordStatistics, S2viewsShareWhatWasFoundUntilTheirMemoryIsWritten) {
   const auto turned = m.op("aten.t.default", {y});
   const auto part = m.op("aten.select.int", {y, 0, 1});
   const auto wide = m.op("aten.expand.default", {m.op("aten.unsqueeze.default", {y, 0}), ModelBuilder::list({5, 3, 4})});
-  m.output(m.op("aten.add.Tensor", {m.op("aten.sum.default", {wide}), m.op("aten.add.Tensor", {m.op("aten.sum.default", {turned}), m.op("aten.sum.default", {part})})}));
+  m.output(m.op("aten.add.Tensor",
+                {m.op("aten.sum.default", {wide}), m.op("aten.add.Tensor", {m.op("aten.sum.default", {turned}), m.op("aten.sum.default", {part})})}));
   const auto analysis = m.analyse({});
   std::size_t values = 0;
   RecordOptions options;

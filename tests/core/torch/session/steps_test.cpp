@@ -1,5 +1,5 @@
-#include "core/torch/analysis/open.h"
 #include "core/stepping/steps.h"
+#include "core/torch/analysis/open.h"
 
 #include <gtest/gtest.h>
 

@@ -58,7 +58,8 @@ TEST_P(Golden, TracesAreThoseInTheText) {
   ASSERT_TRUE(analysis->derived());
   if (updates()) return write(path, print(*analysis, {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}));
   ASSERT_TRUE(analysis->file.printed);
-  for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward}) EXPECT_TRUE(analysis->file.printed->find(kind)) << name(kind) << " is not in the text";
+  for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward})
+    EXPECT_TRUE(analysis->file.printed->find(kind)) << name(kind) << " is not in the text";
   for (const auto& difference : analysis->printedDifferences) ADD_FAILURE() << difference;
 }
 

@@ -1,14 +1,14 @@
 // Stages and whole models whose gradient begins at a loss.
-#include "core/torch/analysis/open.h"
 #include "core/cut/loss.h"
+#include "core/torch/analysis/open.h"
 
 #include <gtest/gtest.h>
 
-#include "core/torch/checking/compare.h"
-#include "core/torch/experiments/counterpart.h"
+#include "core/cut/as_read.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
-#include "core/cut/as_read.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/experiments/counterpart.h"
 #include "tests/core/cut/cut_files.h"
 #include "tests/core/cut/text_models.h"
 
@@ -144,8 +144,10 @@ TEST(PipelineRun, TheLossOfAFileIsFoundAlongWhatForwardReturned) {
     ASSERT_EQ(cotangents.size(), 1u) << loss;
     EXPECT_EQ(cotangents.begin()->first, "4") << "the fifth of the file's eight results";
   }
-  const std::pair<const char*, const char*> refused[] = {
-      {"{'pair': (False, True)}", "must match keys"}, {"(False, True)", "must match type"}, {"const", "must specify a dynamic value but got"}, {"v", "grad can be implicitly created only for scalar outputs"}};
+  const std::pair<const char*, const char*> refused[] = {{"{'pair': (False, True)}", "must match keys"},
+                                                         {"(False, True)", "must match type"},
+                                                         {"const", "must specify a dynamic value but got"},
+                                                         {"v", "grad can be implicitly created only for scalar outputs"}};
   for (const auto& [loss, why] : refused) {
     request.loss = loss;
     const auto error = test::errorOf([&] { opened(model, request); });

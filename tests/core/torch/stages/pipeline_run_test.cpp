@@ -8,18 +8,18 @@
 #include <fstream>
 #include <set>
 
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/pipeline_check.h"
-#include "core/torch/checking/suite.h"
-#include "core/torch/analysis/read_model.h"
 #include "core/cut/as_read.h"
 #include "core/cut/balance.h"
 #include "core/cut/json.h"
 #include "core/cut/op_costs.h"
+#include "core/torch/analysis/read_model.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/pipeline_check.h"
+#include "core/torch/checking/suite.h"
 #include "core/torch/stages/stage_run.h"
-#include "tests/core/formats/cases.h"
 #include "tests/core/cut/cut_files.h"
 #include "tests/core/cut/text_models.h"
+#include "tests/core/formats/cases.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
@@ -350,7 +350,8 @@ def computation(x, w):
 TEST(PipelineRun, AMarkedFileTakesNoPolicy) {
   CutRequest request;
   request.stages = 2;
-  EXPECT_NE(refusalOf(std::string(skip).replace(std::string(skip).find("    b ="), 0, "    pippy._pipe_split.default()\n"), request).find("Cannot specify both: the file has 1 stage marker"),
+  EXPECT_NE(refusalOf(std::string(skip).replace(std::string(skip).find("    b ="), 0, "    pippy._pipe_split.default()\n"), request)
+                .find("Cannot specify both: the file has 1 stage marker"),
             std::string::npos);
   request.at = {"#b"};
   EXPECT_NE(refusalOf(skip, request).find("Cannot specify both points to cut at and a policy"), std::string::npos);

@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/rank_check.h"
-#include "core/torch/analysis/inputs.h"
-#include "core/ranks/message.h"
 #include "core/cut/batch.h"
 #include "core/cut/stage_facts.h"
-#include "tests/core/formats/cases.h"
+#include "core/ranks/message.h"
+#include "core/torch/analysis/inputs.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/rank_check.h"
 #include "tests/core/cut/text_models.h"
+#include "tests/core/formats/cases.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
@@ -39,7 +39,8 @@ CutRequest inStages(std::size_t stages) {
 /// As it arrives from another process.
 TensorMap passed(const TensorMap& values) { return decodeMessage(std::make_shared<const std::vector<std::byte>>(encodeMessage({values, {}}))).tensors; }
 
-/// All forwards of a microbatch, then all backwards; what each stage sends lies by source and destination until it is read. `linked`: as over a link of this device.
+/// All forwards of a microbatch, then all backwards; what each stage sends lies by source and destination until it is read. `linked`: as over a link of this
+/// device.
 TensorMap gradientsOf(const std::vector<Microbatch>& microbatches, bool inHalves, std::optional<Device> linked = {}) {
   RankStages runner(microbatches, false, linked);
   const auto count = static_cast<std::int32_t>(microbatches.front().pipeline->stages.size());
@@ -48,7 +49,8 @@ TensorMap gradientsOf(const std::vector<Microbatch>& microbatches, bool inHalves
     for (std::int32_t s = 0; s < count; ++s)
       for (auto& [to, values] : runner.forward(s, m, arriving[s])) arriving[to][s] = linked ? values : passed(values);
     for (std::int32_t s = count; s-- > 0;)
-      for (auto& [to, values] : inHalves ? runner.backwardInput(s, m, returning[s]) : runner.backward(s, m, returning[s])) returning[to][s] = linked ? values : passed(values);
+      for (auto& [to, values] : inHalves ? runner.backwardInput(s, m, returning[s]) : runner.backward(s, m, returning[s]))
+        returning[to][s] = linked ? values : passed(values);
     for (std::int32_t s = 0; inHalves && s < count; ++s) runner.backwardWeight(s, m);
   }
   return runner.parameterGradients();
@@ -238,7 +240,8 @@ struct BatchRun {
       options.cotangents = cotangents;
       return options;
     };
-    const auto cut = openCut(sourcePath("tests/data/dynamic/") + model + "/model.pt2", inStages(2), {}, [&](const ModelFile& file) { return optionsFor(file, parts[0], {}); }, true);
+    const auto cut = openCut(
+        sourcePath("tests/data/dynamic/") + model + "/model.pt2", inStages(2), {}, [&](const ModelFile& file) { return optionsFor(file, parts[0], {}); }, true);
     microbatches = deriveMicrobatches(cut, {}, parts, std::vector<TensorMap>(parts.size()), optionsFor);
     results.gradients = gradientsOf(microbatches, false);
     results.scale = scale;
@@ -299,11 +302,13 @@ TEST(RankStages, P63_OutputsAreMerged) {
   EXPECT_EQ(asDoubles(mergeOutputs("0", {a, a}, {Merge::Kind::sum, 0})).front(), 2 * asDoubles(a).front());
   EXPECT_TRUE(identical(mergeOutputs("0", {a, a}, {Merge::Kind::mean, 0}), a));
   EXPECT_TRUE(identical(mergeOutputs("0", {a, a}, {Merge::Kind::same, 0}), a));
-  EXPECT_NE(test::errorOf([&] { mergeOutputs("0", {a, c}, {Merge::Kind::same, 0}); }).find("output 0: it is not the same in all microbatches"), std::string::npos);
+  EXPECT_NE(test::errorOf([&] { mergeOutputs("0", {a, c}, {Merge::Kind::same, 0}); }).find("output 0: it is not the same in all microbatches"),
+            std::string::npos);
   EXPECT_NE(test::errorOf([&] { mergeOutputs("0", {a, c}, {}); }).find("do not go together"), std::string::npos);
   const auto cotangents = cutCotangents({{"0", drawn({3, 2})}}, 3, {});
   EXPECT_EQ(cotangents.at(2).at("0").meta.sizes, (std::vector<std::int64_t>{1, 2}));
-  EXPECT_NE(test::errorOf([&] { cutCotangents({{"0", drawn({2, 2})}}, 3, {}); }).find("there are 3 microbatches, and 0 has 2 along dimension 0"), std::string::npos);
+  EXPECT_NE(test::errorOf([&] { cutCotangents({{"0", drawn({2, 2})}}, 3, {}); }).find("there are 3 microbatches, and 0 has 2 along dimension 0"),
+            std::string::npos);
 }
 
 // Holds P63. A static file takes microbatches of its own shape only, and the error says which of them is of another.

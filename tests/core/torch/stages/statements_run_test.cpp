@@ -5,16 +5,16 @@
 #include <fstream>
 #include <set>
 
-#include "core/torch/checking/compare.h"
-#include "core/derivation/result_names.h"
 #include "core/cut/json.h"
+#include "core/derivation/result_names.h"
+#include "core/torch/checking/compare.h"
 #include "core/torch/stages/open_pipeline.h"
 #include "core/torch/stages/pipeline.h"
 #include "core/torch/stages/rank_stages.h"
 #include "core/torch/stages/stage_run.h"
 #include "core/torch/tracing/op_table.h"
-#include "tests/core/formats/cases.h"
 #include "tests/core/cut/text_models.h"
+#include "tests/core/formats/cases.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
@@ -77,7 +77,8 @@ TEST(PipelineStatements, P21_EveryOpIsInOneStage) {
     std::map<BoundSymbolId, int> times;
     for (const auto& stage : cut.split.stages)
       for (auto op : stage.ops) ++times[op];
-    for (auto op : cut.model.computation.trace.ops) EXPECT_EQ(times[op], isStageMarker(*cut.model.document, op) ? 0 : 1) << cut.model.path << " " << cut.model.document->opName(op);
+    for (auto op : cut.model.computation.trace.ops)
+      EXPECT_EQ(times[op], isStageMarker(*cut.model.document, op) ? 0 : 1) << cut.model.path << " " << cut.model.document->opName(op);
   }
 }
 
@@ -204,7 +205,8 @@ def computation(x, w):
                                            {"#b"}));
   const auto& stage = *pipeline->stages[1];
   std::map<std::string, bool> differentiated;
-  for (std::size_t k = 0; k < stage.computation().inputs.size(); ++k) differentiated[stage.computation().inputs[k].name] = static_cast<bool>(stage.backward.outputs[k]);
+  for (std::size_t k = 0; k < stage.computation().inputs.size(); ++k)
+    differentiated[stage.computation().inputs[k].name] = static_cast<bool>(stage.backward.outputs[k]);
   EXPECT_EQ(differentiated, (std::map<std::string, bool>{{"a", true}, {"q", false}, {"i", false}}));
 }
 

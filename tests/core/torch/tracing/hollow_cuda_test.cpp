@@ -4,8 +4,8 @@
 #include "core/derivation/analysis.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
-#include "core/torch/session/session.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/session/session.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"
 

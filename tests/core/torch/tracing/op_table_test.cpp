@@ -55,8 +55,8 @@ TEST(OpTable, listsAliasTheirSource) {
 
 TEST(OpTable, refusesWhatReachesOutside) {
   for (const auto* name :
-       {"aten.from_file.default", "aten.save.default", "prim.rpc_sync.default", "c10d.send.default", "aten.set_data.default", "aten.set_.source_Storage", "aten._sparse_csr_tensor_unsafe.default",
-        "aten.nothing_of_this_name.default", "mine.op.default", "aten", "aten.add", "", "..", "aten.add.Tensor.x"})
+       {"aten.from_file.default", "aten.save.default", "prim.rpc_sync.default", "c10d.send.default", "aten.set_data.default", "aten.set_.source_Storage",
+        "aten._sparse_csr_tensor_unsafe.default", "aten.nothing_of_this_name.default", "mine.op.default", "aten", "aten.add", "", "..", "aten.add.Tensor.x"})
     EXPECT_FALSE(lookupSymbol(name)) << name;
 }
 

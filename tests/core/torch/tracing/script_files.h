@@ -2,10 +2,10 @@
 #include <filesystem>
 #include <string>
 
-#include "core/formats/zip/archive.h"
 #include "core/formats/model/model_file.h"
 #include "core/formats/read/read_file.h"
 #include "core/formats/safetensors/safetensors.h"
+#include "core/formats/zip/archive.h"
 #include "core/torch/tracing/torchscript.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/formats/zip/zip_writer.h"
@@ -14,9 +14,7 @@
 namespace retrograd::test {
 
 /// A TorchScript file kept with the tests (tests/data/torchscript/make.py).
-inline std::string scriptFile(const std::string& name) {
-  return (std::filesystem::path(sourcePath("tests/data/torchscript")) / (name + ".pt")).string();
-}
+inline std::string scriptFile(const std::string& name) { return (std::filesystem::path(sourcePath("tests/data/torchscript")) / (name + ".pt")).string(); }
 
 /// Inputs of the reference beside a file.
 inline TraceInputs inputsOf(const std::string& name) {

@@ -68,7 +68,8 @@ TEST_F(Border, refusesEveryOpThatReachesOut) {
         "torch.add_(x, ops.profiler._record_function_enter(\"x\"))", "torch.add_(x, int(ops.mkldnn._is_mkldnn_bf16_supported()))",
         "torch.add_(x, torch.cuda(x))", "torch.add_(x, ops.prim.TimePoint())", "torch.add_(x, torch.rand([1], generator=torch.Generator()))"}) {
     const auto message = refusal("nograd", code, first, "    " + op + "\n" + first);
-    EXPECT_TRUE(message.find("may not run from a file") != std::string::npos || message.find("may not come from a file") != std::string::npos) << op << ": " << message;
+    EXPECT_TRUE(message.find("may not run from a file") != std::string::npos || message.find("may not come from a file") != std::string::npos)
+        << op << ": " << message;
   }
 }
 
@@ -86,7 +87,8 @@ TEST_F(Border, refusesCodeThatRestoresState) {
   inputs.shapes["x"] = {{2}, std::nullopt};
   expectRefused(refusal(test::contentOf(test::scriptFile("stateful")), inputs), "__setstate__");
   // Also where its body would write at once.
-  expectRefused(refusal(replaced("stateful", code, "    self.training = (state)[1]\n", "    " + save() + "\n    self.training = (state)[1]\n"), inputs), "__setstate__");
+  expectRefused(refusal(replaced("stateful", code, "    self.training = (state)[1]\n", "    " + save() + "\n    self.training = (state)[1]\n"), inputs),
+                "__setstate__");
 }
 
 TEST_F(Border, refusesClassesOfCpp) {

@@ -1,6 +1,6 @@
 // What is recorded of a TorchScript module: ops, names, places, inputs, effects.
-#include "core/formats/read/read_file.h"
 #include "core/torch/tracing/torchscript.h"
+#include "core/formats/read/read_file.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,8 @@ void expectMentions(const std::string& text, std::initializer_list<std::string_v
 
 TEST(TorchScript, recordsOpsAsTheyStandInTheFile) {
   EXPECT_EQ(opsOf(traceFile("tied")), (std::vector<std::string>{"aten.embedding.default", "aten.linear.default"}));
-  EXPECT_EQ(opsOf(traceFile("batchnorm")), (std::vector<std::string>{"aten.conv1d.default", "aten.add_.Scalar", "aten.batch_norm.default", "aten.relu_.default"}));
+  EXPECT_EQ(opsOf(traceFile("batchnorm")),
+            (std::vector<std::string>{"aten.conv1d.default", "aten.add_.Scalar", "aten.batch_norm.default", "aten.relu_.default"}));
 }
 
 TEST(TorchScript, givesModulePathsAndSourceLines) {
@@ -121,7 +122,8 @@ TEST(TorchScript, randomOpsAreRecordedAndNotFrozen) {
 
 TEST(TorchScript, writesStayAndAssignedBuffersAreOutputs) {
   const auto file = traceFile("inplace");
-  EXPECT_TRUE(file.document->boundSymbol(firstOp(file, "aten.mul_.Tensor", 0) ? firstOp(file, "aten.mul_.Tensor") : firstOp(file, "aten.mul_.Scalar")).effects & effect::writes);
+  EXPECT_TRUE(file.document->boundSymbol(firstOp(file, "aten.mul_.Tensor", 0) ? firstOp(file, "aten.mul_.Tensor") : firstOp(file, "aten.mul_.Scalar")).effects &
+              effect::writes);
   const auto& last = file.computation.outputs.back();
   EXPECT_EQ(last.kind, OutputKind::bufferMutation);
   EXPECT_EQ(last.target, "last");
@@ -174,7 +176,8 @@ TEST(TorchScript, everyTraceVerifies) {
 }
 
 TEST(TorchScript, missingInputsAreListedWithTheirTypes) {
-  expectMentions(failure("containers", {}), {"xs.0, xs.1, ...: Tensor", "batch.KEY: Tensor", "t.0: Tensor", "t.1.1: int", "--shape", "--inputs", "--value t.1.1=1"});
+  expectMentions(failure("containers", {}),
+                 {"xs.0, xs.1, ...: Tensor", "batch.KEY: Tensor", "t.0: Tensor", "t.1.1: int", "--shape", "--inputs", "--value t.1.1=1"});
   expectMentions(failure("control", {}), {"x: Tensor"});
   EXPECT_EQ(failure("control", {}).find("rounds"), std::string::npos);  // it has a default
 }
@@ -204,7 +207,8 @@ TEST(TorchScript, refusesInputsThatDoNotFit) {
 }
 
 TEST(TorchScript, stopsBetweenOpsWhenAsked) {
-  const auto endless = test::archiveOf(test::replaced("control", "code/__torch__.py", "_0, x0, done = torch.lt(done0, rounds), x1, done0", "_0, x0, done = True, x1, done0"));
+  const auto endless =
+      test::archiveOf(test::replaced("control", "code/__torch__.py", "_0, x0, done = torch.lt(done0, rounds), x1, done0", "_0, x0, done = True, x1, done0"));
   std::stop_source stop;
   std::jthread soon([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -219,7 +223,8 @@ TEST(TorchScript, stopsBetweenOpsWhenAsked) {
 }
 
 TEST(TorchScript, tellsWhatTheModelRaises) {
-  const auto archive = test::archiveOf(test::replaced("tied", "code/__torch__.py", "    embed = self.embed\n", "    ops.prim.RaiseException(\"no such luck\", \"builtins.ValueError\")\n    embed = self.embed\n"));
+  const auto archive = test::archiveOf(test::replaced("tied", "code/__torch__.py", "    embed = self.embed\n",
+                                                      "    ops.prim.RaiseException(\"no such luck\", \"builtins.ValueError\")\n    embed = self.embed\n"));
   try {
     traceTorchScript(archive, test::inputsOf("tied"));
     FAIL() << "nothing was raised";

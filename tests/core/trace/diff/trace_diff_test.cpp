@@ -290,7 +290,8 @@ TEST(TraceDiff, AForwardOpThatOnlyRunsAgainHasMovedToTheBackward) {
   const auto diff = diffTraces({&j.document, &j.trace}, {&j.document, &after});
   expectWhole(diff);
   EXPECT_EQ(diff.counts.onlyLeft + diff.counts.onlyRight, 0U) << signs(diff);
-  const auto moved = std::find_if(diff.rows.begin(), diff.rows.end(), [&](const DiffRow& row) { return diff.op(row, Side::left) == j.document.value(late).producer; });
+  const auto moved =
+      std::find_if(diff.rows.begin(), diff.rows.end(), [&](const DiffRow& row) { return diff.op(row, Side::left) == j.document.value(late).producer; });
   EXPECT_TRUE(moved->changes & change::recomputed);
   // Its reader reads the same thing still.
   EXPECT_EQ(diff.rows.back().kind, Kind::same) << signs(diff);
