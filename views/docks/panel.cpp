@@ -48,6 +48,11 @@ bool Panel::busy() const {
          std::any_of(questions_.begin(), questions_.end(), [](const AskedQuestion& question) { return question.state == QuestionState::asked; });
 }
 
+// A tree widget's model is reset when it goes, which is after this panel and before its connections.
+Panel::~Panel() {
+  if (list_) disconnect(list_->model(), nullptr, this, nullptr);
+}
+
 void Panel::invalidate() {
   stale_ = true;
   if (!inSight_) return;

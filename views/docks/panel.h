@@ -26,6 +26,7 @@ class Panel : public QWidget {
  public:
   /// `name` is that of its dock ("dock-NAME"), its settings and its questions.
   Panel(ViewContext context, const char* name, QWidget* parent = nullptr);
+  ~Panel() override;
 
   const QString& name() const { return name_; }
   /// A person who looks at the window sees it.
