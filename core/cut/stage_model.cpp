@@ -12,18 +12,43 @@
 namespace retrograd {
 namespace {
 
+/// Dimensions with more than one element, the innermost first.
+std::vector<std::size_t> fromInnermost(const TensorMeta& meta) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i)
+    if (meta.sizes[i] != 1) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return meta.strides[a] < meta.strides[b]; });
+  return order;
+}
+
 /// Strides under which the elements fill their memory, each in a place of its own.
 bool isDense(const TensorMeta& meta) {
-  std::vector<std::size_t> order(meta.sizes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return meta.strides[a] < meta.strides[b]; });
   std::int64_t step = 1;
-  for (auto i : order) {
-    if (meta.sizes[i] == 1) continue;
+  for (auto i : fromInnermost(meta)) {
     if (meta.strides[i] != step) return false;
     step *= meta.sizes[i];
   }
   return true;
+}
+
+/// Strides under which each element has a place of its own, with gaps or without.
+bool isWithoutOverlap(const TensorMeta& meta) {
+  std::int64_t extent = 1;
+  for (auto i : fromInnermost(meta)) {
+    if (meta.strides[i] < extent) return false;
+    extent = meta.strides[i] * meta.sizes[i];
+  }
+  return true;
+}
+
+/// Numbers of a meta as an argument, with their expressions.
+Argument listOf(const std::vector<std::int64_t>& numbers, const std::vector<std::string>& symbols) {
+  std::vector<Argument> items;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    items.push_back(Argument::ofInt(numbers[i]));
+    if (i < symbols.size()) items.back().text = symbols[i];
+  }
+  return Argument::ofList(std::move(items));
 }
 
 /// Copies what one stage needs from a document to a new one.
@@ -47,7 +72,7 @@ class Extraction {
     value.name = to_.intern(from_.displayName(id));
     if (value.meta) {
       auto meta = sentMeta(from_.meta(value.meta));
-      if (written && meta.layout == Layout::strided && !isDense(meta)) {  // a copy of it is dense
+      if (written && meta.layout == Layout::strided && !isWithoutOverlap(meta)) {  // a copy of it has a place for each element
         meta.strides = contiguousStrides(meta.sizes);
         meta.strideSymbols.clear();
       }
@@ -61,31 +86,30 @@ class Extraction {
     return values_[id] = made;
   }
 
-  /// Works on a copy of a received value from here on.
-  BoundSymbolId copy(ValueId id, const SymbolLookup& lookup) {
-    const auto symbol = lookup("aten.clone.default");
-    if (!symbol) throw Error(ErrorCode::unknownOp, "is needed to copy what a stage receives and writes to, and is not known", "aten.clone.default");
+  /// Works on a copy of a received value from here on, which lies as that did: what a view or a reshape in this stage shares depends on it.
+  std::vector<BoundSymbolId> copy(ValueId id, const SymbolLookup& lookup) {
     const auto received = values_.at(id);
     auto value = to_.value(received);
     value.kind = ValueKind::activation;
     value.name = to_.internUnique(std::string(to_.text(value.name)) + "_copy");
     value.storage = to_.addStorage(to_.meta(value.meta).storageBytes(), ValueId(static_cast<std::int64_t>(to_.valueCount())));
-    const auto made = to_.addValue(value);
-    note(made, {});
-    CallPattern pattern;
-    pattern.arguments.assign(symbol->arguments.size(), Argument::ofMissing());
-    pattern.arguments[0] = Argument::ofOperand(0);
-    pattern.operandCount = 1;
-    BoundSymbol bound;
-    bound.symbol = to_.internSymbol(*symbol);
-    bound.pattern = to_.internPattern(pattern);
-    bound.name = value.name;
-    const auto op = to_.addBoundSymbol(bound, std::span(&received, 1), std::span(&made, 1));
-    note(op, {});
-    to_.value(made).producer = op;
     storages_[from_.value(id).storage] = value.storage;
-    values_[id] = made;
-    return op;
+    const auto meta = to_.meta(value.meta);
+    if (meta.layout != Layout::strided || isDense(meta)) {
+      const auto made = addCall(lookup, "aten.clone.default", {Argument::ofOperand(0)}, {received}, value);
+      values_[id] = made.second;
+      return {made.first};
+    }
+    // clone() closes the gaps.
+    auto room = value;
+    room.name = to_.internUnique(std::string(to_.text(value.name)) + "_room");
+    const auto [makesRoom, empty] =
+        addCall(lookup, "aten.new_empty_strided.default", {Argument::ofOperand(0), listOf(meta.sizes, meta.symbols), listOf(meta.strides, meta.strideSymbols)},
+                {received}, room);
+    value.version = 1;
+    const auto [fills, copied] = addCall(lookup, "aten.copy_.default", {Argument::ofOperand(0), Argument::ofOperand(1)}, {empty, received}, value);
+    values_[id] = copied;
+    return {makesRoom, fills};
   }
 
   BoundSymbolId op(BoundSymbolId id, BoundSymbolId parent = {}) {
@@ -123,6 +147,27 @@ class Extraction {
   bool has(ValueId id) const { return values_.contains(id); }
 
  private:
+  /// An op that the model has not, with one output of this description.
+  std::pair<BoundSymbolId, ValueId> addCall(const SymbolLookup& lookup, const char* name, std::vector<Argument> arguments, const std::vector<ValueId>& operands,
+                                            const Value& output) {
+    const auto symbol = lookup(name);
+    if (!symbol) throw Error(ErrorCode::unknownOp, "is needed to copy what a stage receives and writes to, and is not known", name);
+    const auto made = to_.addValue(output);
+    note(made, {});
+    CallPattern pattern;
+    pattern.arguments = std::move(arguments);
+    pattern.arguments.resize(symbol->arguments.size(), Argument::ofMissing());
+    pattern.operandCount = static_cast<decltype(pattern.operandCount)>(operands.size());
+    BoundSymbol bound;
+    bound.symbol = to_.internSymbol(*symbol);
+    bound.pattern = to_.internPattern(pattern);
+    bound.name = output.name;
+    const auto op = to_.addBoundSymbol(bound, operands, std::span(&made, 1));
+    note(op, {});
+    to_.value(made).producer = op;
+    return {op, made};
+  }
+
   ValueId add(ValueId id, Value value) {
     if (value.name) value.name = to_.intern(from_.text(value.name));
     if (value.meta) value.meta = to_.internMeta(from_.meta(value.meta));
@@ -225,7 +270,8 @@ class StageBuilder {
     for (auto input : stage_.held) addHeld(input, extraction);
     for (const auto& input : stage_.inputs) addReceived(input, extraction);
     checkStrides();
-    for (auto id : stage_.cloned) trace.ops.push_back(extraction.copy(id, lookup_));
+    for (auto id : stage_.cloned)
+      for (auto op : extraction.copy(id, lookup_)) trace.ops.push_back(op);
     for (auto op : stage_.ops) trace.ops.push_back(extraction.op(op));
     for (const auto& output : stage_.outputs) {
       OutputSpec spec;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/torch/grad/derivation.h"
+#include "core/torch/grad/own_rules.h"
 #include "core/torch/tracing/generator.h"
 
 namespace retrograd {
@@ -405,17 +406,21 @@ GradTransform fromPair(const RuleRegistry::Pair& pair, const std::string& op) {
   };
 }
 
-std::optional<GradTransform> registeredRule(const DeriveRequest& request) {
-  if (!request.rules || !request.gradMode || std::none_of(request.requiresGrad.begin(), request.requiresGrad.end(), [](char r) { return r; })) return {};
-  if (const auto* transform = request.rules->findGradTransform(request.op)) return *transform;
-  if (const auto* pair = request.rules->findAugmentedPair(request.op)) return fromPair(*pair, std::string(request.op));
-  return {};
+std::optional<GradTransform> registeredRule(const Document& document, const DeriveRequest& request) {
+  if (!request.gradMode || std::none_of(request.requiresGrad.begin(), request.requiresGrad.end(), [](char r) { return r; })) return {};
+  if (request.rules) {
+    if (const auto* transform = request.rules->findGradTransform(request.op)) return *transform;
+    if (const auto* pair = request.rules->findAugmentedPair(request.op)) return fromPair(*pair, std::string(request.op));
+  }
+  const auto* own = ownRules().findGradTransform(request.op);
+  const auto isOnCpu = [&](MetaId operand) { return document.meta(operand).device.type == Device::Type::cpu; };
+  return own && std::all_of(request.operands.begin(), request.operands.end(), isOnCpu) ? std::optional(*own) : std::nullopt;
 }
 
 }  // namespace
 
 std::unique_ptr<Rule> deriveRegistered(Document& document, const DeriveRequest& request) {
-  const auto registered = registeredRule(request);
+  const auto registered = registeredRule(document, request);
   if (!registered) return nullptr;
   const std::string name(request.op);
   if (requireOperator(name).schema().is_mutable())

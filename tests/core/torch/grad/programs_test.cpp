@@ -28,6 +28,62 @@ TEST(Programs, AWriteThroughAChainOfViewsIsSeenByItsBase) {
                 3);
 }
 
+TEST(Programs, ANanGradientOfAMedianStaysWhereTheMedianIs) {
+  fuzz::Mode mode;
+  mode.order = 2;
+  expectAsEager(R"(def computation(x2):
+    # x2: "f64[3, 2, 3]"
+    v28 = torch.ops.aten.nanmedian.default(x2)
+    v29 = torch.ops.aten.dist.default(v28, v28, 2)
+    return (v29,)
+)",
+                486, mode);
+}
+
+TEST(Programs, AnInfiniteGradientOfAMaximumStaysWhereTheMaximumIs) {
+  for (const char* op : {"max", "min", "median"}) {
+    expectAsEager(std::string(R"(def computation(x0):
+    # x0: "f64[3, 2]"
+    v1 = torch.ops.aten.)") +
+                      op + R"(.default(x0)
+    v2 = torch.ops.aten.sub.Tensor(v1, v1)
+    v3 = torch.ops.aten.sqrt.default(v2)
+    return (v3,)
+)",
+                  7);
+  }
+}
+
+TEST(Programs, ASecondGradientThatAWriteCutsOffIsNone) {
+  fuzz::Mode mode;
+  mode.order = 2;
+  expectAsEager(R"(def computation(x1, x2):
+    # x1: "f64[]", no grad
+    # x2: "f64[3]"
+    v13 = torch.ops.aten.repeat.default(x2, [4])
+    v14 = torch.ops.aten.reshape.default(v13, [3, 4])
+    v26 = torch.ops.aten.copy_.default(v14, x1)
+    v29 = torch.ops.aten.std.default(v14)
+    return (v29,)
+)",
+                531, mode);
+}
+
+TEST(Programs, WhatAStageReceivesWithGapsKeepsThemWhereItIsWritten) {
+  fuzz::Mode mode;
+  mode.cuts = {3};
+  expectAsEager(R"(def computation(x0):
+    # x0: "c128[4]"
+    v12 = torch.ops.aten.eye.default(4, dtype=torch.complex128)
+    v14 = torch.ops.aten.t_.default(v12)
+    [v15, v16] = torch.ops.aten.chunk.default(v14, 3, 0)
+    v19 = torch.ops.aten.reshape.default(v15, [-1])
+    v30 = torch.ops.aten.add_.Scalar(v15, 0.4375)
+    return (v19,)
+)",
+                861, mode);
+}
+
 TEST(Programs, ABodyIsRunAsPythonRunsIt) {
   expectAsEager(R"(def computation(x0, x1):
     # x0: "f64[3, 2]"
