@@ -63,13 +63,13 @@ class GraphData {
     std::vector<std::int32_t> ops;
     for (std::int32_t i = 0; i < tree_.size(); ++i)
       if (tree_.node(i).kind == TreeNode::Kind::op) ops.push_back(i);
-    list("ops", static_cast<std::int32_t>(ops.size()), [&](std::int32_t i) { return op(ops[static_cast<std::size_t>(i)]); });
+    list("ops", static_cast<std::int32_t>(ops.size()), [&](std::int32_t i) { return op(ops[i]); });
     const auto& edges = tree_.edges();
     list("edges", static_cast<std::int32_t>(edges.size()), [&](std::int32_t i) {
-      const auto& edge = edges[static_cast<std::size_t>(i)];
+      const auto& edge = edges[i];
       return fmt::format("[{},{},{},{}]", edge.from, edge.to, static_cast<int>(edge.kind), scriptText(document_.displayName(edge.value)));
     });
-    list("texts", static_cast<std::int32_t>(texts_.all().size()), [&](std::int32_t i) { return scriptText(texts_.all()[static_cast<std::size_t>(i)]); });
+    list("texts", static_cast<std::int32_t>(texts_.all().size()), [&](std::int32_t i) { return scriptText(texts_.all()[i]); });
     sink_.write("};\n");
   }
 

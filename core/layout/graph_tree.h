@@ -107,7 +107,7 @@ class GraphTree {
 
  private:
   friend class TreeBuilder;
-  friend void liftEdges(GraphTree&, const Progress&);
+  friend class EdgeLifting;
   friend void hashStructure(GraphTree&);
   friend void measureBoxes(GraphTree&);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <unordered_set>
 
 #include "core/layout/tree_passes.h"
@@ -87,93 +88,130 @@ void closeOffsets(std::vector<std::uint32_t>& begin) {
 
 }  // namespace
 
-void liftEdges(GraphTree& tree, const Progress& progress) {
-  const auto& document = *tree.document_;
-  const std::size_t size = tree.size();
-  Lifter lifter(tree);
-  std::unordered_set<std::int32_t> storages;
-  tree.edgeBegin_.assign(size + 1, 0);
-  for (std::int32_t to = 0; to < tree.size(); ++to) {
-    if ((to & 0xfff) == 0) progress.check();
-    const auto& reader = tree.node(to);
-    if (reader.kind != TreeNode::Kind::op) continue;
-    const auto operands = document.operands(reader.op);
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const auto value = operands[i];
-      const auto from = tree.makerOf(value);
-      if (from < 0 || from == to) continue;
-      if (std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(i), value) != operands.begin() + static_cast<std::ptrdiff_t>(i)) continue;
-      const auto& maker = tree.node(from);
-      auto kind = EdgeKind::data;
-      const bool gradients = tree.kind_ == TraceKind::backward || (maker.lane == Lane::backward && reader.lane == Lane::backward);
-      if (maker.lane != reader.lane) {
-        kind = EdgeKind::saved;
-        if (maker.lane == Lane::forward) lifter.saved(from, to, value);
-        const auto storage = document.value(value).storage;
-        if (maker.lane == Lane::forward && storage && !document.storage(storage).external && storages.insert(storage.index).second)
-          for (auto node = from; node >= 0; node = tree.node(node).parent) tree.nodes_[node].savedBytes += document.storage(storage).bytes;
-      } else if (gradients) {
-        kind = document.boundSymbol(reader.op).origin.role == Role::accumulation ? EdgeKind::accumulation : EdgeKind::gradient;
-        const bool sameRung = maker.parent == reader.parent;
-        const bool up = !tree.ladder() || sameRung || from > to;
-        lifter.flow(from, to, value, !up ? Part::downward : kind == EdgeKind::accumulation ? Part::accumulation : Part::gradient);
-      } else {
-        lifter.flow(from, to, value, Part::data);
+/// liftEdges() in its three steps, over the tree's own tables.
+class EdgeLifting {
+ public:
+  EdgeLifting(GraphTree& tree, const Progress& progress) : tree_(tree), document_(*tree.document_), progress_(progress), lifter_(tree) {}
+
+  /// An edge for each value that one op makes and another reads, once for each pair.
+  void findEdges() {
+    for (std::int32_t to = 0; to < tree_.size(); ++to) {
+      if ((to & 0xfff) == 0) progress_.check();
+      const auto& reader = tree_.node(to);
+      if (reader.kind != TreeNode::Kind::op) continue;
+      const auto operands = document_.operands(reader.op);
+      for (auto operand = operands.begin(); operand != operands.end(); ++operand) {
+        const auto from = tree_.makerOf(*operand);
+        if (from >= 0 && from != to && std::find(operands.begin(), operand, *operand) == operand)
+          tree_.edges_.push_back({from, to, *operand, lift(from, to, *operand)});
       }
-      tree.edges_.push_back({from, to, value, kind});
     }
   }
 
-  std::stable_sort(tree.edges_.begin(), tree.edges_.end(), [](const OpEdge& a, const OpEdge& b) { return a.from < b.from; });
-  tree.incomingBegin_.assign(size + 1, 0);
-  for (const auto& edge : tree.edges_) {
-    ++tree.edgeBegin_[edge.from + 1];
-    ++tree.incomingBegin_[edge.to + 1];
+  /// The same edges by their makers and by their readers.
+  void indexEdges() {
+    const std::size_t size = tree_.size();
+    std::stable_sort(tree_.edges_.begin(), tree_.edges_.end(), [](const OpEdge& a, const OpEdge& b) { return a.from < b.from; });
+    tree_.edgeBegin_.assign(size + 1, 0);
+    tree_.incomingBegin_.assign(size + 1, 0);
+    for (const auto& edge : tree_.edges_) {
+      ++tree_.edgeBegin_[edge.from + 1];
+      ++tree_.incomingBegin_[edge.to + 1];
+    }
+    for (std::size_t i = 1; i <= size; ++i) {
+      tree_.edgeBegin_[i] += tree_.edgeBegin_[i - 1];
+      tree_.incomingBegin_[i] += tree_.incomingBegin_[i - 1];
+    }
+    tree_.incoming_.resize(tree_.edges_.size());
+    auto at = tree_.incomingBegin_;
+    for (std::size_t i = 0; i < tree_.edges_.size(); ++i) tree_.incoming_[at[tree_.edges_[i].to]++] = static_cast<std::int32_t>(i);
   }
-  for (std::size_t i = 1; i <= size; ++i) {
-    tree.edgeBegin_[i] += tree.edgeBegin_[i - 1];
-    tree.incomingBegin_[i] += tree.incomingBegin_[i - 1];
-  }
-  tree.incoming_.resize(tree.edges_.size());
-  auto at = tree.incomingBegin_;
-  for (std::size_t i = 0; i < tree.edges_.size(); ++i) tree.incoming_[at[tree.edges_[i].to]++] = static_cast<std::int32_t>(i);
 
-  auto lifted = lifter.take();
-  sortByGroup(lifted, tree.size());
-  progress.check();
-  tree.flowBegin_.assign(size + 1, 0);
-  tree.savedBegin_.assign(size + 1, 0);
-  std::vector<StorageId> kept;  // of one flow; sorted, since emptying a set costs as much as it ever held
-  for (std::size_t i = 0; i < lifted.size();) {
-    const auto& first = lifted[i];
+  /// What was lifted to a group becomes one flow between each two of its places, and one of saved values.
+  void mergeFlows() {
+    auto lifted = lifter_.take();
+    sortByGroup(lifted, tree_.size());
+    progress_.check();
+    tree_.flowBegin_.assign(tree_.size() + 1, 0);
+    tree_.savedBegin_.assign(tree_.size() + 1, 0);
+    const auto together = [](const Lifted& a, const Lifted& b) { return a.group == b.group && a.from == b.from && a.to == b.to; };
+    for (std::size_t begin = 0, end = 0; begin < lifted.size(); begin = end) {
+      while (end < lifted.size() && together(lifted[begin], lifted[end])) ++end;
+      merge({lifted.begin() + static_cast<std::ptrdiff_t>(begin), lifted.begin() + static_cast<std::ptrdiff_t>(end)});
+    }
+    closeOffsets(tree_.flowBegin_);
+    closeOffsets(tree_.savedBegin_);
+  }
+
+ private:
+  /// Takes a value up from its maker and its reader to where they meet.
+  EdgeKind lift(std::int32_t from, std::int32_t to, ValueId value) {
+    const auto &maker = tree_.node(from), &reader = tree_.node(to);
+    if (maker.lane != reader.lane) {
+      if (maker.lane == Lane::forward) {
+        lifter_.saved(from, to, value);
+        countSaved(from, value);
+      }
+      return EdgeKind::saved;
+    }
+    if (tree_.kind_ != TraceKind::backward && maker.lane != Lane::backward) {
+      lifter_.flow(from, to, value, Part::data);
+      return EdgeKind::data;
+    }
+    const auto kind = document_.boundSymbol(reader.op).origin.role == Role::accumulation ? EdgeKind::accumulation : EdgeKind::gradient;
+    const bool sameRung = maker.parent == reader.parent;
+    const bool up = !tree_.ladder() || sameRung || from > to;
+    lifter_.flow(from, to, value, !up ? Part::downward : kind == EdgeKind::accumulation ? Part::accumulation : Part::gradient);
+    return kind;
+  }
+
+  /// Saved bytes of a node and all around it; each storage counts once, for the op that is met first.
+  void countSaved(std::int32_t maker, ValueId value) {
+    const auto storage = document_.value(value).storage;
+    if (!storage || document_.storage(storage).external || !storages_.insert(storage.index).second) return;
+    for (auto node = maker; node >= 0; node = tree_.node(node).parent) tree_.nodes_[node].savedBytes += document_.storage(storage).bytes;
+  }
+
+  void merge(std::span<const Lifted> lifted) {
+    const auto& first = lifted.front();
     Flow flow{first.from, first.to};
     SavedFlow saved{first.from, first.to};
-    kept.clear();
-    for (; i < lifted.size() && lifted[i].group == first.group && lifted[i].from == first.from && lifted[i].to == first.to; ++i) {
-      if (&lifted[i] != &first && lifted[i].part == lifted[i - 1].part && lifted[i].value == lifted[i - 1].value) continue;
+    std::vector<StorageId> kept;  // sorted, since emptying a set costs as much as it ever held
+    for (std::size_t i = 0; i < lifted.size(); ++i) {
+      if (i > 0 && lifted[i].part == lifted[i - 1].part && lifted[i].value == lifted[i - 1].value) continue;
       if (lifted[i].part != Part::saved) {
         ++countOf(flow, lifted[i].part);
         continue;
       }
       ++saved.count;
-      const auto storage = document.value(ValueId(lifted[i].value)).storage;
-      if (storage && !document.storage(storage).external) kept.push_back(storage);
+      const auto storage = document_.value(ValueId(lifted[i].value)).storage;
+      if (storage && !document_.storage(storage).external) kept.push_back(storage);
     }
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
-    for (auto storage : kept) saved.bytes += document.storage(storage).bytes;
-    const std::size_t group = first.group;
+    for (auto storage : kept) saved.bytes += document_.storage(storage).bytes;
     if (flow.data + flow.gradient + flow.accumulation + flow.downward > 0) {
-      tree.flows_.push_back(flow);
-      tree.flowBegin_[group + 1] = static_cast<std::uint32_t>(tree.flows_.size());
+      tree_.flows_.push_back(flow);
+      tree_.flowBegin_[first.group + 1] = static_cast<std::uint32_t>(tree_.flows_.size());
     }
     if (saved.count > 0) {
-      tree.saved_.push_back(saved);
-      tree.savedBegin_[group + 1] = static_cast<std::uint32_t>(tree.saved_.size());
+      tree_.saved_.push_back(saved);
+      tree_.savedBegin_[first.group + 1] = static_cast<std::uint32_t>(tree_.saved_.size());
     }
   }
-  closeOffsets(tree.flowBegin_);
-  closeOffsets(tree.savedBegin_);
+
+  GraphTree& tree_;
+  const Document& document_;
+  const Progress& progress_;
+  Lifter lifter_;
+  std::unordered_set<std::int32_t> storages_;  ///< that were counted as saved
+};
+
+void liftEdges(GraphTree& tree, const Progress& progress) {
+  EdgeLifting lifting(tree, progress);
+  lifting.findEdges();
+  lifting.indexEdges();
+  lifting.mergeFlows();
 }
 
 }  // namespace retrograd::layout

@@ -214,53 +214,91 @@ std::shared_ptr<const Shape> Shaper::makeModule(std::int32_t group, const Folds&
   return shape;
 }
 
-std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Progress& progress) {
+/// One lane of an operation: its ops, what flows between them and to the ports, and where all of it was laid.
+struct Shaper::OperationSide {
+  LayerGraph graph;
+  std::vector<std::int32_t> flows;
+  Laid laid;
+  std::int32_t begin = 0, end = 0, first = 0;
+
+  bool inside(std::int32_t ordinal) const { return ordinal >= begin && ordinal < end; }
+};
+
+Shaper::OperationSide Shaper::sideOf(std::int32_t group, Lane lane) const {
   const auto& tree = *tree_;
   const auto flows = tree.flows(group);
+  const auto& node = tree.node(group);
+  OperationSide side;
+  auto& graph = side.graph;
+  side.begin = lane == Lane::forward ? 0 : node.ops[Lane::forward];
+  side.end = side.begin + node.ops[lane];
+  // The backward of an operation is laid out downwards like its forward and then turned over.
+  const auto entry = lane == Lane::forward ? topPort : bottomPort;
+  for (std::size_t e = 0; e < flows.size(); ++e) {
+    const bool from = side.inside(flows[e].from), to = side.inside(flows[e].to);
+    if (!from && !to) continue;
+    side.flows.push_back(static_cast<std::int32_t>(e));
+    if (from && to) continue;
+    const bool enters = (from ? flows[e].to : flows[e].from) == entry;
+    graph.topPort = graph.topPort || enters;
+    graph.bottomPort = graph.bottomPort || !enters;
+  }
+  side.first = graph.topPort ? 1 : 0;
+  graph.nodes = node.ops[lane] + side.first + (graph.bottomPort ? 1 : 0);
+  graph.width.assign(graph.nodes, portWidth);
+  graph.height.assign(graph.nodes, 0);
+  for (std::int32_t i = 0; i < node.ops[lane]; ++i) {
+    graph.width[i + side.first] = tree.node(group + 1 + side.begin + i).width[lane];
+    graph.height[i + side.first] = tree.node(group + 1 + side.begin + i).height;
+  }
+  for (auto e : side.flows) {
+    const auto& flow = flows[e];
+    const auto slot = [&](std::int32_t ordinal) { return ordinal - side.begin + side.first; };
+    if (side.inside(flow.from) && side.inside(flow.to)) graph.edges.push_back({slot(flow.from), slot(flow.to)});
+    else if (const auto inner = slot(side.inside(flow.from) ? flow.from : flow.to); (side.inside(flow.from) ? flow.to : flow.from) == entry)
+      graph.edges.push_back({0, inner});
+    else graph.edges.push_back({inner, graph.nodes - 1});
+  }
+  return side;
+}
+
+/// Puts a lane that was laid out into the shape, whose size is known by now, `content` high below `header`.
+void Shaper::place(const OperationSide& side, Lane lane, std::span<const Flow> flows, float header, float content, Shape& shape) {
+  const bool turned = lane == Lane::backward;
+  const auto left = (shape.width - side.laid.width) / 2, top = header + (content - side.laid.height) / 2;
+  const auto move = [&](Point p) { return Point{p.x + left, top + (turned ? side.laid.height - p.y : p.y)}; };
+  for (std::int32_t i = 0; i < side.end - side.begin; ++i) {
+    const auto& rect = side.laid.rects[i + side.first];
+    const auto corner = move({rect.x, turned ? rect.bottom() : rect.y});
+    shape.places[side.begin + i] = {corner.x, corner.y, rect.width, rect.height};
+  }
+  shape.topX[lane] = shape.bottomX[lane] = shape.width / 2;
+  if (side.graph.topPort) (turned ? shape.bottomX : shape.topX)[lane] = side.laid.rects.front().centre().x + left;
+  if (side.graph.bottomPort) (turned ? shape.topX : shape.bottomX)[lane] = side.laid.rects.back().centre().x + left;
+  for (std::size_t k = 0; k < side.flows.size(); ++k) {
+    const auto& flow = flows[side.flows[k]];
+    auto points = side.laid.routes[k];
+    for (auto& p : points) p = move(p);
+    // From where the flow begins to where it ends, as other routes go: what was turned over and touches a port runs the other way.
+    if (turned && (flow.from == topPort || flow.to == bottomPort)) std::reverse(points.begin(), points.end());
+    if (flow.from == topPort) points.front().y = 0;
+    if (flow.to == bottomPort) points.back().y = shape.height;
+    shape.routes.push_back({side.flows[k], lane, static_cast<std::uint32_t>(shape.points.size()), static_cast<std::uint32_t>(points.size())});
+    shape.points.insert(shape.points.end(), points.begin(), points.end());
+  }
+}
+
+std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Progress& progress) {
+  const auto& tree = *tree_;
   const auto& node = tree.node(group);
   auto shape = std::make_shared<Shape>();
   shape->places.resize(node.childCount);
   shape->children.resize(node.childCount);
-
-  struct Side {
-    LayerGraph graph;
-    std::vector<std::int32_t> flows;
-    Laid laid;
-    std::int32_t begin = 0, first = 0;
-  };
-  LaneArray<Side> sides;
+  LaneArray<OperationSide> sides;
   for (auto lane : {Lane::forward, Lane::backward}) {
     auto& side = sides[lane];
-    auto& graph = side.graph;
-    side.begin = lane == Lane::forward ? 0 : node.ops[Lane::forward];
-    const auto end = side.begin + node.ops[lane];
-    const auto inside = [&](std::int32_t ordinal) { return ordinal >= side.begin && ordinal < end; };
-    // The backward of an operation is laid out downwards like its forward and then turned over.
-    const auto entry = lane == Lane::forward ? topPort : bottomPort;
-    for (std::size_t e = 0; e < flows.size(); ++e) {
-      if (!inside(flows[e].from) && !inside(flows[e].to)) continue;
-      side.flows.push_back(static_cast<std::int32_t>(e));
-      const auto outer = !inside(flows[e].from) ? flows[e].from : !inside(flows[e].to) ? flows[e].to : 0;
-      const bool port = !inside(flows[e].from) || !inside(flows[e].to);
-      graph.topPort = graph.topPort || (port && outer == entry);
-      graph.bottomPort = graph.bottomPort || (port && outer != entry);
-    }
-    side.first = graph.topPort ? 1 : 0;
-    graph.nodes = node.ops[lane] + side.first + (graph.bottomPort ? 1 : 0);
-    graph.width.assign(graph.nodes, portWidth);
-    graph.height.assign(graph.nodes, 0);
-    for (std::int32_t i = 0; i < node.ops[lane]; ++i) {
-      graph.width[i + side.first] = tree.node(group + 1 + side.begin + i).width[lane];
-      graph.height[i + side.first] = tree.node(group + 1 + side.begin + i).height;
-    }
-    for (auto e : side.flows) {
-      const auto& flow = flows[e];
-      const auto slot = [&](std::int32_t ordinal) { return ordinal - side.begin + side.first; };
-      if (inside(flow.from) && inside(flow.to)) graph.edges.push_back({slot(flow.from), slot(flow.to)});
-      else if (const auto inner = slot(inside(flow.from) ? flow.from : flow.to); (inside(flow.from) ? flow.to : flow.from) == entry)
-        graph.edges.push_back({0, inner});
-      else graph.edges.push_back({inner, graph.nodes - 1});
-    }
+    side = sideOf(group, lane);
+    const auto& graph = side.graph;
     if (graph.nodes > 0) side.laid = lay(*layeringOf(group, lane, graph, progress), graph.width, graph.height);
     shape->width = std::max(shape->width, side.laid.width);
     shape->height = std::max(shape->height, side.laid.height);
@@ -270,31 +308,7 @@ std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Pro
   const auto header = frame::header + frame::pad / 2;
   const auto content = shape->height;
   shape->height += header + frame::pad;
-  for (auto lane : {Lane::forward, Lane::backward}) {
-    auto& side = sides[lane];
-    const bool turned = lane == Lane::backward;
-    const auto left = (shape->width - side.laid.width) / 2, top = header + (content - side.laid.height) / 2;
-    const auto move = [&](Point p) { return Point{p.x + left, top + (turned ? side.laid.height - p.y : p.y)}; };
-    for (std::int32_t i = 0; i < node.ops[lane]; ++i) {
-      const auto& rect = side.laid.rects[i + side.first];
-      const auto corner = move({rect.x, turned ? rect.bottom() : rect.y});
-      shape->places[side.begin + i] = {corner.x, corner.y, rect.width, rect.height};
-    }
-    shape->topX[lane] = shape->bottomX[lane] = shape->width / 2;
-    if (side.graph.topPort) (turned ? shape->bottomX : shape->topX)[lane] = side.laid.rects.front().centre().x + left;
-    if (side.graph.bottomPort) (turned ? shape->topX : shape->bottomX)[lane] = side.laid.rects.back().centre().x + left;
-    for (std::size_t k = 0; k < side.flows.size(); ++k) {
-      const auto& flow = flows[side.flows[k]];
-      auto points = side.laid.routes[k];
-      for (auto& p : points) p = move(p);
-      // From where the flow begins to where it ends, as other routes go: what was turned over and touches a port runs the other way.
-      if (turned && (flow.from == topPort || flow.to == bottomPort)) std::reverse(points.begin(), points.end());
-      if (flow.from == topPort) points.front().y = 0;
-      if (flow.to == bottomPort) points.back().y = shape->height;
-      shape->routes.push_back({side.flows[k], lane, static_cast<std::uint32_t>(shape->points.size()), static_cast<std::uint32_t>(points.size())});
-      shape->points.insert(shape->points.end(), points.begin(), points.end());
-    }
-  }
+  for (auto lane : {Lane::forward, Lane::backward}) place(sides[lane], lane, tree.flows(group), header, content, *shape);
   return shape;
 }
 

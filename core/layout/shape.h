@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "core/layout/graph_tree.h"
@@ -68,6 +69,9 @@ class Shaper {
   std::shared_ptr<const Layering> layeringOf(std::int32_t group, Lane lane, const LayerGraph& graph, const Progress& progress);
   std::shared_ptr<const Shape> makeModule(std::int32_t group, const Folds& open, const Progress& progress);
   std::shared_ptr<const Shape> makeOperation(std::int32_t group, const Progress& progress);
+  struct OperationSide;
+  OperationSide sideOf(std::int32_t group, Lane lane) const;
+  static void place(const OperationSide& side, Lane lane, std::span<const Flow> flows, float header, float content, Shape& shape);
 
   std::shared_ptr<const GraphTree> tree_;
   LayerMaker maker_;

@@ -14,11 +14,11 @@ void sortUnique(std::vector<std::int32_t>& items) {
 /// The ops that are met from `starts` on, by tree node; `follow(op, visit)` calls visit for each next one.
 template <class Follow>
 std::vector<bool> metFrom(const GraphTree& tree, const std::vector<std::int32_t>& starts, const Follow& follow) {
-  std::vector<bool> met(static_cast<std::size_t>(tree.size()), false);
+  std::vector<bool> met(tree.size(), false);
   std::vector<std::int32_t> next;
   const auto visit = [&](std::int32_t op) {
-    if (op < 0 || met[static_cast<std::size_t>(op)]) return;
-    met[static_cast<std::size_t>(op)] = true;
+    if (op < 0 || met[op]) return;
+    met[op] = true;
     next.push_back(op);
   };
   for (auto op : starts) visit(op);
@@ -37,14 +37,14 @@ LineIndex::LineIndex(const Scene& scene) : scene_(scene) {
   for (const auto& [group, range] : scene.flowEdges) {
     const auto flows = tree.flows(group);
     for (auto i = range.first; i < range.second; ++i) {
-      const auto& line = scene.edges[static_cast<std::size_t>(i)];
-      const auto& flow = flows[static_cast<std::size_t>(line.flow)];
+      const auto& line = scene.edges[i];
+      const auto& flow = flows[line.flow];
       lines_.emplace(Key{group, flow.from, flow.to, static_cast<std::uint8_t>(line.lane), static_cast<std::uint8_t>(line.kind)}, i);
     }
   }
   // Across the lanes: by the boxes at the ends.
   for (auto i : scene.crossEdges) {
-    const auto& line = scene.edges[static_cast<std::size_t>(i)];
+    const auto& line = scene.edges[i];
     if (line.kind == EdgeKind::saved) lines_.emplace(Key{-1, line.from, line.to, 0, static_cast<std::uint8_t>(EdgeKind::saved)}, i);
   }
 }
@@ -55,7 +55,7 @@ std::vector<std::int32_t> LineIndex::linesOf(const OpEdge& edge) const {
   const bool saved = edge.kind == EdgeKind::saved;
   const auto lane = static_cast<std::uint8_t>(tree.node(edge.from).lane), kind = static_cast<std::uint8_t>(edge.kind);
   auto a = saved ? edge.from : std::min(edge.from, edge.to), b = saved ? edge.to : std::max(edge.from, edge.to);
-  const auto isOpen = [&](std::int32_t group) { return group >= 0 && scene_.open[static_cast<std::size_t>(group)]; };
+  const auto isOpen = [&](std::int32_t group) { return group >= 0 && scene_.open[group]; };
   while (tree.node(a).parent != tree.node(b).parent) {
     const auto depthA = tree.node(a).depth, depthB = tree.node(b).depth;
     if (depthA >= depthB) {
@@ -89,7 +89,7 @@ std::vector<std::int64_t> LineIndex::bytes(const Progress& progress) const {
     if (!edge.value || !tree.document().isTensor(edge.value)) continue;
     const auto size = tree.document().meta(tree.document().value(edge.value).meta).bytes();
     for (auto i : linesOf(edge))
-      if (counted.insert(static_cast<std::uint64_t>(i) << 32 | static_cast<std::uint32_t>(edge.value.index)).second) bytes[static_cast<std::size_t>(i)] += size;
+      if (counted.insert(static_cast<std::uint64_t>(i) << 32 | static_cast<std::uint32_t>(edge.value.index)).second) bytes[i] += size;
   }
   return bytes;
 }
@@ -100,9 +100,9 @@ Reach waysBetween(const Scene& scene, const std::vector<std::int32_t>& from, con
     for (const auto& edge : tree.edgesFrom(op)) visit(edge.to);
   });
   const auto behind = metFrom(tree, to, [&](std::int32_t op, const auto& visit) {
-    for (auto i : tree.edgesTo(op)) visit(tree.edges()[static_cast<std::size_t>(i)].from);
+    for (auto i : tree.edgesTo(op)) visit(tree.edges()[i].from);
   });
-  const auto isOnWay = [&](std::int32_t op) { return ahead[static_cast<std::size_t>(op)] && behind[static_cast<std::size_t>(op)]; };
+  const auto isOnWay = [&](std::int32_t op) { return ahead[op] && behind[op]; };
   Reach reach;
   const LineIndex lines(scene);
   for (const auto& edge : tree.edges())

@@ -22,7 +22,7 @@ class Walk {
     const auto begin = index * chunk, end = std::min(begin + chunk, footprint_.elements);
     const auto inner = footprint_.dims.back();
     if (inner.stride == 1 && inner.size >= shortest) return forEachRun(begin, end, [&](const std::byte* from, std::int64_t count) { visit(from, count); });
-    std::vector<std::byte> buffer(static_cast<std::size_t>(gathered * item_));
+    std::vector<std::byte> buffer(gathered * item_);
     std::int64_t filled = 0;
     forEachRun(begin, end, [&](const std::byte* from, std::int64_t count) {
       for (std::int64_t done = 0; done < count;) {
@@ -102,10 +102,9 @@ void lookAgain(const Footprint& footprint, const Sums& sums, bool inRange, const
     if (n > 1) result.standardDeviation = static_cast<double>(std::sqrt(std::max(0.0L, all.squares * times - n * mean * mean) / (n - 1)));
     return;
   }
-  std::vector<Distances> parts(static_cast<std::size_t>(walk.chunks()));
+  std::vector<Distances> parts(walk.chunks());
   forEachChunk(walk.chunks(), [&](std::int64_t i) {
-    walk.run(i,
-             [&](const void* data, std::int64_t elements) { addDistances(footprint.dtype, data, elements, result.mean, parts[static_cast<std::size_t>(i)]); });
+    walk.run(i, [&](const void* data, std::int64_t elements) { addDistances(footprint.dtype, data, elements, result.mean, parts[i]); });
   });
   Distances all;
   for (const auto& part : parts) {
@@ -141,10 +140,9 @@ TensorStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& fo
   if (walk.chunks() == 1) {
     walk.run(0, [&](const void* data, std::int64_t elements) { addSums(footprint.dtype, data, elements, sums); });
   } else {
-    std::vector<Sums> parts(static_cast<std::size_t>(walk.chunks()));
-    forEachChunk(walk.chunks(), [&](std::int64_t i) {
-      walk.run(i, [&](const void* data, std::int64_t elements) { addSums(footprint.dtype, data, elements, parts[static_cast<std::size_t>(i)]); });
-    });
+    std::vector<Sums> parts(walk.chunks());
+    forEachChunk(walk.chunks(),
+                 [&](std::int64_t i) { walk.run(i, [&](const void* data, std::int64_t elements) { addSums(footprint.dtype, data, elements, parts[i]); }); });
     for (const auto& part : parts) sums.merge(part);
   }
   const auto copies = footprint.copies;

@@ -104,7 +104,7 @@ void install(MainWindow& window) {
   menu->setObjectName(QStringLiteral("filters"));
   auto* filters = new FilterChoice(window, menu);
   auto* box = new FilterBox(context, menu, &window);
-  window.listings().addToSwitches(box);
+  window.listings().addToSwitches(box, 1);
 
   const auto command = [&](const char* name, const QString& text, const QString& tip, const QKeySequence& key, auto run) {
     auto* action = actions.add(name, text, tip, key);

@@ -24,7 +24,7 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
   });
 
   auto* runAhead = window.actions().add("run-ahead", MainWindow::tr("Run &Ahead"),
-                                        MainWindow::tr("Runs all of the model apart from the position: fills values and columns of every line"), {});
+                                        MainWindow::tr("Runs all of the model apart from the position: fills values and columns of every line"), {}, "run-ahead");
   QObject::connect(runAhead, &QAction::triggered, &window, [ahead] { ahead->runAll(); });
   window.actions().allowUnless(runAhead, [&window, ahead] {
     const auto& now = window.context().execution->now();
@@ -40,6 +40,7 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
   // Where the numbers of lines are missing, the way to them stands beside the listings.
   auto* button = commandButton(runAhead, &window.listings());
   button->setObjectName(QStringLiteral("run-ahead-button"));
+  button->setToolButtonStyle(Qt::ToolButtonIconOnly);  // the row has to fit beside the docks of a narrow window
   window.listings().addToSwitches(button);
   const auto offer = [&window, ahead, button] {
     const auto& numbers = ahead->numbers();

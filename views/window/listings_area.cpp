@@ -114,7 +114,7 @@ QWidget* ListingsArea::makeSwitches() {
   return row;
 }
 
-void ListingsArea::addToSwitches(QWidget* widget) { switches_->addWidget(widget, 1); }
+void ListingsArea::addToSwitches(QWidget* widget, int stretch) { switches_->addWidget(widget, stretch); }
 
 QWidget* ListingsArea::makeFindBar() {
   findBar_ = new QWidget(this);

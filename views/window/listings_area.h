@@ -39,8 +39,8 @@ class ListingsArea : public QWidget {
   /// graph has the focus it is shown there.
   void goTo(BoundSymbolId op);
 
-  /// Puts a widget at the right end of the row of switches.
-  void addToSwitches(QWidget* widget);
+  /// Puts a widget at the right end of the row of switches; `stretch` is its share of the room that is left.
+  void addToSwitches(QWidget* widget, int stretch = 0);
 
   void showFind();
   void findNext(bool forward);

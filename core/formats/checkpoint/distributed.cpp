@@ -88,8 +88,8 @@ bool markChunk(std::vector<bool>& seen, const TensorMeta& meta, const Chunk& chu
   for (;;) {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < index.size(); ++i) at += (chunk.offsets[i] + index[i]) * meta.strides[i];
-    if (seen[static_cast<std::size_t>(at)]) return false;
-    seen[static_cast<std::size_t>(at)] = true;
+    if (seen[at]) return false;
+    seen[at] = true;
     auto dimension = index.size();
     while (dimension > 0 && ++index[dimension - 1] == chunk.sizes[dimension - 1]) index[--dimension] = 0;
     if (dimension == 0) return true;
@@ -111,8 +111,8 @@ TensorData assemble(SliceFiles& files, const std::string& name, const TensorMeta
   if (elements != meta.elements())
     fail("the slices of '" + name + "' hold " + std::to_string(elements) + " of its " + std::to_string(meta.elements()) + " elements");
   if (chunks.size() == 1) return aligned(parts.front());
-  std::vector<bool> seen(static_cast<std::size_t>(elements));
-  auto storage = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(meta.bytes()));
+  std::vector<bool> seen(elements);
+  auto storage = std::make_shared<std::vector<std::byte>>(meta.bytes());
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (!markChunk(seen, meta, chunks[i])) fail("slices of '" + name + "' overlap");
     copyElements(parts[i], meta, storage->data(), chunks[i].offsets);

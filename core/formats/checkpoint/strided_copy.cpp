@@ -15,7 +15,7 @@ bool isRun(const TensorMeta& from, const TensorMeta& to) {
 }
 
 TensorData storageFor(const TensorMeta& meta, std::int64_t bytes) {
-  auto storage = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
+  auto storage = std::make_shared<std::vector<std::byte>>(bytes);
   TensorData tensor;
   tensor.meta = meta;
   tensor.data = storage->data();

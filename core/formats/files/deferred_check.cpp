@@ -124,7 +124,7 @@ void DeferredCheck::wait() {
 std::optional<std::string> DeferredCheck::damage() const {
   const std::lock_guard guard(lock_);
   const auto bad = std::find(states_.begin(), states_.end(), State::damaged);
-  return bad == states_.end() ? std::nullopt : std::optional(regions_[static_cast<std::size_t>(bad - states_.begin())].name + ": " + damageText);
+  return bad == states_.end() ? std::nullopt : std::optional(regions_[bad - states_.begin()].name + ": " + damageText);
 }
 
 bool anyUnverified() { return checks().unsettled.load(std::memory_order_relaxed) != 0; }

@@ -43,7 +43,7 @@ constexpr std::array<std::array<std::string_view, 7>, 7> levels{{{"==", "!=", "<
 
 bool isOfLevel(const Token& token, int level) {
   if (token.kind != Token::Kind::sign) return false;
-  for (const auto sign : levels[static_cast<std::size_t>(level)]) {
+  for (const auto sign : levels[level]) {
     if (!sign.empty() && token.text == sign) return true;
   }
   return false;

@@ -68,7 +68,7 @@ class Writer {
       case Kind::complex: out_ += fmt::format("complex({}, {})", realText(e.real), realText(e.imaginary)); break;
       case Kind::string: out_ += quoted(e.text); break;
       case Kind::ellipsis: out_ += "..."; break;
-      case Kind::value: out_ += names_.at(static_cast<std::size_t>(e.integer)); break;
+      case Kind::value: out_ += names_.at(e.integer); break;
       case Kind::bigInteger:
       case Kind::path: out_ += e.text; break;
       case Kind::attribute: operand(e.items[0]), out_ += "." + e.text; break;

@@ -51,7 +51,7 @@ struct Expression {
 /// Visits the value indices below `expression`, depth first, left to right.
 template <class Visitor>
 void forEachValue(const Expression& expression, Visitor&& visit) {
-  if (expression.kind == Expression::Kind::value) visit(static_cast<std::size_t>(expression.integer));
+  if (expression.kind == Expression::Kind::value) visit(expression.integer);
   for (const auto& item : expression.items) forEachValue(item, visit);
 }
 

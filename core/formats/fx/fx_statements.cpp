@@ -97,7 +97,7 @@ void ClassReader::readAssigned(const Token& name) {
 /// `l_x_ = L_x_`: an input by the name that the graph uses
 bool ClassReader::renameInput(const Token& name, const Expression& right) {
   if (!right.is(Kind::value) || static_cast<std::size_t>(right.integer) >= graph_.inputs.size()) return false;
-  auto& input = graph_.inputs[static_cast<std::size_t>(right.integer)];
+  auto& input = graph_.inputs[right.integer];
   if (!input.target.empty() || !graph_.nodes.empty()) return false;
   define(name, static_cast<std::size_t>(right.integer));
   input.target = std::exchange(input.name, std::string(name.text));

@@ -137,13 +137,13 @@ class Writer {
     listing_.lines.emplace(names_[value], node.line);
     const auto* type = typeOf(value);
     if (type != nullptr && type->kind == fx::Type::Kind::number) return foldNumber(value, *type, node);
-    if (node.call.is(Kind::item) && node.call.items[0].is(Kind::value) && items_.contains(static_cast<std::size_t>(node.call.items[0].integer))) {
+    if (node.call.is(Kind::item) && node.call.items[0].is(Kind::value) && items_.contains(node.call.items[0].integer)) {
       useOf(node.call.items[0], node);
       return takeItem(i, node);
     }
     if (node.call.is(Kind::value)) {
       useOf(node.call, node);
-      names_[value] = names_[static_cast<std::size_t>(node.call.integer)];
+      names_[value] = names_[node.call.integer];
       return;
     }
     if (const auto attribute = fx::ownAttribute(node.call)) return takeAttribute(value, *attribute, node);
@@ -160,7 +160,7 @@ class Writer {
     const auto index = node.call.items[1].is(Kind::integer) ? node.call.items[1].integer : -1;
     const auto& results = items_.at(base);
     if (index < 0 || index >= std::ssize(results)) fail(node.line, node.name, "takes an item that there is not");
-    if (const auto first = results[static_cast<std::size_t>(index)]; first != i) names_[graph_.inputs.size() + i] = names_[graph_.inputs.size() + first];
+    if (const auto first = results[index]; first != i) names_[graph_.inputs.size() + i] = names_[graph_.inputs.size() + first];
   }
 
   void foldNumber(std::size_t value, const fx::Type& type, const fx::Node& node) {
@@ -182,7 +182,7 @@ class Writer {
   }
 
   void useOf(const Expression& use, const fx::Node& node) const {
-    if (!made_[static_cast<std::size_t>(use.integer)]) fail(node.line, node.name, "reads a value before it is made");
+    if (!made_[use.integer]) fail(node.line, node.name, "reads a value before it is made");
   }
 
   std::string argument(const Expression& e, const fx::Node& node) {
@@ -193,7 +193,7 @@ class Writer {
       case Kind::real: return pythonReal(e.real);
       case Kind::complex: return fmt::format("complex({}, {})", pythonReal(e.real), pythonReal(e.imaginary));
       case Kind::string: return pythonString(e.text);
-      case Kind::value: return valueText(static_cast<std::size_t>(e.integer), node);
+      case Kind::value: return valueText(e.integer, node);
       case Kind::keyword: return e.text + "=" + argument(e.items[0], node);
       case Kind::path:
         if (e.text.starts_with("torch.")) return e.text;
@@ -302,7 +302,7 @@ class Writer {
       const auto* given = call.keyword(key);
       if (given == nullptr) return otherwise;
       if (given->is(Kind::integer)) return given->integer;
-      if (given->is(Kind::value) && numbers_[static_cast<std::size_t>(given->integer)]) return *numbers_[static_cast<std::size_t>(given->integer)];
+      if (given->is(Kind::value) && numbers_[given->integer]) return *numbers_[given->integer];
       fail(node.line, node.name, "a start or step that is no number");
     };
     const auto length = call.items.size() > 1 ? numberIn<std::int64_t>(arguments[0]) : std::nullopt;

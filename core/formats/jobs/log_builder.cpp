@@ -101,7 +101,7 @@ void LogBuilder::addRecord(Process& process, const Json& record, std::uint64_t o
     return;
   }
   if (const auto* table = record.find("string_table"); table != nullptr && table->isArray()) {
-    auto& names = names_[static_cast<std::size_t>(&process - log_.processes.data())];
+    auto& names = names_[&process - log_.processes.data()];
     for (const auto& text : table->items()) {
       const auto next = static_cast<std::int64_t>(names.size());
       if (text.isString()) names[next] = text.text();
@@ -126,7 +126,7 @@ void LogBuilder::addStart(Process& process, const Json& record, const Json& star
   const auto& frame = stack->items().back();
   started.function = textOf(frame, "name");
   started.line = static_cast<int>(std::clamp<std::int64_t>(integerOf(frame, "line").value_or(0), 0, 1 << 30));
-  const auto& names = names_[static_cast<std::size_t>(&process - log_.processes.data())];
+  const auto& names = names_[&process - log_.processes.data()];
   if (const auto file = names.find(integerOf(frame, "filename").value_or(-1)); file != names.end()) started.file = file->second;
 }
 

@@ -183,7 +183,7 @@ const ZipEntry* Archive::find(std::string_view name) const {
 
 ByteRegion Archive::read(std::string_view name) const {
   const ZipEntry* entry = find(name);
-  if (entry && later_[static_cast<std::size_t>(entry - entries_.data())]) {
+  if (entry && later_[entry - entries_.data()]) {
     if (deferred_) deferred_->require(file_.data + entry->dataOffset);
     else if (entry->method != 0) requireWhole(ZipHandle(file_), static_cast<std::uint64_t>(entry - entries_.data()), *entry);
     else {

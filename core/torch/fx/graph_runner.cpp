@@ -130,7 +130,7 @@ c10::IValue GraphRunner::evaluate(const Expression& expression) {
     case Kind::real: return expression.real;
     case Kind::complex: return c10::complex<double>(expression.real, expression.imaginary);
     case Kind::string: return expression.text;
-    case Kind::value: return values_.at(static_cast<std::size_t>(expression.integer));
+    case Kind::value: return values_.at(expression.integer);
     case Kind::call: return call(expression);
     case Kind::item: return item(evaluate(expression.items[0]), evaluate(expression.items[1]));
     case Kind::binary: return arithmetic(expression.text, evaluate(expression.items[0]), evaluate(expression.items[1]));
@@ -153,7 +153,7 @@ c10::IValue GraphRunner::item(const c10::IValue& container, const c10::IValue& i
   const auto of = [&](const auto& items) {
     const auto size = static_cast<std::int64_t>(items.size());
     if (at < -size || at >= size) fail("element " + std::to_string(at) + " of " + std::to_string(size));
-    return c10::IValue(items[static_cast<std::size_t>(at < 0 ? at + size : at)]);
+    return c10::IValue(items[at < 0 ? at + size : at]);
   };
   if (container.isTuple()) return of(container.toTupleRef().elements());
   if (container.isList()) return of(container.toListRef());

@@ -22,13 +22,11 @@ bool isTangent(const fx::Input& input) {
   return input.descriptor.kind() == "TangentAOTInput" || (input.descriptor.text.empty() && input.name.starts_with("tangents_"));
 }
 
-std::string nameOf(const fx::Graph& graph, const fx::Expression& value) {
-  return value.is(Kind::value) ? graph.valueName(static_cast<std::size_t>(value.integer)) : std::string();
-}
+std::string nameOf(const fx::Graph& graph, const fx::Expression& value) { return value.is(Kind::value) ? graph.valueName(value.integer) : std::string(); }
 
 const fx::Type* typeOf(const fx::Graph& graph, const fx::Expression& value) {
   if (!value.is(Kind::value)) return nullptr;
-  const auto type = graph.valueType(static_cast<std::size_t>(value.integer));
+  const auto type = graph.valueType(value.integer);
   return type == fx::noIndex ? nullptr : &graph.types[type];
 }
 
