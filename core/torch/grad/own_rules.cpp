@@ -4,8 +4,8 @@ namespace retrograd {
 namespace {
 
 /// max, min, median and nanmedian over all elements: the gradient is shared evenly by the elements that are the result. LibTorch's
-/// evenly_distribute_backward (FunctionsManual.cpp) fills it in where the mask says so; on a GPU, and under interception, it multiplies by the mask instead, which
-/// makes NaN of zeros where the gradient is not finite.
+/// evenly_distribute_backward (FunctionsManual.cpp) fills it in where the mask says so; on a GPU, and under interception, it multiplies by the mask instead,
+/// which makes NaN of zeros where the gradient is not finite.
 GradTransform sharedEvenly(const char* op) {
   return [op](RuleScope& scope, const RuleArguments& arguments) -> std::vector<Argument> {
     const auto& input = arguments[0];
@@ -24,7 +24,8 @@ GradTransform sharedEvenly(const char* op) {
 const RuleRegistry& ownRules() {
   static const RuleRegistry rules = [] {
     RuleRegistry made;
-    for (const char* op : {"aten.max.default", "aten.min.default", "aten.median.default", "aten.nanmedian.default"}) made.addGradTransform(op, sharedEvenly(op));
+    for (const char* op : {"aten.max.default", "aten.min.default", "aten.median.default", "aten.nanmedian.default"})
+      made.addGradTransform(op, sharedEvenly(op));
     return made;
   }();
   return rules;
