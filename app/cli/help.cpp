@@ -35,7 +35,7 @@ module keeps the shapes it was traced with; for a scripted one say the shapes, o
     retrograd trace model.pt --shape x=2x3 --shape ids=2x8:int64 --value scale=0.5
     retrograd trace model.pt --inputs inputs.safetensors
 
-Inputs in lists, tuples and dicts have names such as xs.0 and batch.ids. The window looks for model.inputs.safetensors beside model.pt.
+Inputs in lists, tuples and dicts have names such as xs.0 and batch.ids. The window looks for model.inputs.safetensors next to model.pt.
 Ops that reach files, processes or the network are refused, and so are classes of C++ (quantized modules) and __setstate__.
 
 Other files can't be opened: a state dict (.pt, .pth) holds weights but no graph, an ONNX file and an AOTInductor package hold no

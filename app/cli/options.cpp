@@ -252,7 +252,7 @@ void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "there is no such file", path);
   if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path))
-    throw Error(ErrorCode::badUse, "is a folder; name a file", path);
+    throw Error(ErrorCode::badUse, "is a folder, not a file", path);
 }
 
 std::optional<FolderChoice> graphToOpen(const std::string& path) {

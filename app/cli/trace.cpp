@@ -87,11 +87,11 @@ int run(const TraceOptions& options, const Progress& progress) {
   if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
   if (jobs::isJobLog(options.file)) {
     if (!options.filter.empty() || options.show == "computation")
-      throw Error(ErrorCode::badUse, "of a job's log --show joint, forward or backward is printed, whole", options.file);
+      throw Error(ErrorCode::badUse, "a log of torch.compile has a joint, a forward and a backward: choose one with --show, without --filter", options.file);
     return traceLog(options.file, options.compile, options.rank, options.show, options.plain, options.format, progress);
   }
   if (!options.compile.empty() || options.rank)
-    throw Error(ErrorCode::badUse, "is no log of torch.compile: --compile and --rank choose a compile of a log", options.file);
+    throw Error(ErrorCode::badUse, "is not a log of torch.compile; --compile and --rank choose among the graphs of a log", options.file);
   const auto analysis = open(options.file, options.input, progress);
   print(*analysis, options);
   if (reportProblems(analysis->problems)) return badInputOrUse;

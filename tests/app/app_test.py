@@ -417,11 +417,11 @@ class Save(Case):
                 self.assertIn("backward", self.good("run", file).stdout)
                 jsonschema.validate(json.loads(self.good("bench", file, "--repeat", "1", "--format", "json").stdout), schema("bench"))
 
-    def test_options_derive_anew_and_say_so(self):
+    def test_options_derive_again_and_say_so(self):
         file = self.save("dropout_train", "--partition", "min-cut", "--recompute", "all")
-        self.assertNotIn("derived anew", self.good("trace", file).stderr)
+        self.assertNotIn("derived again", self.good("trace", file).stderr)
         for options in (["--partition", "default"], ["--grad-inputs", "none"], ["--seed", "0"]):
-            self.assertIn("derived anew", self.good("trace", file, *options).stderr)
+            self.assertIn("derived again", self.good("trace", file, *options).stderr)
         count = lambda *options: self.good("trace", file, "--format", "json", *options).stdout.count('"recomputed"')
         self.assertGreater(count(), 0)
         self.assertGreater(count("--seed", "1"), 0)  # what is not named stays

@@ -52,8 +52,7 @@ def pattern(lines):
 
 
 def prepare(folder, page_text):
-    for file in SAMPLES.iterdir():
-        shutil.copy(file, folder / file.name)
+    shutil.copytree(SAMPLES, folder, dirs_exist_ok=True)
     shutil.copy(SAMPLES / "tiny_gpt.pt2", folder / "model.pt2")
     shutil.copy(SAMPLES / "mlp.pt2", folder / "other.pt2")
     (folder / "models").mkdir()

@@ -64,7 +64,7 @@ class Folders(Case):
         self.assertGreater(len(set(outputs)), 1)
         self.assertNotEqual(outputs[0], self.tensor("dropout_train/ref.safetensors"))
         self.with_state(folder / "dropout_train" / "ref.safetensors", b"\xff" * 5056)
-        self.assertIn("no state of a random generator", self.bad("run", folder).stderr)
+        self.assertIn("not a state of a random generator", self.bad("run", folder).stderr)
 
     @staticmethod
     def state():

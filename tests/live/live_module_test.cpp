@@ -162,7 +162,7 @@ TEST(LiveModule, whatTakesTensorsOutOfTheTraceIsAProblem) {
   const auto stray = torch::ones({3}).requires_grad_(true);
   const auto captured = traceModule(module, {torch::randn({3})}, [&](const Tensors& in) { return in[0] * stray; });
   ASSERT_EQ(captured.problems.size(), 1u);
-  EXPECT_NE(captured.problems[0].message.find("no parameter of the module"), std::string::npos);
+  EXPECT_NE(captured.problems[0].message.find("not a parameter of the module"), std::string::npos);
 }
 
 TEST(LiveModule, gradModeAndDataDependenceAreSeen) {

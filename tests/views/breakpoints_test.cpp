@@ -46,7 +46,7 @@ void BreakpointsTest::wordsThatDoNotParseSayWhy() {
   addBreakpoint(f, QStringLiteral("kind conv2d"));
   auto* problem = f.window().findChild<QLabel*>(QStringLiteral("breakpoint-problem"));
   QVERIFY(QTest::qWaitFor([&] { return problem->isVisible(); }, 5000));
-  QVERIFY(problem->text().contains(QStringLiteral("the traces hold no such op")));
+  QVERIFY(problem->text().contains(QStringLiteral("the traces hold no op of this name")));
   QVERIFY(breakpoints(f).empty());
   auto* line = f.window().findChild<QLineEdit*>(QStringLiteral("breakpoint-words"));
   QCOMPARE(line->text(), QStringLiteral("kind conv2d"));  // to be mended

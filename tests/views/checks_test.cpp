@@ -20,7 +20,7 @@ class ChecksTest : public QObject {
   void gradientOfTheSelectedOpIsChecked();
   void gradientOfARangeIsChecked();
   void termsOfAGradientAreListed();
-  void runsPartInATable();
+  void runsDivergeInATable();
   void comparingTellsWhatIsMissingAndIsCancelled();
   void comparingAsksForAllThatTheCommandLineDoes();
 };
@@ -53,7 +53,7 @@ void ChecksTest::gradientOfARangeIsChecked() {
   QVERIFY(f.window().panel<ChecksDock>().summary().contains(QStringLiteral("(6 ops)")));
   line->setText(QStringLiteral("module nowhere"));
   QTest::keyClick(line, Qt::Key_Return);
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("no op of this module")); }, 5000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("the model has no module of this path")); }, 5000));
 }
 
 void ChecksTest::termsOfAGradientAreListed() {
@@ -69,12 +69,12 @@ void ChecksTest::termsOfAGradientAreListed() {
   QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("has no gradient")); }, 5000));
 }
 
-void ChecksTest::runsPartInATable() {
+void ChecksTest::runsDivergeInATable() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("part at")); }, 5000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("diverge at")); }, 5000));
   auto* table = f.window().findChild<QTreeView*>(QStringLiteral("compare"));
   QVERIFY(table->isVisible());
   QCOMPARE(table->model()->rowCount(), static_cast<int>(f.analysis().joint.ops.size()));
@@ -101,7 +101,7 @@ void ChecksTest::comparingTellsWhatIsMissingAndIsCancelled() {
   field("compare-seed")->setText(QStringLiteral("7"));
   field("compare-tolerance")->setText(QStringLiteral("small"));
   f.window().actions().compare->trigger();
-  QVERIFY(f.window().panel<CompareDock>().summary().contains(QStringLiteral("'small' is no tolerance")));
+  QVERIFY(f.window().panel<CompareDock>().summary().contains(QStringLiteral("'small' is not a tolerance")));
   field("compare-tolerance")->clear();
   f.window().actions().compare->trigger();
   QVERIFY(QTest::qWaitFor([&] { return f.controller().questions().asking(); }, 5000));
@@ -134,7 +134,7 @@ void ChecksTest::comparingAsksForAllThatTheCommandLineDoes() {
   f.window().findChild<QLineEdit*>(QStringLiteral("compare-seed"))->setText(QStringLiteral("7"));
   f.window().findChild<QLineEdit*>(QStringLiteral("compare-weights"))->setText(QStringLiteral("/somewhere/w.safetensors"));
   f.window().actions().compare->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("part at")); }, 5000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("diverge at")); }, 5000));
   QVERIFY2(f.window().panel<CompareDock>().summary().contains(QStringLiteral("bfloat16, cuda:1, seed 7, w.safetensors")),
            qPrintable(f.window().panel<CompareDock>().summary()));
   QCOMPARE(engine->compared.size(), std::size_t(1));

@@ -149,7 +149,7 @@ void RunningTest::memoryForTheWayBackIsAskedForAndKept() {
   amount->setEditText(QStringLiteral("much"));
   dialog->accept();
   QVERIFY(dialog->isVisible());
-  QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("history-problem"))->text().contains(QStringLiteral("'much' is no amount")));
+  QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("history-problem"))->text().contains(QStringLiteral("'much' is not an amount")));
   amount->setEditText(QStringLiteral("512 KiB"));
   dialog->accept();
   QCOMPARE(HistoryMemoryDialog::kept(*f.window().shared().settings), std::int64_t(512) << 10);

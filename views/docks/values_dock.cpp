@@ -60,7 +60,7 @@ QWidget* ValuesDock::makeDetail() {
   picture_ = new QCheckBox(tr("Pict&ure"), detail);
   picture_->setObjectName(QStringLiteral("value-picture"));
   picture_->setToolTip(tr("Shows the slice as a picture with a colour scale instead of a table"));
-  withGradient_ = new QCheckBox(tr("With &gradient"), detail);
+  withGradient_ = new QCheckBox(tr("With gra&dient"), detail);
   withGradient_->setObjectName(QStringLiteral("value-gradient"));
   withGradient_->setToolTip(tr("Shows the chosen value with its gradient, or a chosen gradient with its value"));
   auto* panels = new QHBoxLayout;

@@ -31,8 +31,8 @@ const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
   const auto kept = kept::listingColumn.of(*settings);
   for (const auto& [kind, name] : choices) {
     auto* action = window.actions().add(name, MainWindow::tr("Column: %1").arg(titleOf(kind)),
-                                        kind == LineNumber::none ? MainWindow::tr("Shows no number beside the lines of listings")
-                                                                 : MainWindow::tr("Shows this number beside each line of the listings, with a bar behind it"),
+                                        kind == LineNumber::none ? MainWindow::tr("Hides the number next to each line of the listings")
+                                                                 : MainWindow::tr("Shows this number next to each line of the listings, with a bar behind it"),
                                         {});
     action->setCheckable(true);
     action->setChecked(static_cast<int>(kind) == kept);

@@ -25,8 +25,8 @@ const WindowPart findings(PartOrder::onDemand, [](MainWindow& window) {
 const WindowPart numbers(PartOrder::opNumbers, [](MainWindow& window) {
   auto& settings = *window.shared().settings;
   auto* action =
-      window.actions().add("op-numbers", MainWindow::tr("Op &Numbers"),
-                           MainWindow::tr("The number of each op beside its line: Go to Place, breakpoints and the command line know it as #12"), {});
+      window.actions().add("op-numbers", MainWindow::tr("Op Num&bers"),
+                           MainWindow::tr("The number of each op next to its line: Go to Place, breakpoints and the command line know it as #12"), {});
   action->setCheckable(true);
   QObject::connect(action, &QAction::toggled, &window, [&window, &settings](bool on) {
     window.listings().setNumbers(on);

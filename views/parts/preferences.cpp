@@ -190,7 +190,7 @@ void PreferencesDialog::addRunning() {
   problem->setWordWrap(true);
   const auto apply = [this, settings, memory, problem] {
     const auto bytes = bytesFromText(memory->currentText());
-    if (!bytes) return problem->setText(QStringLiteral("! ") + tr("'%1' is no amount of memory; write 512 MiB or 1 GiB").arg(memory->currentText()));
+    if (!bytes) return problem->setText(QStringLiteral("! ") + tr("'%1' is not an amount of memory; write 512 MiB or 1 GiB").arg(memory->currentText()));
     problem->clear();
     kept::historyBytes.keep(*settings, static_cast<qlonglong>(*bytes));
     window_.context().controller->run().setHistoryBytes(*bytes);

@@ -14,7 +14,7 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
   ahead->setRunsOnOpen(kept::runsOnOpen.of(*settings));
 
   auto* onOpen = window.actions().add(
-      "run-on-open", MainWindow::tr("Run Small Models on &Opening"),
+      "run-on-open", MainWindow::tr("Run Small Mod&els on Opening"),
       MainWindow::tr("Runs a model of under two seconds once when it is opened, apart from the position, so that the values of every line are there"), {});
   onOpen->setCheckable(true);
   onOpen->setChecked(ahead->runsOnOpen());
@@ -23,8 +23,9 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
     ahead->setRunsOnOpen(on);
   });
 
-  auto* runAhead = window.actions().add("run-ahead", MainWindow::tr("Run &Ahead"),
-                                        MainWindow::tr("Runs all of the model apart from the position: fills values and columns of every line"), {}, "run-ahead");
+  auto* runAhead =
+      window.actions().add("run-ahead", MainWindow::tr("Run A&head"),
+                           MainWindow::tr("Runs all of the model apart from the position: fills values and columns of every line"), {}, "run-ahead");
   QObject::connect(runAhead, &QAction::triggered, &window, [ahead] { ahead->runAll(); });
   window.actions().allowUnless(runAhead, [&window, ahead] {
     const auto& now = window.context().execution->now();

@@ -59,8 +59,8 @@ class Hovering : public QObject {
 const WindowPart part(PartOrder::valueTips, [](MainWindow& window) {
   auto* tip = new ValueTip(window.context(), &window);
   new Hovering(window, tip);
-  auto* action = window.actions().add("value-tip", MainWindow::tr("Show &Value"),
-                                      MainWindow::tr("Shows shape, statistics and a histogram of the chosen value beside its line"),
+  auto* action = window.actions().add("value-tip", MainWindow::tr("Show Val&ue"),
+                                      MainWindow::tr("Shows shape, statistics and a histogram of the chosen value next to its line"),
                                       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_V));
   window.actions().allowUnless(action, [&window] {
     return !window.context().controller->document()    ? MainWindow::tr("No file is open")

@@ -67,7 +67,7 @@ class Writer {
     if (const auto plain = numberIn<std::int64_t>(text)) return *plain;
     if (const auto known = evaluateSize(text, options_.sizes)) return *known;
     const auto expression = SizeExpression::parse(text);
-    if (!expression) fail(line, text, "a size that is no expression over size symbols");
+    if (!expression) fail(line, text, "a size that is not an expression of size symbols");
     auto bindings = options_.sizes;
     for (const auto& symbol : expression->symbols()) {
       if (bindings.contains(symbol)) continue;
@@ -102,7 +102,7 @@ class Writer {
       } else if (type->kind == fx::Type::Kind::tensor) {
         addInput(names_[i], typeText(*type, input.line), i, roleOf(input));
       } else {
-        listing_.notes.push_back(fmt::format("the input {} is left out: it is no tensor but {}", input.name, type->text));
+        listing_.notes.push_back(fmt::format("the input {} is left out: it is not a tensor but {}", input.name, type->text));
       }
     }
   }
@@ -148,7 +148,7 @@ class Writer {
     }
     if (const auto attribute = fx::ownAttribute(node.call)) return takeAttribute(value, *attribute, node);
     if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path) || !node.call.items[0].text.starts_with(opsPrefix)) {
-      fail(node.line, node.name, "is no call of an op: graphs of ATen ops (joint, forward, backward) can be listed");
+      fail(node.line, node.name, "is not a call of an op: graphs of ATen ops (joint, forward, backward) can be listed");
     }
     writeSource(node);
     writeCall(value, node);
@@ -303,10 +303,10 @@ class Writer {
       if (given == nullptr) return otherwise;
       if (given->is(Kind::integer)) return given->integer;
       if (given->is(Kind::value) && numbers_[given->integer]) return *numbers_[given->integer];
-      fail(node.line, node.name, "a start or step that is no number");
+      fail(node.line, node.name, "a start or step that is not a number");
     };
     const auto length = call.items.size() > 1 ? numberIn<std::int64_t>(arguments[0]) : std::nullopt;
-    if (!length || *length < 0 || *length > (std::int64_t{1} << 40)) fail(node.line, node.name, "a length that is no number");
+    if (!length || *length < 0 || *length > (std::int64_t{1} << 40)) fail(node.line, node.name, "a length that is not a number");
     const auto start = number("start", 0), step = number("step", 1);
     std::int64_t end = 0;
     if (__builtin_mul_overflow(*length, step, &end) || __builtin_add_overflow(end, start, &end)) fail(node.line, node.name, "a range beyond 64 bits");

@@ -99,7 +99,7 @@ void pairSaved(JobGraphs& graphs) {
     const auto named = outputs.find(input.name);
     const auto position = named != outputs.end() ? named->second : next;
     if (position >= graphs.forward.outputs.size())
-      throw Error(ErrorCode::badInput, fmt::format("'{}' is no output of the forward", input.name), graphs.backwardPlace);
+      throw Error(ErrorCode::badInput, fmt::format("'{}' is not an output of the forward", input.name), graphs.backwardPlace);
     graphs.savedFrom[i] = position;
     ++next;
   }

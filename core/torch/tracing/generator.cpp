@@ -45,7 +45,7 @@ void requireState(const std::string& bytes) {
   try {
     at::detail::createCPUGenerator(0).set_state(tensorOf(bytes));
   } catch (const c10::Error& e) {
-    throw Error(ErrorCode::badInput, std::string("is no state of a random generator: ") + e.what_without_backtrace(), "generator.cpu");
+    throw Error(ErrorCode::badInput, std::string("is not a state of a random generator: ") + e.what_without_backtrace(), "generator.cpu");
   }
 }
 

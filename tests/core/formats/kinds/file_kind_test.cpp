@@ -41,7 +41,7 @@ TEST(FileKind, namesOtherFiles) {
   expectMentions(messageFor("\x80\x02}q\0."s), "pickle");
   expectMentions(messageFor("hello, world\n"), "text file");
   expectMentions(messageFor("\x02\0\0\0\0\0\0\0{}"s), "safetensors");
-  expectMentions(messageFor(std::string(100, '\x01')), "no file of a kind known");
+  expectMentions(messageFor(std::string(100, '\x01')), "Unrecognized file format");
   expectMentions(messageFor("PK\x07\x08"s), "zip archive");
   EXPECT_NE(messageFor("PK\x03\x04 and then nothing"s).find("cut off"), std::string::npos);
 }

@@ -73,7 +73,7 @@ TEST(RecordedNumbers, J12_knowsHashesFromNorms) {
 
 TEST(RecordedNumbers, J12_refusesOtherVersionsByNumber) {
   EXPECT_NE(failure(recording("", "2")).find("version 2"), std::string::npos);
-  EXPECT_NE(failure(R"({"format": "x"})").find("no recording"), std::string::npos);
+  EXPECT_NE(failure(R"({"format": "x"})").find("not a recording"), std::string::npos);
   EXPECT_NE(failure(recording(R"({"type": "op", "op_name": "aten::x", "args_str": "", "kwargs_str": "", "output_str": null, "log": null})"))
                 .find("log_tensor_hashes"),
             std::string::npos);

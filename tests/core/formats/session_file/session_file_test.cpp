@@ -295,7 +295,7 @@ TEST(SessionFile, refusesWhatDoesNotFitTogether) {
   expectMentions(refusalOf("document/ops.json", "[0,0,[0],[2]", "[0,0,[2],[2]"), "before it is defined");
   expectMentions(refusalOf("document/ops.json", "[0,0,[0],[2]", "[0,0,[],[2]"), "holes");
   expectMentions(refusalOf("document/ops.json", "[0,0,[0],[2],-1", "[0,0,[0],[2],0"), "parents form a circle");
-  expectMentions(refusalOf("document/strings.json", "\"w\"", "\"x\""), "stands twice");
+  expectMentions(refusalOf("document/strings.json", "\"w\"", "\"x\""), "is twice in the table");
   expectMentions(refusalOf("document/metas.json", "[2,3]", "[2,-3]"), "-3");
   expectMentions(refusalOf("document/metas.json", "[2,3]", "[4611686018427387904,4]"), "2^63");
   expectMentions(refusalOf("traces.json", R"("results":1)", R"("results":5)"), "more results than outputs");
@@ -305,7 +305,7 @@ TEST(SessionFile, refusesWhatDoesNotFitTogether) {
   expectMentions(refusalOf("computation.json", R"("value":0)", R"("value":1)"), "not that of the trace");
   expectMentions(refusalOf("analysis.json", R"("inputs":[["x")", R"("inputs":[["z")"), "input x: is missing");
   expectMentions(refusalOf("analysis.json", R"([["0")", R"([["1")"), "cotangent of output 0: is missing");
-  expectMentions(refusalOf("analysis.json", "\"18364758544493064720\"", "\"18446744073709551616\""), "is no seed");
+  expectMentions(refusalOf("analysis.json", "\"18364758544493064720\"", "\"18446744073709551616\""), "is not a seed");
   expectMentions(refusalOf("model.json", R"("weights":[["w")", R"("weights":[["v")"), "'w': there is no data");
   expectMentions(refusalOf("model.json", R"("sizes":[2,3])", R"("sizes":[2,4])"), "the storage has 24 bytes");
   expectMentions(refusalOf("model.json", R"("sizes":[2,3],"strides":[3,1])", R"("sizes":[6],"strides":[1])"), "[6]");

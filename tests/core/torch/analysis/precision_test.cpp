@@ -136,7 +136,7 @@ TEST(Precision, TiedWeightsStayTied) {
 TEST(Precision, OnlyFourAreForModels) {
   ModelBuilder m;
   m.output(m.op("aten.mul.Tensor", {m.input("x", {3}), m.parameter("w", {3})}));
-  EXPECT_NE(messageOf([&] { (void)moved(m, DType::i64); }).find("int64 is no precision for a model"), std::string::npos);
+  EXPECT_NE(messageOf([&] { (void)moved(m, DType::i64); }).find("int64 is not a precision for a model"), std::string::npos);
 }
 
 /// Each narrower one is further from float32, by about its rounding, and all ops answer to one another.

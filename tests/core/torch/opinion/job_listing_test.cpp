@@ -91,7 +91,7 @@ TEST(JobListing, J3_GraphsThatAreNoAtenGraphsAreRefused) {
     }
     return "listed";
   };
-  EXPECT_NE(refuse("        y: \"f32[4]\" = x.float()\n        return y\n").find("y (line 3 of the graph): is no call of an op"), std::string::npos);
+  EXPECT_NE(refuse("        y: \"f32[4]\" = x.float()\n        return y\n").find("y (line 3 of the graph): is not a call of an op"), std::string::npos);
   EXPECT_NE(refuse("        y: \"f32[4]\" = torch.ops.aten.neg.default(z)\n        return y\n").find("reads 'z', which is defined nowhere above"),
             std::string::npos);
 }
