@@ -177,11 +177,9 @@ void addGivenData(CLI::App& app, GivenData& data, bool batch) {
 }
 
 void addRunningMemory(CLI::App& app) {
-  app.add_option_function<std::int64_t>(
-         "--running-memory", [](std::int64_t bytes) { setRunningMemory(bytes); },
-         "bytes (or 500M, 20G) that a run may take; one that is predicted to take more is refused (default: the free memory)")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::NonNegativeNumber);
+  addSize(
+      app, "--running-memory", [](std::int64_t bytes) { setRunningMemory(bytes); },
+      "what a run may take, such as 20G; one that is predicted to take more is refused (default: the free memory)");
 }
 
 void InputOptions::addTo(CLI::App& app, bool batch) {
