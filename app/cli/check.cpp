@@ -52,20 +52,15 @@ int checkAll(const Checks& checks, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto checks = std::make_shared<Checks>();
-  auto log = std::make_shared<LogCheck>();
   checks->addTo(app, "safetensors file with in.*, cot.*, out.*, grad.in.*, grad.p.*, mut.*");
   addOrder(app, checks->check.order, checks->check.again);
   addDevice(app, checks->check.device);
-  log->addTo(app);
-  return [checks, log](const Progress& progress) {
+  return [checks](const Progress& progress) {
     checks->requireFileOrSuite("check");
     if (checks->suite.empty() && checks->files.size() == 1 && jobs::isJobLog(checks->files.front())) {
       setThreads(checks->run.threads);
-      return checkLog(checks->files.front(), *log, checks->check.data, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
+      return checkLog(checks->files.front(), checks->check.data, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
     }
-    if (log->given())
-      throw Error(ErrorCode::badUse, "--compile and --rank choose a compile of one log of torch.compile",
-                  checks->files.empty() ? "check" : checks->files.front());
     return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
   };
 }

@@ -99,16 +99,11 @@ TensorMap weightsOf(const Checkpoint& checkpoint, const std::string& under) {
 
 }  // namespace
 
-void LogCheck::addTo(CLI::App& app) {
-  app.add_option("--compile", compile, "of a job's log: which compile, such as 0/0 or 0/0_1 for an attempt (retrograd graphs lists them)");
-  app.add_option("--rank", rank, "of logs of several ranks: which one");
-}
-
-int checkLog(const std::string& path, const LogCheck& options, const GivenData& data, const std::string& reference, std::uint64_t seed,
-             const std::string& format, const Progress& progress) {
+int checkLog(const std::string& path, const GivenData& data, const std::string& reference, std::uint64_t seed, const std::string& format,
+             const Progress& progress) {
   SecondOpinionRequest request;
-  request.compile = options.compile;
-  request.rank = options.rank;
+  request.compile = data.compile;
+  request.rank = data.rank;
   request.seed = seed;
   request.useWhatBinds = data.partial;
   if (!data.weights.empty()) request.weights = weightsOf(readCheckpoint(data.weights, progress), data.under);

@@ -172,6 +172,9 @@ void addGivenData(CLI::App& app, GivenData& data, bool batch) {
                      "distributed checkpoint");
   app.add_option("--weights-under", data.under, "the dictionary of the checkpoint that holds them (default: the one that fits best)")->needs(weights);
   app.add_flag("--partial-weights", data.partial, "go on with what fits where weights or batch lack something, hold more, or have other shapes");
+  app.add_option("--compile", data.compile,
+                 "of a job's log: which compile, such as 0/0 or 0/0_1 for an attempt (`retrograd graphs` lists them); default: the first");
+  app.add_option("--rank", data.rank, "of logs of several ranks: which one");
   if (batch)
     app.add_option("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; a missing input is an error");
 }

@@ -16,8 +16,7 @@ namespace retrograd::cli {
 namespace {
 
 struct TraceOptions {
-  std::string file, show = "all", format = "text", filter, compile;
-  std::optional<std::int64_t> rank;
+  std::string file, show = "all", format = "text", filter;
   bool plain = false, numbers = false;
   InputOptions input;
 };
@@ -88,10 +87,8 @@ int run(const TraceOptions& options, const Progress& progress) {
   if (jobs::isJobLog(options.file)) {
     if (!options.filter.empty() || options.show == "computation")
       throw Error(ErrorCode::badUse, "a log of torch.compile has a joint, a forward and a backward: choose one with --show, without --filter", options.file);
-    return traceLog(options.file, options.compile, options.rank, options.show, options.plain, options.format, progress);
+    return traceLog(options.file, options.input.data.compile, options.input.data.rank, options.show, options.plain, options.format, progress);
   }
-  if (!options.compile.empty() || options.rank)
-    throw Error(ErrorCode::badUse, "is not a log of torch.compile; --compile and --rank choose among the graphs of a log", options.file);
   const auto analysis = open(options.file, options.input, progress);
   print(*analysis, options);
   if (reportProblems(analysis->problems)) return badInputOrUse;
@@ -101,8 +98,6 @@ int run(const TraceOptions& options, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto options = std::make_shared<TraceOptions>();
   app.add_option("file", options->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session, or a job's log")->required();
-  app.add_option("--compile", options->compile, "of a job's log: which compile, such as 0/0 (retrograd graphs lists them); the first when not given");
-  app.add_option("--rank", options->rank, "of logs of several ranks: which one");
   app.add_option("--show", options->show, "computation, joint, forward, backward or all")
       ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}))
       ->capture_default_str();

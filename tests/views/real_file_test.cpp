@@ -201,7 +201,7 @@ void RealFileTest::gradientsAreCheckedAndRunsCompared() {
   QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("agree in")); }, 60000));
   f.window().findChild<QLineEdit*>(QStringLiteral("compare-tolerance"))->setText(QStringLiteral("1e-12"));
   f.window().actions().compare->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("part at")); }, 60000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("diverge at")); }, 60000));
   f.picture(QStringLiteral("compare"));
 }
 

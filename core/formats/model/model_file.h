@@ -28,6 +28,8 @@ struct ModelFile {
   std::shared_ptr<const TextTraces> printed;      ///< a text file's derived traces, in a document of their own; null where there are none
   bool isText = false;                            ///< weights are described only: they have no data
 
+  bool isPart = false;  ///< of a model: what weights and batch hold beyond it is no error
+
   /// True where the computation was made by running a program (TorchScript, a live module) on `sampleInputs`: its literals, its sizes
   /// and the branches it took hold for these inputs, so that nothing else may flow in.
   bool traced = false;

@@ -98,7 +98,9 @@ TensorData fittedInput(const TensorData& data, const TensorMeta& wanted, const s
 
 DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& options, const Progress& progress) {
   auto result = options;
-  auto batch = readBatch(analysis.file, options.data, progress);
+  auto data = options.data;
+  data.ofWhole |= analysis.file.isPart;
+  auto batch = readBatch(analysis.file, data, progress);
   result.inputs.insert(batch.tensors.begin(), batch.tensors.end());
   result.numbers.insert(batch.numbers.begin(), batch.numbers.end());
   if (!batch.note.empty()) analysis.problems.push_back({Problem::Severity::note, std::move(batch.note), options.data.batch, -1});

@@ -4,11 +4,13 @@
 
 #include "core/formats/checkpoint/given_weights.h"
 #include "core/formats/fx/fx_reader.h"
+#include "core/formats/jobs/job_log.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/read/read_file.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/torchscript/torchscript.h"
+#include "core/torch/analysis/job_model.h"
 #include "core/torch/analysis/probe.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/memory_budget.h"
@@ -65,6 +67,9 @@ ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const D
 bool isRepro(const ByteRegion& bytes) { return !looksLikeZip(bytes.span()) && fx::looksLikeRepro(bytes.text()); }
 
 ModelFile readOwn(const std::string& path, const DerivationRequest& options, const Progress& progress) {
+  if (jobs::isJobLog(path)) return readJobModel(path, options.data, progress);
+  if (!options.data.compile.empty() || options.data.rank)
+    throw Error(ErrorCode::badUse, "is not a log of torch.compile; --compile and --rank choose among the graphs of a log", path);
   if (const auto script = reproScript(path); isRepro(mapFile(script))) return readReproModel(script, options.seed, progress);
   if (isSessionFile(path)) return modelOfSession(path, progress);
   return readModelFile(path, lookupSymbol, progress, [&](const std::shared_ptr<const Archive>& archive) {
@@ -78,7 +83,9 @@ std::string inputsBeside(const std::string& path) { return std::filesystem::path
 
 ModelFile readModel(const std::string& path, const DerivationRequest& options, const Progress& progress) {
   auto file = readOwn(path, options, progress);
-  bindWeights(file, options.data, progress);
+  auto data = options.data;
+  data.ofWhole |= file.isPart;
+  bindWeights(file, data, progress);
   return file;
 }
 

@@ -6,13 +6,13 @@
 #include <set>
 
 #include "core/base/out_of_memory.h"
+#include "core/formats/jobs/job_graphs.h"
 #include "core/formats/jobs/listing.h"
 #include "core/formats/text/text_trace.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
-#include "core/torch/opinion/job_graphs.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd {
@@ -142,18 +142,6 @@ class Opinion {
     return only;
   }
 
-  /// Inputs that a gradient is wanted for: as Dynamo described them, else as the joint graph gives one.
-  bool isDifferentiated(std::size_t i) const {
-    const auto& input = graphs_.forward.inputs[i];
-    if (input.type == fx::noIndex || graphs_.forward.types[input.type].kind != fx::Type::Kind::tensor ||
-        !isDifferentiable(graphs_.forward.types[input.type].dtype))
-      return false;
-    if (graphs_.sources[i] && !graphs_.sources[i]->dtype.empty()) return graphs_.sources[i]->requiresGrad;
-    if (graphs_.joint && graphs_.joint->outputs.size() == graphs_.results + graphs_.forward.inputs.size())
-      return !graphs_.joint->outputs[graphs_.results + i].value.is(Kind::none);
-    return !graphs_.backward.outputs[i].value.is(Kind::none);
-  }
-
   // The three runs.
 
   void deriveForward() {
@@ -167,7 +155,7 @@ class Opinion {
     request.inputs = inputs();
     request.gradInputs.emplace();
     for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i) {
-      if (isDifferentiated(i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
+      if (isDifferentiated(graphs_, i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
     }
     derived_ = openGraph(graphs_.forward, graphs_.forwardPlace, options, std::move(request), progress_);
     for (const auto& note : derived_.listing.notes) opinion_.notes.push_back(note);
@@ -259,7 +247,7 @@ class Opinion {
       return {};
     }
     if (imported == nullptr) return "is None, and ours is not";
-    if (derived == derivedRun_.end()) return isDifferentiated(i) ? "is a tensor, and ours is None" : "is a tensor, and its input requires no gradient";
+    if (derived == derivedRun_.end()) return isDifferentiated(graphs_, i) ? "is a tensor, and ours is None" : "is a tensor, and its input requires no gradient";
     auto verdict = judge.compare("grad.in." + name, *imported, derived->second);
     verdict.name = inputLabel(graphs_, i);
     ++opinion_.compared;

@@ -1,4 +1,4 @@
-#include "core/torch/opinion/job_graphs.h"
+#include "core/formats/jobs/job_graphs.h"
 
 #include <fmt/format.h>
 
@@ -132,6 +132,17 @@ JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
   pairTangents(graphs);
   pairSaved(graphs);
   return graphs;
+}
+
+bool isDifferentiated(const JobGraphs& graphs, std::size_t i) {
+  const auto& input = graphs.forward.inputs[i];
+  if (input.type == fx::noIndex) return false;
+  const auto& type = graphs.forward.types[input.type];
+  if (type.kind != fx::Type::Kind::tensor || !isDifferentiable(type.dtype)) return false;
+  if (graphs.sources[i] && !graphs.sources[i]->dtype.empty()) return graphs.sources[i]->requiresGrad;
+  if (graphs.joint && graphs.joint->outputs.size() == graphs.results + graphs.forward.inputs.size())
+    return !graphs.joint->outputs[graphs.results + i].value.is(Kind::none);
+  return !graphs.backward.outputs[i].value.is(Kind::none);
 }
 
 std::string inputLabel(const JobGraphs& graphs, std::size_t input) {

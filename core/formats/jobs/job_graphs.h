@@ -30,6 +30,8 @@ struct JobGraphs {
 /// Throws Error(badInput) where there is no forward or no backward graph, or they do not fit each other.
 JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
 
+/// Whether a gradient is wanted for an input of the forward: as Dynamo described it, else as the joint or the backward graph gives one.
+bool isDifferentiated(const JobGraphs& graphs, std::size_t input);
 /// "primals_2 (b.weight)"
 std::string inputLabel(const JobGraphs& graphs, std::size_t input);
 /// What text of the log the op came from: "/job/train.py:99: return x"; empty where it has no stack trace.

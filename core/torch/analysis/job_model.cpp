@@ -1,0 +1,75 @@
+#include "core/torch/analysis/job_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/formats/jobs/job_graphs.h"
+#include "core/formats/jobs/listing.h"
+#include "core/formats/text/text_trace.h"
+#include "core/torch/tracing/op_table.h"
+
+namespace retrograd {
+namespace {
+
+constexpr auto constantOfTheProgram = static_cast<std::size_t>(-1);  // Listing::positions
+
+/// Gives inputs the names and the meaning that they have in the Python program.
+class InputNamer {
+ public:
+  InputNamer(ModelFile& file, const JobGraphs& graphs) : file_(file), graphs_(graphs) {}
+
+  void name(InputSpec& spec, std::size_t input) {
+    spec.requiresGrad = isDifferentiated(graphs_, input);
+    if (spec.value && file_.document->isTensor(spec.value)) file_.document->value(spec.value).requiresGrad = spec.requiresGrad;
+    const auto& source = graphs_.sources[input];
+    if (!source) return;
+    const auto plain = jobs::plainName(source->name);
+    if (plain.empty() || !names_.insert(plain).second) return;  // the same tensor under two names: the second keeps the graph's
+    const bool isParameter = source->kind == jobs::InputSource::Kind::parameter;
+    if (isParameter || source->kind == jobs::InputSource::Kind::buffer) {
+      spec.kind = isParameter ? InputKind::parameter : InputKind::buffer;
+      spec.target = spec.storageKey = plain;
+    } else {
+      spec.name = plain;
+    }
+  }
+
+ private:
+  ModelFile& file_;
+  const JobGraphs& graphs_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+ModelFile readJobModel(const std::string& path, const GivenData& data, const Progress& progress) {
+  const auto log = jobs::openJobLog(path, progress);
+  const auto choice = jobs::chooseCompile(log, data.compile, data.rank);
+  const auto graphs = readJobGraphs(log, *choice.attempt);
+  jobs::ListingOptions options;
+  options.sizes = graphs.sizes;
+  options.runnable = true;
+  options.returnsAll = false;
+  for (std::size_t i = 0; i < graphs.results; ++i) options.outputs.push_back(i);
+  const auto listing = jobs::listingOf(graphs.forward, lookupSymbol, options);
+  auto file = readTextModel(listing.text, path, lookupSymbol, progress);
+  file.identity = identityOf(log.files.at(choice.attempt->file).bytes);
+  file.torchVersion = choice.process->torchVersion;
+  file.isPart = true;
+  for (const auto& note : listing.notes) file.problems.push_back({Problem::Severity::note, note, path, -1});
+  InputNamer namer(file, graphs);
+  auto& inputs = file.computation.inputs;
+  for (std::size_t k = 0; k < listing.inputs.size(); ++k) {
+    const auto spec = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.name == listing.inputs[k]; });
+    if (spec != inputs.end() && listing.positions[k] != constantOfTheProgram) namer.name(*spec, listing.positions[k]);
+  }
+  file.problems.push_back({Problem::Severity::note,
+                           fmt::format("the forward graph of compile {}; its backward is derived here (`retrograd check` compares it with the job's own)",
+                                       jobs::nameOf(*choice.compile)),
+                           path, -1});
+  return file;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/formats/checkpoint/given_data.h"
+#include "core/formats/model/model_file.h"
+
+namespace retrograd {
+
+/// The forward graph of a compile in a log of torch.compile as a model: its parameters, buffers and inputs have the names that they have in the
+/// Python program, as Dynamo described them, and what it only saves is no output. A log has no data: weights and inputs are drawn unless they are
+/// given. Throws Error(badInput) for what cannot be read or has no forward and backward graph, Error(badUse) where there is no such compile.
+ModelFile readJobModel(const std::string& path, const GivenData& data, const Progress& progress = {});
+
+}  // namespace retrograd
