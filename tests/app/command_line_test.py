@@ -54,6 +54,35 @@ class Json(Case):
         self.fits("pipeline", "pipeline", "split", MLP, "--stages", "2", "--balance", "estimate")
         self.fits("schedule", "pipeline", "schedule", "1F1B", "--ranks", "2", "--microbatches", "4")
 
+    def test_T3_what_a_job_left_behind(self):
+        agrees, differs = (TOP / "resources" / "samples" / name / "trace" for name in ("graph_break", "lost_precision"))
+        self.fits("graphs", "graphs", agrees)
+        self.fits("graphs", "graphs", differs, "--nodes")
+        self.assertEqual(self.fits("check-log", "check", agrees, "--compile", "1/0")["verdict"], "agrees")
+        report = self.fits("check-log", "check", differs, code=1)
+        self.assertEqual((report["verdict"], len(report["findings"])), ("differs", 1))
+        traces = self.good("trace", differs, "--format", "json").stdout.splitlines()
+        self.assertEqual(len(traces), 3)
+        for trace in traces:
+            jsonschema.validate(json.loads(trace), schema("trace"))
+
+    def test_T3_version_and_picture(self):
+        self.assertRegex(self.fits("version", "version")["retrograd"], r"^\d+\.\d+")
+        if "picture" in run("help").stdout:
+            picture = self.path / "p.png"
+            self.assertEqual(self.fits("picture", "picture", MLP, picture)["bytes"], picture.stat().st_size)
+
+    def test_T3_every_report_has_a_schema(self):
+        """Whoever has --format json is named in docs/commands.md."""
+        page = (TOP / "docs" / "commands.md").read_text().split("## JSON")[1]
+        names = re.findall(r"^  (\w[\w-]*)\s", run("help").stdout.split("Subcommands:")[1], re.M)
+        names += [f"pipeline {n}" for n in re.findall(r"^  (\w[\w-]*)\s", run("help", "pipeline").stdout.split("Subcommands:")[1], re.M)]
+        without = [name for name in names if "json" not in run("help", *name.split()).stdout]
+        self.assertEqual(without, ["help", "pipeline", "pipeline launch"])
+        for name in names:
+            if name not in without:
+                self.assertRegex(page, rf"`{name}\b")
+
     def test_T3_run(self):
         report = self.fits("run", "run", MLP)
         self.assertEqual([step["step"] for step in report["steps"]], list(range(1, report["all_steps"] + 1)))
