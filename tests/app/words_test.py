@@ -31,6 +31,7 @@ PHRASES = [  # expression, what to write
     (r"[Tt]hese go together", "you can combine"),
     (r"\bin place of\b", "instead of"),
     (r"(?:^|[.:;] )What (?:has|have|is|are|was|goes|stands|comes|it|the) [^?.:;|]{3,70}? (?:is|are|has|stays|counts)\b(?![^.:;|]*\?)", "name the thing first (a clause as subject)"),
+    (r"(?<![\w-])--(?:to|out) (?!be\b)", "--format, --output (earlier names of options)"),
     (r"no file of a kind", "unrecognized file format"),
     (r"that one looks at", "name the thing"),
     (r"\bno text, are\b|\bis no text\b", "binary files are not shown"),
