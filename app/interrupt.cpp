@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "app/cli/command.h"
+#include "app/cli/prompt.h"
 #include "core/base/error.h"
 
 namespace retrograd {
@@ -30,6 +31,8 @@ Interrupt::Interrupt() {
   try {
     waiter_ = std::thread([this, set] {
       for (int signal = 0; sigwait(&set, &signal) == 0 && signal != SIGUSR1;) {
+        const bool isForCommand = cli::stopCommand();
+        if (isForCommand && signal == SIGINT) continue;
         if (stop_.stop_requested()) _exit(cli::cancelled);
         stop_.request_stop();
       }

@@ -53,7 +53,9 @@ void printText(const SecondOpinion& opinion) {
   }
   for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
   if (opinion.verdict == Verdict::differs) {
-    fmt::print("  A model's own backward (autograd.Function) and regions under no_grad differ rightly: the forward graph does not show them.\n");
+    fmt::print(
+        "  The difference may be right if the model has a backward of its own (autograd.Function) or a region under no_grad: the forward graph does not show "
+        "them.\n");
   }
 }
 

@@ -10,7 +10,7 @@
 namespace retrograd::cli {
 
 void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
-  auto* one = app.add_option("file", files, "models (.pt2, TorchScript, printed traces) or .retrograd sessions");
+  auto* one = app.add_option("file", files, "models (.pt2, TorchScript, printed traces), .retrograd sessions, or a job's log");
   one->excludes(app.add_option("--suite", suite, "a folder: check every .pt2 file below it"));
   app.add_option("--reference", check.reference, referenceHelp);
   addFormat(app, format);

@@ -43,6 +43,7 @@ bool runLine(DebugScript& script, const DebugArguments& arguments, const std::st
     }
     return true;
   } catch (const Error& e) {
+    clearProgress();
     if (e.code() == ErrorCode::cancelled) throw;
     if (arguments.format == "json") fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"command", line}, {"error", e.what()}}));
     else printError(e.what());
@@ -89,6 +90,17 @@ PromptWords wordsFor(const Analysis& analysis) {
   return words;
 }
 
+/// One command at the prompt. Ctrl+C stops it and leads back to the prompt.
+void runTyped(DebugScript& script, const DebugArguments& arguments, const std::string& line, const Progress& progress) {
+  const CommandStop stop;
+  try {
+    runLine(script, arguments, line, Progress(stop.token(), [&](std::string_view stage, double fraction) { progress.at(stage, fraction); }));
+  } catch (const Error& e) {
+    if (progress.stopRequested() || e.code() != ErrorCode::cancelled) throw;
+    fmt::print("stopped\n");
+  }
+}
+
 /// At a terminal: a mistake does not end the session.
 int talk(DebugScript& script, const Analysis& analysis, DebugArguments arguments, const Progress& progress) {
   arguments.keepGoing = true;
@@ -99,8 +111,9 @@ int talk(DebugScript& script, const Analysis& analysis, DebugArguments arguments
   runLine(script, arguments, "where", progress);
   flushOutput();
   for (auto line = prompt.line(); line && !isEnd(*line); line = prompt.line()) {
-    runLine(script, arguments, *line, progress);
+    runTyped(script, arguments, *line, progress);
     flushOutput();
+    progress.check();
   }
   return allWell;
 }
@@ -112,8 +125,10 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
   auto session = arguments.session;
   session.threads = arguments.input.threads;
   DebugScript script(analysis, session);
-  for (const auto& command : arguments.commands)
+  for (const auto& command : arguments.commands) {
     if (!runLine(script, arguments, command, progress)) return badInputOrUse;
+    progress.check();  // a run that was stopped says where it is
+  }
   const bool fromInput = (arguments.script.empty() && arguments.commands.empty()) || arguments.script == "-";
   if (arguments.script.empty() && fromInput && arguments.format == "text" && Prompt::isUseful()) return talk(script, *analysis, arguments, progress);
   if (arguments.script.empty() && !fromInput) return allWell;
@@ -128,6 +143,7 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
     if (isEnd(line)) break;
     if (!runLine(script, arguments, line, progress)) return badInputOrUse;
     flushOutput();
+    progress.check();
   }
   if (lines.bad()) throw Error(ErrorCode::io, "could not be read to its end", fromInput ? "standard input" : arguments.script);
   return allWell;

@@ -38,8 +38,9 @@ module keeps the shapes it was traced with; for a scripted one say the shapes, o
 Inputs in lists, tuples and dicts have names such as xs.0 and batch.ids. The window looks for model.inputs.safetensors next to model.pt.
 Ops that reach files, processes or the network are refused, and so are classes of C++ (quantized modules) and __setstate__.
 
-Other files can't be opened: a state dict (.pt, .pth) holds weights but no graph, an ONNX file and an AOTInductor package hold no
-graph that PyTorch's autograd knows. Export the model as above. Archives of PyTorch 2.1 to 2.7 have an older layout: load and save
+Logs of torch.compile hold graphs too: `retrograd graphs LOG` lists them. A state dict (.pt, .pth) holds weights and no graph; --weights
+gives them to a model. An ONNX file and an AOTInductor package have no graph that PyTorch's autograd knows: export the model as above.
+Archives of PyTorch 2.1 to 2.7 have an older layout: load and save
 them again with a newer one:
 
     torch.export.save(torch.export.load("old.pt2"), "new.pt2")
@@ -72,12 +73,14 @@ int print(const CLI::App& program, const std::vector<std::string>& topics) {
     std::fputs(text.c_str(), stdout);
     std::fputs("\nTopics of `retrograd help`: saving (how to save a model), each subcommand, completion bash|zsh|fish, man.\n", stdout);
   } else if (const auto* command = find(program, topic)) {
+    auto before = program.get_name();
     if (topics.size() > 1 && !command->get_subcommands({}).empty()) {
       const auto* nested = find(*command, topics[1]);
       if (!nested) throw Error(ErrorCode::badUse, "there is no such subcommand" + meantSubcommand(*command, topics[1]), topic + " " + topics[1]);
+      before += " " + topic;
       command = nested;
     }
-    std::fputs(command->help().c_str(), stdout);
+    std::fputs(command->help(before).c_str(), stdout);
   } else {
     throw Error(ErrorCode::badUse, "there is no such topic; topics are saving, completion, man and the subcommands" + didYouMean(topic, topicNames(program)),
                 topic);

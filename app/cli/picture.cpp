@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "app/cli/command.h"
+#include "app/cli/options.h"
 #include "app/cli/output.h"
+#include "core/trace/print/json.h"
 #include "views/window/app_window.h"
 
 namespace retrograd::cli {
@@ -13,7 +16,7 @@ namespace {
 Run setup(CLI::App& app) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
   auto options = std::make_shared<PictureOptions>();
-  auto trace = std::make_shared<std::string>("joint");
+  auto trace = std::make_shared<std::string>("joint"), format = std::make_shared<std::string>("text");
   app.add_option("file", paths->first, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
   addOutput(app, "picture,-o,--output", paths->second, "PNG file to write")->required();
   app.add_flag("--dark", options->dark, "in the dark theme");
@@ -38,11 +41,15 @@ Run setup(CLI::App& app) {
   app.add_option("--dock", options->docks, "bring a dock to the front, such as why or findings; repeatable")->allow_extra_args(false);
   app.add_option("--width", options->width, "pixels")->check(CLI::Range(320, 8000));
   app.add_option("--height", options->height, "pixels")->check(CLI::Range(240, 8000));
-  return [paths, options, trace](const Progress&) {
+  addFormat(app, *format);
+  return [paths, options, trace, format](const Progress&) {
     for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
       if (name(kind) == *trace) options->trace = kind;
     if (!renderWindowToPicture(paths->first, paths->second, *options)) throw Error(ErrorCode::io, "could not draw the window", paths->second);
-    fmt::print("{}\n", paths->second);
+    if (*format == "json")
+      fmt::print("{}\n",
+                 dumpJson(nlohmann::ordered_json{{"file", paths->second}, {"bytes", std::filesystem::file_size(paths->second)}, {"model", paths->first}}, 1));
+    else fmt::print("{}\n", paths->second);
     return allWell;
   };
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <mutex>
 #include <set>
 
 #if RETROGRAD_LIBEDIT
@@ -175,6 +176,28 @@ std::optional<std::string> Prompt::line() {
 }
 
 #endif
+
+namespace {
+
+std::mutex commandMutex;
+std::stop_source* runningCommand = nullptr;
+
+}  // namespace
+
+CommandStop::CommandStop() {
+  const std::lock_guard lock(commandMutex);
+  runningCommand = &source_;
+}
+
+CommandStop::~CommandStop() {
+  const std::lock_guard lock(commandMutex);
+  runningCommand = nullptr;
+}
+
+bool stopCommand() {
+  const std::lock_guard lock(commandMutex);
+  return runningCommand && runningCommand->request_stop();
+}
 
 Prompt::Prompt(PromptWords words) : impl_(std::make_unique<Impl>(std::move(words))) {}
 Prompt::~Prompt() = default;

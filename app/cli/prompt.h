@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,23 @@ class Prompt {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// The wish to stop the command that runs at the prompt. While one lives, Ctrl+C stops that command and not the program. One at a time.
+class CommandStop {
+ public:
+  CommandStop();
+  ~CommandStop();
+  CommandStop(const CommandStop&) = delete;
+  CommandStop& operator=(const CommandStop&) = delete;
+
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  std::stop_source source_;
+};
+
+/// Asks the command at the prompt to stop, from any thread. False where no command runs, or where it was asked before.
+bool stopCommand();
 
 /// Of `known`, those that begin with `word`, in order.
 std::vector<std::string> completions(const std::string& word, const std::vector<std::string>& known);

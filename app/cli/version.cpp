@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 
+#include <memory>
+#include <string>
+
 #include "app/cli/command.h"
+#include "app/cli/options.h"
 #include "app/cli/version.h"
 
 namespace retrograd::cli {
@@ -8,9 +12,12 @@ std::string versionText() { return fmt::format("retrograd {} (LibTorch {})", RET
 
 namespace {
 
-Run setup(CLI::App&) {
-  return [](const Progress&) {
-    fmt::print("{}\n", versionText());
+Run setup(CLI::App& app) {
+  auto format = std::make_shared<std::string>("text");
+  addFormat(app, *format);
+  return [format](const Progress&) {
+    if (*format == "json") fmt::print("{{\"retrograd\": \"{}\", \"libtorch\": \"{}\"}}\n", RETROGRAD_VERSION, RETROGRAD_LIBTORCH_VERSION);
+    else fmt::print("{}\n", versionText());
     return allWell;
   };
 }

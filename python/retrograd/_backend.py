@@ -189,7 +189,7 @@ class SavedGraph:
 
 
 def _aliased(output: Any) -> tuple[Any, dict[int, torch.Tensor]]:
-    """The outputs with an alias in place of each that has a gradient, and these by position. The gradient of an alias is what comes from outside of the graph,
+    """The outputs, with an alias instead of each that has a gradient, and these by position. The gradient of an alias is what comes from outside of the graph,
     which may use an output too. All calls return aliases: with one that does not, Dynamo would compile what follows once more."""
     results = list(output) if isinstance(output, (tuple, list)) else [output]
     aliases: dict[int, torch.Tensor] = {}

@@ -50,7 +50,7 @@ class Call:
         return Call(tensors, [leaf for _, leaf in keyed], places, spec)
 
     def arguments(self, tensors: Mapping[str, torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The call's arguments with `tensors` in place of its own."""
+        """The call's arguments with `tensors` instead of its own."""
         leaves = list(self.leaves)
         for name, place in self.places.items():
             leaves[place] = tensors[name]
@@ -173,7 +173,7 @@ def quietly() -> Iterator[None]:
 
 @contextlib.contextmanager
 def with_buffers(module: torch.nn.Module, buffers: Mapping[str, torch.Tensor]) -> Iterator[None]:
-    """Puts `buffers` in place of the module's own, by name, and puts these back."""
+    """Replaces the module's buffers with `buffers`, by name, and puts the old ones back."""
     kept: list[tuple[dict[str, Any], str, Any]] = []
     try:
         for name, tensor in buffers.items():

@@ -1,4 +1,4 @@
-"""What a step depends on beside weights and inputs: random generators and autocast."""
+"""What a step depends on apart from weights and inputs: random generators and autocast."""
 from __future__ import annotations
 
 import contextlib

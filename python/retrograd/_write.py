@@ -64,7 +64,7 @@ def _left_out(catch: "Catch", step: "Step") -> list[str]:
     if written:
         cannot.append(f"{len(written)} input(s): written in place during the step, and larger than Limits.copy_bytes, so that no copy was kept")
     if [p._version for _, p in catch._parameters] != step.parameter_versions and catch._sharding.kind != "fsdp2":
-        cannot.append("the weights: they were updated before the failure was seen, as by an optimizer that runs inside of backward")
+        cannot.append("the weights: they were updated before the failure was seen, as by an optimizer that runs inside backward")
     if step.not_kept:
         cannot.append(f"{step.not_kept} output gradient(s): larger than Limits.keep_bytes; drawn ones take their place")
     if step.backwards > 1:

@@ -1043,6 +1043,8 @@ COMP_WORDS=({" ".join(f"'{word}'" for word in words)}); COMP_CWORD={len(words) -
     def test_topics(self):
         self.assertIn("torch.export.save", self.good("help", "saving").stdout)
         self.assertIn("--reference", self.good("help", "check").stdout)
+        self.assertIn("Usage: retrograd check [OPTIONS]", self.good("help", "check").stdout)
+        self.assertIn("Usage: retrograd pipeline check [OPTIONS]", self.good("help", "pipeline", "check").stdout)
         self.assertIn("bench", self.good("help").stdout)
         self.assertIn("LibTorch", self.good("version").stdout)
         self.good("--help")

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """What all subcommands of the built `retrograd` (first argument) have in common: names, sizes, suggestions, streams, JSON. Holds T1 to T4 of the findings."""
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import shutil
+import signal
 import subprocess
 import sys
+import termios
 import time
 import unittest
 
@@ -50,6 +53,35 @@ class Json(Case):
         self.fits("save", "save", MLP, "-o", self.path / "s.retrograd")
         self.fits("pipeline", "pipeline", "split", MLP, "--stages", "2", "--balance", "estimate")
         self.fits("schedule", "pipeline", "schedule", "1F1B", "--ranks", "2", "--microbatches", "4")
+
+    def test_T3_what_a_job_left_behind(self):
+        agrees, differs = (TOP / "resources" / "samples" / name / "trace" for name in ("graph_break", "lost_precision"))
+        self.fits("graphs", "graphs", agrees)
+        self.fits("graphs", "graphs", differs, "--nodes")
+        self.assertEqual(self.fits("check-log", "check", agrees, "--compile", "1/0")["verdict"], "agrees")
+        report = self.fits("check-log", "check", differs, code=1)
+        self.assertEqual((report["verdict"], len(report["findings"])), ("differs", 1))
+        traces = self.good("trace", differs, "--format", "json").stdout.splitlines()
+        self.assertEqual(len(traces), 3)
+        for trace in traces:
+            jsonschema.validate(json.loads(trace), schema("trace"))
+
+    def test_T3_version_and_picture(self):
+        self.assertRegex(self.fits("version", "version")["retrograd"], r"^\d+\.\d+")
+        if "picture" in run("help").stdout:
+            picture = self.path / "p.png"
+            self.assertEqual(self.fits("picture", "picture", MLP, picture)["bytes"], picture.stat().st_size)
+
+    def test_T3_every_report_has_a_schema(self):
+        """Whoever has --format json is named in docs/commands.md."""
+        page = (TOP / "docs" / "commands.md").read_text().split("## JSON")[1]
+        names = re.findall(r"^  (\w[\w-]*)\s", run("help").stdout.split("Subcommands:")[1], re.M)
+        names += [f"pipeline {n}" for n in re.findall(r"^  (\w[\w-]*)\s", run("help", "pipeline").stdout.split("Subcommands:")[1], re.M)]
+        without = [name for name in names if "json" not in run("help", *name.split()).stdout]
+        self.assertEqual(without, ["help", "pipeline", "pipeline launch"])
+        for name in names:
+            if name not in without:
+                self.assertRegex(page, rf"`{name}\b")
 
     def test_T3_run(self):
         report = self.fits("run", "run", MLP)
@@ -242,11 +274,12 @@ class Streams(Case):
 class Prompt(Case):
     """`retrograd debug` at a terminal."""
 
-    def talk(self, *lines, home=None):
-        """Types each of `lines` once a prompt is there; what was on the screen."""
+    def talk(self, *lines, home=None, model=GPT, code=0):
+        """Types each of `lines` once a prompt is there, and Ctrl+C a second after a line that ends in "^C"; what was on the screen."""
         master, slave = pty.openpty()
         environment = dict(support.environment(), TERM="xterm", XDG_STATE_HOME=str(home or self.path))
-        process = subprocess.Popen([support.PROGRAM, "debug", GPT], stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True)
+        process = subprocess.Popen([support.PROGRAM, "debug", model], stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True,
+                                   preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(slave)
         screen = b""
 
@@ -267,9 +300,12 @@ class Prompt(Case):
         for line in lines:
             read_until(lambda: b"(retrograd) " in screen[answered:])
             answered = len(screen)
-            os.write(master, line.encode())
+            os.write(master, line.removesuffix("^C").encode())
+            if line.endswith("^C"):
+                time.sleep(1)
+                os.write(master, b"\x03")
         read_until(lambda: process.poll() is not None, 30)
-        self.assertEqual(process.wait(30), 0, screen.decode(errors="replace"))
+        self.assertEqual(process.wait(30), code, screen.decode(errors="replace"))
         os.close(master)
         return screen.decode(errors="replace")
 
@@ -280,6 +316,33 @@ class Prompt(Case):
         history = self.path / "retrograd" / "history"
         self.assertTrue(history.exists())
         self.assertIn("quit", history.read_text() + "quit")
+
+    def long_model(self):
+        count = 4000
+        lines = ["def computation(x, w):", '    # x: "f32[1024, 1024]"', '    # w: "f32[1024, 1024]", parameter', "    t0 = aten.mm(x, w)"]
+        lines += [f"    t{i} = aten.mm(t{i - 1}, x)" for i in range(1, count)]
+        model = self.path / "long.txt"
+        model.write_text("\n".join([*lines, f"    loss = aten.sum(t{count - 1})", "    return loss", ""]))
+        return model
+
+    def test_T4_control_c_stops_the_command_and_not_the_session(self):
+        screen = self.talk("continue\n^C", "where\n", "quit\n", model=self.long_model())
+        stopped = re.search(r"step (\d+) of (\d+), forward, stopped before its end", screen)
+        self.assertIsNotNone(stopped, screen)
+        self.assertLess(0, int(stopped[1]))
+        self.assertLess(int(stopped[1]), int(stopped[2]))
+        self.assertRegex(screen[stopped.end():], rf"step {stopped[1]} of {stopped[2]}, forward\b")
+
+    def test_T4_control_c_ends_a_script(self):
+        script = self.path / "script"
+        script.write_text("where\ncontinue\nwhere\n")
+        process = subprocess.Popen([support.PROGRAM, "debug", self.long_model(), "--script", script], stdout=subprocess.PIPE, text=True)
+        self.assertIn("step 0 of", process.stdout.readline())
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(output.count("step "), 1, output)
 
     def test_T4_a_mistake_does_not_end_it(self):
         screen = self.talk("nonsense\n", "where\n", "quit\n")

@@ -3,10 +3,12 @@
 
 A phrase that is quoted on purpose (a name of PyTorch, a reason by another program) is listed in ALLOWED with its reason.
 """
+import io
 import json
 import pathlib
 import re
 import sys
+import tokenize
 import unittest
 
 import support
@@ -29,6 +31,7 @@ PHRASES = [  # expression, what to write
     (r"[Tt]hese go together", "you can combine"),
     (r"\bin place of\b", "instead of"),
     (r"(?:^|[.:;] )What (?:has|have|is|are|was|goes|stands|comes|it|the) [^?.:;|]{3,70}? (?:is|are|has|stays|counts)\b(?![^.:;|]*\?)", "name the thing first (a clause as subject)"),
+    (r"(?<![\w-])--(?:to|out) (?!be\b)", "--format, --output (earlier names of options)"),
     (r"no file of a kind", "unrecognized file format"),
     (r"that one looks at", "name the thing"),
     (r"\bno text, are\b|\bis no text\b", "binary files are not shown"),
@@ -107,6 +110,14 @@ class Words(unittest.TestCase):
                         continue
                     for text in filter(lambda t: " " in t.strip(), LITERAL.findall(re.split(r"\s//", line)[0])):
                         found += [f"{file.relative_to(TOP)}:{number}: {hit}" for hit in hits(text)]
+        self.none(found)
+
+    def test_python_package(self):
+        found = []
+        for file in sorted((TOP / "python").rglob("*.py")):
+            for token in tokenize.generate_tokens(io.StringIO(file.read_text()).readline):
+                if token.type == tokenize.STRING:
+                    found += [f"{file.relative_to(TOP)}:{token.start[0]}: {hit}" for hit in hits(token.string)]
         self.none(found)
 
 

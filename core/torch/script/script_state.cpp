@@ -99,6 +99,7 @@ CommandAnswer ScriptState::where(StopReason reason) const {
                  {"next", opJson(next)},    {"live_bytes", session.liveBytes()}};
   answer.text = fmt::format("step {} of {}, {}", session.position(), session.size(), backward ? "backward" : "forward");
   if (reason == StopReason::end || reason == StopReason::start) answer.text += reason == StopReason::end ? ", at the end" : ", at the start";
+  if (reason == StopReason::cancelled) answer.text += ", stopped before its end";
   if (const auto hit = session.hitBreakpoint(); hit && reason == StopReason::breakpoint) {
     answer.json["breakpoint"] = hit->index + 1;
     answer.text += fmt::format(", stopped by breakpoint {} ({})", hit->index + 1, retrograd::describe(*analysis, hit->breakpoint));
