@@ -14,6 +14,7 @@
 #include "app/cli/terminal.h"
 #include "core/base/number_text.h"
 #include "core/base/running_memory.h"
+#include "core/formats/jobs/job_log.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/formats/safetensors/safetensors.h"
@@ -252,7 +253,7 @@ void requireToRun(const std::optional<Device>& device) {
 void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "there is no such file", path);
-  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path))
+  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) && !jobs::isJobLog(path))
     throw Error(ErrorCode::badUse, "is a folder, not a file", path);
 }
 
@@ -273,7 +274,7 @@ std::shared_ptr<const Analysis> open(const std::string& name, const InputOptions
     return open(choice->graph.model, recorded, progress);
   }
   setThreads(options.threads);
-  if (!isReproFolder(path) && isSessionFile(path)) {
+  if (!std::filesystem::is_directory(path) && isSessionFile(path)) {
     auto stored = loadSession(path, progress, options.rules);
     return options.given() ? deriveAnew(*stored, options.forSession(*stored), progress) : stored;
   }

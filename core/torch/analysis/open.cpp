@@ -1,7 +1,8 @@
 #include "core/torch/analysis/open.h"
 
+#include <filesystem>
+
 #include "core/formats/kinds/file_kind.h"
-#include "core/formats/repro/repro_inputs.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
@@ -9,7 +10,8 @@
 namespace retrograd {
 
 std::shared_ptr<const Analysis> openModel(const std::string& path, const DerivationRequest& options, const Progress& progress) {
-  if (isReproFolder(path) || !isSessionFile(path)) return analyse(readModel(path, options, progress), options, progress);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) || !isSessionFile(path)) return analyse(readModel(path, options, progress), options, progress);
   auto stored = loadSession(path, progress, options.rules);
   return asksForNothing(options) ? stored : deriveAnew(*stored, overlaid(*stored, options), progress);
 }
