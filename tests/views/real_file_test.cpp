@@ -1,4 +1,5 @@
 #include <QFile>
+#include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -34,6 +35,7 @@ class RealFileTest : public QObject {
   void plantedNansLeadToTheirRoots();
   void textFileIsRefusedWithoutLosingTheDocument();
   void aSessionOpensAsItWasSaved();
+  void J2_thePanelJobListsRanksCompilesAndGraphs();
 };
 
 namespace {
@@ -292,6 +294,40 @@ void RealFileTest::aSessionOpensAsItWasSaved() {
   f.press(Qt::Key_F5);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().position, f.execution().size);
+}
+
+// Holds J2, J3: the log that is open is a tree of ranks, compiles, attempts and graphs.
+void RealFileTest::J2_thePanelJobListsRanksCompilesAndGraphs() {
+  const auto log = QString::fromStdString(sourcePath("../shared/cases/jobs/ranks/trace"));
+  if (!QFileInfo::exists(log)) QSKIP("no samples of jobs");
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(log));
+  f.raise("dock-job");
+  auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("job"));
+  const auto& model = *tree->model();
+  QTRY_COMPARE(model.rowCount(), 2);
+  QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("rank 0"));
+  QCOMPARE(model.index(1, 0).data().toString(), QStringLiteral("rank 1"));
+  QCOMPARE(model.index(0, 0, model.index(0, 0)).data().toString(), QStringLiteral("0/0"));
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto below = [&](const QString& text) {
+      return model.match(model.index(0, 0, model.index(rank, 0)), Qt::DisplayRole, text, -1, Qt::MatchExactly | Qt::MatchRecursive);
+    };
+    for (const auto* kind : {"joint", "forward", "backward"}) {
+      const auto found = below(QLatin1String(kind));
+      QVERIFY2(!found.isEmpty(), kind);
+      for (const auto& row : found) QVERIFY(row.siblingAtColumn(1).data().toInt() > 0);
+    }
+    const auto breaks = below(QStringLiteral("graph break"));
+    QVERIFY(!breaks.isEmpty());
+    QVERIFY(!breaks[0].siblingAtColumn(2).data().toString().isEmpty());
+  }
+  tree->expandRecursively(model.index(0, 0));
+  f.picture(QStringLiteral("job"));
+  QVERIFY(f.open(archive()));
+  QTRY_COMPARE(model.rowCount(), 0);
+  auto* hint = f.window().findChild<QLabel*>(QStringLiteral("job-empty"));
+  QTRY_COMPARE(hint->text(), QStringLiteral("The open file is no log of torch.compile"));
 }
 
 }  // namespace retrograd::views

@@ -28,7 +28,8 @@ namespace retrograd::views {
 namespace {
 
 const QString archiveFilter = QStringLiteral(
-    "Models and sessions (*.pt2 *.pt *.retrograd);;torch.export archives (*.pt2);;TorchScript files (*.pt);;Sessions (*.retrograd);;All files (*)");
+    "Models, logs and sessions (*.pt2 *.pt *.log *.retrograd);;torch.export archives (*.pt2);;TorchScript files (*.pt);;Logs of torch.compile "
+    "(*.log);;Sessions (*.retrograd);;All files (*)");
 
 }  // namespace
 
