@@ -1,5 +1,7 @@
 #include <QFile>
+#include <QDropEvent>
 #include <QFileInfo>
+#include <QMimeData>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -36,6 +38,7 @@ class RealFileTest : public QObject {
   void textFileIsRefusedWithoutLosingTheDocument();
   void aSessionOpensAsItWasSaved();
   void J2_thePanelJobListsRanksCompilesAndGraphs();
+  void J13_droppedWeightsAndBatchAreBound();
 };
 
 namespace {
@@ -296,6 +299,29 @@ void RealFileTest::aSessionOpensAsItWasSaved() {
   QCOMPARE(f.execution().position, f.execution().size);
 }
 
+// Holds J10, J13: weights and a batch that are dropped on an open trace are bound by name, of a log as of an archive.
+void RealFileTest::J13_droppedWeightsAndBatchAreBound() {
+  const auto job = QString::fromStdString(sourcePath("../shared/cases/jobs/gpt"));
+  if (!QFileInfo::exists(job)) QSKIP("no samples of jobs");
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(job + QStringLiteral("/trace")));
+  const auto drop = [&](const QString& name) {
+    QMimeData data;
+    data.setUrls({QUrl::fromLocalFile(job + name)});
+    QDropEvent event({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(&f.window(), &event);
+  };
+  const auto& controller = *f.window().context().controller;
+  drop(QStringLiteral("/model.safetensors"));
+  QTRY_VERIFY(!controller.document()->request.data.weights.empty());
+  drop(QStringLiteral("/batch.safetensors"));
+  QTRY_VERIFY(!controller.document()->request.data.batch.empty());
+  const auto& data = controller.document()->request.data;
+  QVERIFY(QString::fromStdString(data.weights).endsWith(QStringLiteral("model.safetensors")));
+  const auto& problems = controller.document()->analysis->problems;
+  QVERIFY(std::any_of(problems.begin(), problems.end(), [](const Problem& p) { return p.message.find("weights taken from it") != std::string::npos; }));
+}
+
 // Holds J2, J3: the log that is open is a tree of ranks, compiles, attempts and graphs.
 void RealFileTest::J2_thePanelJobListsRanksCompilesAndGraphs() {
   const auto log = QString::fromStdString(sourcePath("../shared/cases/jobs/ranks/trace"));
@@ -324,6 +350,12 @@ void RealFileTest::J2_thePanelJobListsRanksCompilesAndGraphs() {
   }
   tree->expandRecursively(model.index(0, 0));
   f.picture(QStringLiteral("job"));
+  const auto graphs = model.match(model.index(0, 0, model.index(1, 0)), Qt::DisplayRole, QStringLiteral("backward"), 1, Qt::MatchExactly | Qt::MatchRecursive);
+  tree->setCurrentIndex(graphs[0]);
+  tree->setFocus();
+  QTest::keyClick(tree, Qt::Key_Return);
+  QTRY_VERIFY(f.window().context().controller->document()->request.data.rank == 1);
+  QVERIFY(!f.window().context().controller->document()->request.data.compile.empty());
   QVERIFY(f.open(archive()));
   QTRY_COMPARE(model.rowCount(), 0);
   auto* hint = f.window().findChild<QLabel*>(QStringLiteral("job-empty"));

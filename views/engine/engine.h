@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/checkpoint/given_data.h"
 #include "core/questions/run_record.h"
 #include "core/stepping/moment.h"
 #include "core/torch/execution/device.h"
@@ -32,6 +33,7 @@ struct OpenRequest {
   std::optional<std::vector<std::string>> gradInputs;  ///< as DerivationRequest::gradInputs
   PartitionOptions partition;
   std::optional<Device> device;  ///< where to run; absent: where the file says
+  GivenData data;                ///< weights and batch of a training job, and which compile of its log
   std::string loss;              ///< the output at which the gradient begins with 1 (core/cut/loss.h); empty: at all outputs
 };
 

@@ -24,6 +24,8 @@ QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString&
   return row.front();
 }
 
+enum Role { compileRole = Qt::UserRole + 40, rankRole };  // of a compile's row: its name for GivenData::compile; of a process: its rank
+
 QString timesOf(const jobs::Attempt& attempt) {
   QStringList parts;
   if (attempt.seconds) parts << JobDock::tr("%1 s").arg(*attempt.seconds, 0, 'f', 2);
@@ -51,10 +53,12 @@ void addProcess(QStandardItem* parent, const jobs::JobLog& log, const jobs::Proc
   if (!process.torchVersion.empty()) notes << QStringLiteral("PyTorch ") + toQt(process.torchVersion);
   notes << QFileInfo(toQt(log.files[process.file].path)).fileName();
   auto* row = addRow(parent, title, {}, notes.join(QStringLiteral(", ")));
+  if (process.rank) row->setData(QVariant::fromValue<qlonglong>(*process.rank), rankRole);
   for (const auto& compile : process.compiles) {
     auto place = toQt(compile.function);
     if (!compile.file.empty()) place += QStringLiteral("  %1:%2").arg(toQt(compile.file)).arg(compile.line);
     auto* compileRow = addRow(row, toQt(nameOf(compile)), {}, place);
+    compileRow->setData(toQt(nameOf(compile)), compileRole);
     for (const auto& attempt : compile.attempts) addAttempt(compileRow, attempt);
   }
   addProblems(row, process.problems);
@@ -98,6 +102,22 @@ void JobDock::refresh() {
       tree_->expandToDepth(0);
     };
   });
+}
+
+void JobDock::activate(const QModelIndex& row) {
+  const auto open = document();
+  if (!open) return;
+  QString compile;
+  std::optional<std::int64_t> rank;
+  for (auto at = row.siblingAtColumn(what); at.isValid(); at = at.parent()) {
+    if (const auto name = at.data(compileRole); name.isValid() && compile.isEmpty()) compile = name.toString();
+    if (const auto number = at.data(rankRole); number.isValid()) rank = number.toLongLong();
+  }
+  if (compile.isEmpty()) return;
+  auto request = open->request;
+  request.data.compile = compile.toStdString();
+  request.data.rank = rank;
+  context_.controller->open(request);
 }
 
 void JobDock::forget() {

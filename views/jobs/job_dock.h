@@ -17,6 +17,8 @@ class JobDock : public Panel {
   explicit JobDock(ViewContext context, QWidget* parent = nullptr);
 
  protected:
+  /// Enter and double click on a compile or on what is below it: its forward graph opens as the model.
+  void activate(const QModelIndex& row) override;
   void refresh() override;
   void forget() override;
   QString emptyText() const override;

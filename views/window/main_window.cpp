@@ -364,6 +364,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
   for (const auto& url : event->mimeData()->urls()) {
     if (!url.isLocalFile()) continue;
     event->acceptProposedAction();
+    if (takesDrop_ && takesDrop_(url.toLocalFile())) continue;
     auto* window = first ? this : new MainWindow(shared_);
     if (!first) window->show();
     window->openFile(url.toLocalFile());

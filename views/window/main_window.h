@@ -3,6 +3,7 @@
 #include <QLabel>
 #include <QMainWindow>
 #include <QSettings>
+#include <functional>
 #include <span>
 
 #include "views/docks/panel.h"
@@ -38,6 +39,8 @@ class MainWindow : public QMainWindow {
 
   /// Opens in this window, in place of what is open.
   void openFile(const QString& path);
+  /// What is dropped is given to this first; true: it is no file to open. One part of the window sets it.
+  void setDropHandler(std::function<bool(const QString& path)> handler) { takesDrop_ = std::move(handler); }
   /// Jumps to the origin of the op, or back from where the last such jump led.
   void goToOrigin(BoundSymbolId op);
 
@@ -129,6 +132,7 @@ class MainWindow : public QMainWindow {
   QByteArray defaultLayout_;
   std::vector<OpKey> selectedKey_;  ///< of the selected op, to find it after a reload
   QString openPath_;
+  std::function<bool(const QString&)> takesDrop_;
 };
 
 }  // namespace retrograd::views

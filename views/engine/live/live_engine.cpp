@@ -105,6 +105,7 @@ class LiveEngine : public Engine {
     options.gradInputs = request.gradInputs;
     options.partition = request.partition;
     options.device = request.device;
+    options.data = request.data;
     if (request.device) requireDevice(*request.device);
     if (const auto choice = chooseGraph(request.path)) return openRecorded(*choice, request, options, progress);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;

@@ -39,7 +39,7 @@ TEST(JobModel, J10_ALogTakesWeightsAndABatchAsAModelDoes) {
       if (ours.empty()) continue;
       ASSERT_TRUE(run.contains(ours)) << job << ": " << ours;
       const auto verdict = judge.compare(ours, run.at(ours), expected);
-      EXPECT_TRUE(verdict.good()) << job << ": " << ours << " is off by " << verdict.error << ", tolerance " << verdict.tolerance;
+      EXPECT_TRUE(verdict.good()) << job << ": " << ours << " is off by " << verdict.deviation << ", tolerance " << verdict.tolerance;
       ++compared;
     }
     EXPECT_GT(compared, 4u) << job;
