@@ -137,8 +137,10 @@ class Reader(unittest.TestCase):
         self.assertTrue(row.get_action_iface().do_action(0))
         until("it is selected", lambda: "aten.mm(" in self.selected("Backward listing"))
         until("its origin is told", lambda: self.row("Forward listing", "aten.mm(", "origin of the selected op"))
+        self.assertNotIn("of: linear_8", self.selected("Forward listing"))
         self.press("push button", "Origin and Back")
-        until("the origin has the cursor", lambda: "aten.mm(" in self.selected("Forward listing"))
+        # The origin is the operation linear_8, four ops: the cursor goes to the first of them.
+        until("the origin has the cursor", lambda: "aten.t(p_tokens_weight)" in self.selected("Forward listing") and "of: linear_8" in self.selected("Forward listing"))
         until("what comes from it is told", lambda: self.row("Backward listing", "comes from the selected op"))
         self.press("push button", "Origin and Back")
         until("and back", lambda: "aten.mm(" in self.selected("Backward listing"))
