@@ -194,10 +194,19 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
     const int border = static_cast<int>(xAt(static_cast<double>(forwardSize_)));
     line(border, colors.text, Qt::DashLine, 1);
     painter.setPen(colors.comment);
-    // On both sides of the border, above the plot.
-    const QRect above(area.left(), 0, area.width(), fontMetrics().height());
-    painter.drawText(QRect(above.left(), above.top(), border - above.left() - 6, above.height()), Qt::AlignRight, tr("forward"));
-    painter.drawText(QRect(border + 6, above.top(), above.right() - border, above.height()), Qt::AlignLeft, tr("backward"));
+    // On both sides of the border, above the plot; at the far end of a side where the peak's label has the place, and left out where neither has room.
+    const QRect label = peakLabel();
+    const auto word = [&](const QString& text, std::initializer_list<int> lefts, int from, int to) {
+      const int width = fontMetrics().horizontalAdvance(text);
+      for (const int left : lefts) {
+        const QRect place(left, 0, width, fontMetrics().height());
+        if (left < from || left + width > to || place.adjusted(-6, 0, 6, 0).intersects(label)) continue;
+        return painter.drawText(place, Qt::AlignLeft | Qt::TextDontClip, text);
+      }
+    };
+    const QString before = tr("forward"), after = tr("backward");
+    word(before, {border - 6 - fontMetrics().horizontalAdvance(before), area.left()}, area.left(), border);
+    word(after, {border + 6, area.right() - fontMetrics().horizontalAdvance(after)}, border, rect().right());
   }
   // The execution mark points up from below, the peak's down from above: told apart by place and shape, not by colour.
   if (execution_ > 0 && execution_ <= count()) {
@@ -211,7 +220,8 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   painter.setBrush(colors.text);
   painter.setPen(Qt::NoPen);
   painter.drawPolygon(QPolygonF{{QPointF(peak + 0.5, area.top()), QPointF(peak - 4, area.top() - 6), QPointF(peak + 5, area.top() - 6)}});
-  paintLabel(painter, peak, fontMetrics().ascent() + 1, tr("peak %1").arg(bytesText(timeline_->peakBytes)), colors.text);
+  painter.setPen(colors.text);
+  painter.drawText(peakLabel(), Qt::AlignLeft | Qt::TextDontClip, peakText());
   if (hover_ && hover_ != current_) line(xOf(*hover_), colors.comment, Qt::DotLine, 1);
   if (!current_) return;
   const int x = xOf(*current_);
@@ -224,11 +234,13 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   painter.drawEllipse(QPointF(x + 0.5, level), 4, 4);
 }
 
-void MemoryView::paintLabel(QPainter& painter, int x, int y, const QString& text, const QColor& color) const {
-  const int width = fontMetrics().horizontalAdvance(text);
-  painter.setPen(color);
+QString MemoryView::peakText() const { return tr("peak %1").arg(bytesText(timeline_->peakBytes)); }
+
+QRect MemoryView::peakLabel() const {
+  const int x = xOf(timeline_->peakPosition);
+  const int width = fontMetrics().horizontalAdvance(peakText());
   // Beside the mark, on the side where there is room.
-  painter.drawText(x + 8 + width < rect().right() ? x + 8 : x - 8 - width, y, text);
+  return {x + 8 + width < rect().right() ? x + 8 : x - 8 - width, 0, width, fontMetrics().height()};
 }
 
 void MemoryView::pick(std::size_t position) {

@@ -72,7 +72,9 @@ class MemoryView : public QWidget {
   double placeOf(double x) const;  ///< a position with its fraction, by x
   double xAt(double place) const;
   void zoomBy(double factor, double around);
-  void paintLabel(QPainter& painter, int x, int y, const QString& text, const QColor& color) const;
+  QString peakText() const;
+  /// Where the peak's label stands above the plot, pixels of the widget.
+  QRect peakLabel() const;
 
   Theme* theme_;
   std::shared_ptr<const MemoryTimeline> timeline_;
