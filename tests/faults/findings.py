@@ -64,6 +64,8 @@ class Findings:
         function that let no exception through, is the library's."""
         if not any(log.fired and log.signal in (6, 11) for log in result.logs):
             return False
+        if "Fatal glibc error" in result.err:  # the C library has no other answer, as where a thread's first destructor finds no memory
+            return True
         for part in ("where", "end"):
             callers = self.callers(result, part)
             if callers and LIBRARIES.search(callers[0]):

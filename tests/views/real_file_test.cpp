@@ -1,9 +1,9 @@
-#include <QFile>
 #include <QDropEvent>
+#include <QFile>
 #include <QFileInfo>
-#include <QMimeData>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMimeData>
 #include <QPushButton>
 #include <QTest>
 #include <QTreeView>
@@ -308,6 +308,9 @@ void RealFileTest::J13_droppedWeightsAndBatchAreBound() {
   const auto drop = [&](const QString& name) {
     QMimeData data;
     data.setUrls({QUrl::fromLocalFile(job + name)});
+    QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(&f.window(), &enter);
+    QVERIFY(enter.isAccepted());
     QDropEvent event({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QCoreApplication::sendEvent(&f.window(), &event);
   };
@@ -359,7 +362,7 @@ void RealFileTest::J2_thePanelJobListsRanksCompilesAndGraphs() {
   QVERIFY(f.open(archive()));
   QTRY_COMPARE(model.rowCount(), 0);
   auto* hint = f.window().findChild<QLabel*>(QStringLiteral("job-empty"));
-  QTRY_COMPARE(hint->text(), QStringLiteral("The open file is no log of torch.compile"));
+  QTRY_COMPARE(hint->text(), QStringLiteral("The open file is not a log of torch.compile"));
 }
 
 }  // namespace retrograd::views

@@ -28,13 +28,15 @@ bool isBatchOf(const Analysis& analysis, const std::string& path) {
   const auto batch = readBatchFile(path);
   const auto& inputs = analysis.computation().inputs;
   const auto isInput = [&](const std::string& name) {
-    return std::any_of(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.kind == InputKind::user && (name == input.name || name == "in." + input.name); });
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const InputSpec& input) { return input.kind == InputKind::user && (name == input.name || name == "in." + input.name); });
   };
   return !batch.tensors.empty() && std::all_of(batch.tensors.begin(), batch.tensors.end(), [&](const auto& tensor) { return isInput(tensor.first); });
 }
 
 bool looksLikeData(const QString& path) {
-  return path.endsWith(QStringLiteral(".safetensors")) || path.endsWith(QStringLiteral(".safetensors.index.json")) || QFileInfo::exists(path + QStringLiteral("/.metadata"));
+  return path.endsWith(QStringLiteral(".safetensors")) || path.endsWith(QStringLiteral(".safetensors.index.json")) ||
+         QFileInfo::exists(path + QStringLiteral("/.metadata"));
 }
 
 const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
@@ -46,11 +48,15 @@ const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
       return document ? document->noRunReason : MainWindow::tr("No file is open");
     });
     QObject::connect(action, &QAction::triggered, &window, [&window, text, data] {
-      load(window, data, QFileDialog::getOpenFileName(&window, QString(text).remove(QLatin1Char('&')), {}, MainWindow::tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)")));
+      load(window, data,
+           QFileDialog::getOpenFileName(&window, QString(text).remove(QLatin1Char('&')), {},
+                                        MainWindow::tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)")));
     });
     file->insertAction(window.actions().close, action);
   };
-  add("load-weights", MainWindow::tr("Load &Weights..."), MainWindow::tr("Gives the model the weights of a checkpoint: .safetensors, an index of shards, a state dict of torch.save, a distributed checkpoint"), Data::weights);
+  add("load-weights", MainWindow::tr("Load &Weights..."),
+      MainWindow::tr("Gives the model the weights of a checkpoint: .safetensors, an index of shards, a state dict of torch.save, a distributed checkpoint"),
+      Data::weights);
   add("load-batch", MainWindow::tr("Load &Batch..."), MainWindow::tr("Gives the model the inputs of a file, by name"), Data::batch);
   file->insertSeparator(window.actions().close);
 

@@ -88,7 +88,7 @@ void JobDock::refresh() {
   if (!open) return job_.cancel();
   job_.start([this, path = open->request.path](const Progress& progress) -> PoolJob::Deliver {
     std::shared_ptr<const jobs::JobLog> log;
-    QString why = tr("The open file is no log of torch.compile");
+    QString why = tr("The open file is not a log of torch.compile");
     try {
       if (jobs::isJobLog(path)) log = std::make_shared<jobs::JobLog>(jobs::openJobLog(path, progress));
     } catch (const Error& e) {
