@@ -331,8 +331,9 @@ void JointBuilder::renewWhatIsReadLate() {
     const auto memory = aliases_.memory(memoryIndex);
     const auto content = aliases_.family(memory.owner).current;
     const auto like = document_.meta(document_.value(content).meta), meta = document_.meta(geometry);
-    if (meta.dtype != like.dtype || meta.conjugate != like.conjugate || meta.negative != like.negative || value == content) continue;
-    const auto now = stridedView(memory.lastWriter, flat(memory.lastWriter, content), meta);
+    if (meta.conjugate != like.conjugate || meta.negative != like.negative || value == content) continue;
+    // Real numbers may lie in what is complex memory: the same bytes in another dtype.
+    const auto now = stridedView(memory.lastWriter, inDType(memory.lastWriter, flat(memory.lastWriter, content), meta.dtype), meta);
     // What is inside of an op's rule is not marked as requiring a gradient, but has one when the joint is differentiated again.
     const bool hasLineage = options_.createGraph && retrograd::isDifferentiable(meta.dtype);
     result_.readLate[value] = hasLineage ? joined(memory.lastWriter, now, value) : now;

@@ -84,6 +84,20 @@ TEST(Programs, WhatAStageReceivesWithGapsKeepsThemWhereItIsWritten) {
                 861, mode);
 }
 
+TEST(Programs, TheGradientReadsWhatAWriteLeftInComplexMemory) {
+  expectAsEager(R"(def computation(x0, x1):
+    # x0: "f64[3, 2, 3]"
+    # x1: "f64[2]", no grad
+    v12 = torch.ops.aten.complex.default(x1, x1)
+    v13 = torch.ops.aten.view_as_real.default(v12)
+    v22 = torch.ops.aten.kron.default(v13, x0)
+    v24 = torch.ops.aten.le.Scalar(v13, 0.1875)
+    v25 = torch.ops.aten.masked_fill_.Scalar(v13, v24, 0.0)
+    return (v22,)
+)",
+                864);
+}
+
 TEST(Programs, ABodyIsRunAsPythonRunsIt) {
   expectAsEager(R"(def computation(x0, x1):
     # x0: "f64[3, 2]"
