@@ -86,7 +86,7 @@ QString ValuesModel::text(const ValueRow& row, int column) const {
       if (row.state.number) return QString::fromStdString(printArgument(document, *row.state.number, {}));
       if (!answered_) return {};
       if (!row.state.present) return QString::fromStdString(row.state.reason);
-      return row.absentNow.empty() ? tr("present") : QString::fromStdString(row.absentNow);
+      return row.absentNow.empty() ? tr("present") : tr("as it was here");
     default: return number(row, column);
   }
 }
@@ -101,7 +101,10 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
       const bool marks = bad && ((index.column() == nan && row.statistics->nan) || (index.column() == inf && row.statistics->inf));
       return marks ? QStringLiteral("! ") + shown : shown;
     }
-    case Qt::ToolTipRole: return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_) : text(row, index.column());
+    case Qt::ToolTipRole:
+      if (index.column() == state && row.state.present && !row.absentNow.empty())
+        return tr("At the present step: %1. Shown as it was at this op.").arg(QString::fromStdString(row.absentNow));
+      return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_) : text(row, index.column());
     case Qt::TextAlignmentRole: return QVariant(index.column() >= least ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::FontRole: {
       if (!bad || (index.column() != nan && index.column() != inf)) return {};
