@@ -233,7 +233,7 @@ class NoteReader {
   OpNote note_;
 };
 
-/// "model.py:31: h = f(x)": where the first number behind a colon ends the file's name. Nothing where that is no such text.
+/// "model.py:31: h = f(x)", "/job/model.py:31: h = f(x)": where the first number behind a colon ends the file's name. Nothing where that is no such text.
 std::optional<SourceFrame> readFrame(std::string_view text) {
   for (auto colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
     const auto rest = text.substr(colon + 1);
@@ -244,7 +244,7 @@ std::optional<SourceFrame> readFrame(std::string_view text) {
     const bool asPrinted = error == std::errc() && std::to_string(frame.line) == rest.substr(0, digits);
     if (!asPrinted || (!behind.empty() && (!behind.starts_with(": ") || behind.size() == 2))) continue;
     frame.file = text.substr(0, colon);
-    if (frame.file.find('/') != std::string::npos) continue;
+    if (!frame.file.starts_with('/') && frame.file.find('/') != std::string::npos) continue;  // names are printed; listings of jobs have whole paths
     if (!behind.empty()) frame.code = behind.substr(2);
     return frame;
   }

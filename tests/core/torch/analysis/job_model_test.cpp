@@ -52,6 +52,15 @@ TEST(JobModel, WithoutDataItIsDrawn) {
   EXPECT_FALSE(namedResults(*analysis, runJoint(*analysis)).empty());
 }
 
+TEST(JobModel, OpsHaveTheLinesOfThePythonProgram) {
+  const auto analysis = open(sourcePath("resources/samples/lost_precision/trace"), {});
+  const auto& document = *analysis->document;
+  std::size_t withLine = 0;
+  for (auto op : analysis->computation().trace.ops)
+    if (const auto source = document.boundSymbol(op).source; source && document.source(source).at(0).file.ends_with(".py")) ++withLine;
+  EXPECT_EQ(withLine, analysis->computation().trace.ops.size());
+}
+
 TEST(JobModel, ACompileThatIsNotThereIsRefused) {
   GivenData data;
   data.compile = "7/7";
