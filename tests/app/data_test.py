@@ -74,6 +74,7 @@ class Weights(Case):
         zeros = write_safetensors(self.path / "zeros.safetensors", {name: (d, s, bytes(len(b))) for name, (d, s, b) in self.own.items()})
         self.assertNotEqual(self.results("--weights", zeros), own)
 
+    # Holds J14.
     def test_J14_what_does_not_fit_is_listed_and_refused(self):
         names = sorted(self.own)
         odd = dict(self.own)
@@ -116,6 +117,7 @@ class Jobs(Case):
                 walk = self.good("debug", job / "model.pt2", *given, "--script", script).stdout
                 self.assertRegex(walk, r"root: .*log.*\n(.*\n)*.*\.py:\d+")
 
+    # Holds J12.
     def test_J12_the_second_gelu_is_the_first_difference(self):
         job = JOBS / "debugmode"
         report = valid(self.ends(1, "numbers", job / "clean.json", job / "perturbed.json", "--format", "json").stdout, "numbers")

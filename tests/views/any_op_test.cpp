@@ -1,4 +1,4 @@
-// V1 to V5 in the window over the real engine: values of any op, numbers of every line, tips, comparing, marks.
+// V1, V2, V3, V4 and V5 in the window over the real engine: values of any op, numbers of every line, tips, comparing, marks.
 #include <QHeaderView>
 #include <QHelpEvent>
 #include <QLabel>
