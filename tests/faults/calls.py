@@ -2,7 +2,7 @@
 
 import random
 
-from scenarios import contents, lost_or_left, restore
+from scenarios import lost_or_left, restore, stamps, written
 
 # What a call of each kind fails with. With `+` all that follow fail too: a disk that stays full, memory that stays short.
 FAILURES = {
@@ -31,7 +31,9 @@ def spread(count, most):
 
 def one(program, folder, scenario, findings, row, fault, benign=False, kills=False):
     restore(folder, scenario.start)
+    before = stamps(folder)
     result = program.run(scenario.arguments, folder, fault=fault, timeout=scenario.seconds)
+    now = written(before, folder)
     problems, temporary = lost_or_left(program, folder, scenario, kills)
     if kills:
         findings.count(row, "runs")
@@ -41,7 +43,7 @@ def one(program, folder, scenario, findings, row, fault, benign=False, kills=Fal
         if not any(log.fired for log in result.logs):
             findings.count(row, "not reached")
         return
-    findings.judge(row, scenario, result, fault, problems, contents(folder), benign)
+    findings.judge(row, scenario, result, fault, problems, now, benign)
     if not any(log.fired for log in result.logs):
         findings.count(row, "not reached")
 

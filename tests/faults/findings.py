@@ -93,8 +93,8 @@ class Findings:
             self.library_ends[inside[0] if inside else "?"] += 1
 
     def judge(self, row, scenario, result, fault, problems, now=None, benign=False, most_memory=None):
-        """Takes a run into account: exit 0, 1 or 2 with a message, and what is wrong with its files. `now`: the files of a run of a Scenario,
-        which exit 0 has to have written."""
+        """Takes a run into account: exit 0, 1 or 2 with a message, and what is wrong with its files. `now`: names of the files that a run of a
+        Scenario has written."""
         self.count(row, "runs")
         command = scenario if isinstance(scenario, str) else scenario.name
         example = self.example(result, fault)
@@ -120,12 +120,7 @@ class Findings:
             self.add(row, "refused", f"{row}: no failure, yet {command} ends with {result.code}, in {place}", example)
         elif result.code == 0 and now is not None and scenario.out is not None and same(result.out) != scenario.out:
             self.add(row, "silent", f"{row}: exit 0 and another output: {command}, in {place}", example)
-        elif (
-            result.code == 0
-            and not result.err.strip()
-            and now is not None
-            and any(now.get(n) == scenario.start.get(n) != scenario.after[n] for n in scenario.after)
-        ):
+        elif result.code == 0 and not result.err.strip() and now is not None and not scenario.written <= now:
             self.add(row, "silent", f"{row}: exit 0 and nothing written: {command}, in {place}", example)
         if result.strays:
             self.add(row, "strays", f"{row}: {result.strays} processes left by {command}", example)

@@ -18,6 +18,7 @@ class Scenario:
         self.name, self.arguments, self.outputs, self.before, self.who, self.seconds = name, arguments, tuple(outputs), before, who, seconds
         self.files = {n: f if isinstance(f, bytes) else pathlib.Path(f).read_bytes() for n, f in files.items()}
         self.start = self.after = self.out = None  # files before and after, and standard output where it is always the same
+        self.written = set()  # names of the files that a run without faults writes
 
     def is_output(self, name):
         return any(name == o or (o.endswith("/") and name.startswith(o)) for o in self.outputs)
@@ -33,10 +34,12 @@ class Scenario:
         runs = []
         for _ in range(2):
             restore(folder, self.start)
+            before = stamps(folder)
             result = program.run(self.arguments, folder)
             if result.code != 0:
                 raise RuntimeError(f"{self.name}: ends with {result.code or result.signal} without a fault: {result.err}{result.out}")
             runs.append((result, contents(folder)))
+            self.written = written(before, folder)
         self.after = runs[0][1]
         self.out = same(runs[0][0].out) if same(runs[0][0].out) == same(runs[1][0].out) else None
         self.seconds_taken = max(result.seconds for result, _ in runs)
@@ -54,6 +57,20 @@ def contents(folder):
     return {
         str(p.relative_to(folder)): p.read_bytes() for p in sorted(pathlib.Path(folder).rglob("*")) if p.is_file() and not p.is_symlink()
     }
+
+
+def stamps(folder):
+    """What shows that a file was written, even when it holds what it held."""
+    return {
+        str(p.relative_to(folder)): (p.stat().st_ino, p.stat().st_mtime_ns)
+        for p in pathlib.Path(folder).rglob("*")
+        if p.is_file() and not p.is_symlink()
+    }
+
+
+def written(before, folder):
+    """The files that were written since `before`, stamps() of the folder."""
+    return {name for name, stamp in stamps(folder).items() if before.get(name) != stamp}
 
 
 def restore(folder, files):
