@@ -135,7 +135,7 @@ bool Draft::call(const std::string& op, std::vector<Arg> args) {
   for (std::size_t i = 0; i < call.args.size(); ++i)
     if (schema.writes(i) && call.args[i].kind == Arg::Kind::value) {
       const auto id = static_cast<int>(call.args[i].integer);
-      if (inBranch || !writable(id)) return false;
+      if (inBranch || !writable(id) || (schema.isInplaceView() && isReadAsOtherNumbers(id))) return false;
       writing = true;
       throughView |= isViewed(id);
     }
@@ -220,6 +220,22 @@ bool Draft::writable(int id) try {
   return !overlapsItself(t) || random.chance(0.1);
 } catch (const c10::Error&) {
   return false;  // one of several views of a base that was written since: eager lets nobody ask for its history
+}
+
+/// Whether a conjugate of it, or its complex numbers as real ones, is in use. Where the strides of a base change in place, eager repeats such views on the
+/// new strides for their gradient, though their values are those of the old ones: gradcheck refuses what it then says.
+bool Draft::isReadAsOtherNumbers(int id) const {
+  const auto& t = tensor(id);
+  return std::any_of(visible_.begin(), visible_.end(), [&](int other) {
+    if (!run_.value(other).isTensor()) return false;
+    const auto& o = run_.value(other).toTensor();
+    return o.defined() && o.is_alias_of(t) && (o.is_conj() != t.is_conj() || o.is_complex() != t.is_complex());
+  });
+}
+
+bool Draft::isDense(int id) const {
+  const auto dense = [](const at::Tensor& t) { return t.numel() > 0 && t.is_non_overlapping_and_dense(); };
+  return dense(tensor(id)) && (!other_ || dense(other_->value(id).toTensor()));
 }
 
 bool Draft::isViewed(int id) const {

@@ -95,6 +95,9 @@ class Draft {
   /// Whether the program wrote to this input.
   bool wasWritten(int input) const;
   bool isViewed(int id) const;  ///< shares memory with an earlier value
+  bool isReadAsOtherNumbers(int id) const;
+  /// Whether it fills its memory without holes, at the other size too: eager's as_strided forgets gradients of what its operand does not hold.
+  bool isDense(int id) const;
   void consumed(int id) { used_.insert(id); }
   bool isUsed(int id) const { return used_.contains(id); }
   std::size_t writesThroughViews = 0, writes = 0;

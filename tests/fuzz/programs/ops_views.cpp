@@ -98,8 +98,8 @@ bool unfold(Draft& d, const std::string& op) {
 
 /// Sizes and strides that lie within the value's own elements.
 bool asStrided(Draft& d, const std::string& op) {
-  const auto v = d.pick({Want::any, 1, 4, [](const at::Tensor& t) { return t.numel() > 0 && (t.is_contiguous() || t.is_non_overlapping_and_dense()); }});
-  if (v < 0) return false;
+  const auto v = d.pick({Want::any, 1, 4, [](const at::Tensor& t) { return t.numel() > 0 && t.is_non_overlapping_and_dense(); }});
+  if (v < 0 || !d.isDense(v)) return false;
   const auto& t = d.tensor(v);
   const auto elements = t.numel();
   std::vector<std::int64_t> sizes, strides;

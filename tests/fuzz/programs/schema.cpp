@@ -29,6 +29,7 @@ Schema::Schema(const std::string& name) {
 const c10::FunctionSchema& Schema::schema() const { return handle_->schema(); }
 bool Schema::keywordOnly(std::size_t i) const { return schema().arguments().at(i).kwarg_only(); }
 std::string Schema::argumentName(std::size_t i) const { return schema().arguments().at(i).name(); }
+bool Schema::isInplaceView() const { return handle_->hasTag(at::Tag::inplace_view); }
 bool Schema::writes(std::size_t i) const {
   const auto* alias = schema().arguments().at(i).alias_info();
   return alias && alias->isWrite();

@@ -18,6 +18,8 @@ class Schema {
   const c10::FunctionSchema& schema() const;
   /// Whether the op writes to this argument, as its schema says.
   bool writes(std::size_t i) const;
+  /// Whether it changes sizes and strides of its operand in place.
+  bool isInplaceView() const;
 
  private:
   const c10::OperatorHandle* handle_;
