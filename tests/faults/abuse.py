@@ -81,6 +81,41 @@ KINDS = {
 }
 
 
+LOG_COMMANDS = [
+    ["graphs", "FILE"],
+    ["graphs", "FILE", "--format", "json", "--nodes"],
+    ["trace", "FILE", "--show", "joint"],
+    ["run", "FILE"],
+    ["check", "FILE"],
+    ["check", "FILE", "--compile", "0/0"],
+    ["save", "FILE", "-o", "o.retrograd"],
+    ["export", "FILE", "-o", "o.html"],
+    ["debug", "FILE", "-c", "step 3", "-c", "continue"],
+]
+KINDS |= {
+    "job log": ("f.log", LOG_COMMANDS, mutants.damaged_log),
+    "TORCH_LOGS text": ("f.log", LOG_COMMANDS, mutants.damaged_text),
+    "repro script": ("f.py", [*MODEL_COMMANDS[:9], ["shrink", "FILE", "--nan", "-o", "o.shrunk"]], mutants.damaged_text),
+    "checkpoint": (
+        "f.pth",
+        [
+            ["run", "good.pt2", "--weights", "FILE"],
+            ["run", "good.pt2", "--weights", "FILE", "--partial-weights"],
+            ["trace", "good.pt2", "--weights", "FILE", "--partial-weights"],
+            ["run", "good.pt2", "--batch", "FILE", "--partial-weights"],
+            ["save", "good.pt2", "--weights", "FILE", "--partial-weights", "-o", "o.retrograd"],
+        ],
+        mutants.damaged_zip,
+    ),
+    "recorded numbers": (
+        "f.json",
+        [["numbers", "FILE", "good.pt2"], ["numbers", "FILE", "FILE"], ["numbers", "good.pt2", "FILE", "--format", "json"]],
+        mutants.damaged_json,
+    ),
+}
+
+
+WEIGHTS = {"l1.weight": (16, 8), "l1.bias": (16,), "l2.weight": (16, 16), "l2.bias": (16,), "l3.weight": (4, 16), "l3.bias": (4,)}  # of MLP
 INPUTS = {}  # of a TorchScript file, by its content
 
 
@@ -94,6 +129,12 @@ def seeds(program, folder):
     made["TorchScript"] = small(DATA.glob("torchscript/*.pt"))
     for path in DATA.glob("torchscript/*.safetensors"):  # without inputs it is hardly looked at
         INPUTS[path.with_suffix(".pt").read_bytes()] = path.read_bytes()
+    samples, fuzzed = DATA.parents[1] / "resources" / "samples", DATA.parent / "fuzz" / "seeds"
+    made["job log"] = [p.read_bytes() for p in sorted(samples.glob("*/trace/*.log"))]
+    made["TORCH_LOGS text"] = [(fuzzed / "jobs" / "text.log").read_bytes()]
+    made["repro script"] = small(fuzzed.glob("repro/*.txt")) + [(fuzzed / "fx" / "repro.txt").read_bytes()]
+    made["checkpoint"] = [mutants.saved_weights(WEIGHTS)]
+    made["recorded numbers"] = small(fuzzed.glob("recorded/*.json"))
     made["session"] = small(DATA.glob("sessions/*.retrograd"))
     made["safetensors"] = [(MLP / "ref.safetensors").read_bytes()]
     made["printed trace"] = small(DATA.glob("texts/*.txt")) + small(DATA.glob("planted/*.txt"))

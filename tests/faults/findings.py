@@ -149,4 +149,4 @@ class Findings:
 
 def says_why(out):
     """A check says in its report what failed, and a diff what differs, both on standard output."""
-    return re.search(r"error|FAIL|fail|differs|diverge at|\d+ changed, \d+ only in the first", out) is not None
+    return re.search(r"error|FAIL|fail|not possible|differs|diverge at|\d+ changed, \d+ only in the first", out) is not None

@@ -1,6 +1,8 @@
 """Damages files: archives by their bytes and by what is in them, JSON by its structure, texts by their lines."""
 
+import hashlib
 import json
+import re
 import struct
 import zlib
 
@@ -216,3 +218,66 @@ def damaged_zip(draw, raw):
             record.method = 8
             record.packed, record.size, record.crc = bomb(draw.choice([64, 600, 1800]))
     return write_zip(records)
+
+
+def damaged_log(draw, raw):
+    """A structured trace log. Half of the time with right hashes of the payloads, so that what reads their text is reached."""
+    raw = damaged_text(draw, raw)
+    if draw.random() < 0.5:
+        return raw
+    lines, record = raw.split(b"\n"), None
+    for at in range(len(lines) + 1):
+        if at < len(lines) and lines[at].startswith(b"\t"):
+            continue
+        if record is not None and at > record + 1:
+            payload = b"\n".join(line[1:] for line in lines[record + 1 : at])
+            renewed = b'"has_payload": "' + hashlib.md5(payload).hexdigest().encode() + b'"'
+            lines[record] = re.sub(rb'"has_payload": "[0-9a-f]*"', renewed, lines[record])
+        record = at
+    return b"\n".join(lines)
+
+
+def saved_weights(shapes):
+    """A state dict as torch.save writes it, made without PyTorch: {name: shape} of float32 tensors."""
+    import collections
+    import io
+    import pickle
+    import sys
+    import types
+
+    def class_of(module, name):
+        made = type(name, (), {"__module__": module})
+        sys.modules.setdefault(module, types.ModuleType(module)).__dict__[name] = made
+        return made
+
+    storage_type, rebuild = class_of("torch", "FloatStorage"), class_of("torch._utils", "_rebuild_tensor_v2")
+
+    class Storage:
+        def __init__(self, key, count):
+            self.key, self.count = key, count
+
+    class Tensor:
+        def __init__(self, storage, shape):
+            self.storage, self.shape = storage, shape
+
+        def __reduce__(self):
+            strides = [1]
+            for size in reversed(self.shape[1:]):
+                strides.insert(0, strides[0] * size)
+            return rebuild, (self.storage, 0, tuple(self.shape), tuple(strides), False, collections.OrderedDict())
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value):
+            return ("storage", storage_type, value.key, "cpu", value.count) if isinstance(value, Storage) else None
+
+    weights, records, text = collections.OrderedDict(), [], io.BytesIO()
+    for i, (name, shape) in enumerate(shapes.items()):
+        count = 1
+        for size in shape:
+            count *= size
+        weights[name] = Tensor(Storage(str(i), count), shape)
+        records.append(Record(f"weights/data/{i}".encode(), struct.pack(f"<{count}f", *((j % 7) / 8 - 0.4 for j in range(count)))))
+    Pickler(text, 2).dump({"model": weights, "step": 7})
+    for module in ("torch", "torch._utils"):
+        del sys.modules[module]
+    return write_zip([Record(b"weights/data.pkl", text.getvalue()), Record(b"weights/byteorder", b"little"), *records, Record(b"weights/version", b"3\n")])
