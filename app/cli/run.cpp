@@ -13,6 +13,7 @@
 #include "core/torch/checking/reference.h"
 #include "core/torch/checking/save.h"
 #include "core/torch/session/session.h"
+#include "core/trace/op_number.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 
@@ -29,7 +30,7 @@ struct RunArguments {
 /// forward op derived from it.
 std::size_t positionAfter(const Session& session, const std::string& text) {
   const auto& document = *session.analysis().document;
-  const auto id = numberIn<std::int32_t>(text.starts_with('#') ? std::string_view(text).substr(1) : std::string_view(text));
+  const auto id = text.starts_with('#') ? opNumber(text) : numberIn<std::int32_t>(text);
   std::optional<std::size_t> byOp, byOrigin;
   for (std::size_t p = 0; p < session.size(); ++p) {
     const auto op = session.opAt(p);

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/base/near_names.h"
-#include "core/base/number_text.h"
 #include "core/questions/why.h"
+#include "core/trace/op_number.h"
 #include "core/trace/print/printer.h"
 
 namespace retrograd {
@@ -72,9 +72,10 @@ BoundSymbolId makerOf(const Analysis& analysis, ValueId value) {
 NotePlace parseNotePlace(const Analysis& analysis, const std::string& words) {
   const auto& document = *analysis.document;
   if (words.starts_with('#')) {
-    const auto number = numberIn<std::size_t>(std::string_view(words).substr(1));
-    if (!number || *number >= document.boundSymbolCount()) throw Error(ErrorCode::badUse, fmt::format("there is no op {}", words));
-    return {BoundSymbolId(static_cast<std::int64_t>(*number)), {}};
+    const auto number = opNumber(words);
+    const auto op = number ? BoundSymbolId(*number) : BoundSymbolId();
+    if (!document.contains(op)) throw Error(ErrorCode::badUse, fmt::format("there is no op {}", words));
+    return {op, {}};
   }
   const auto value = findValue(analysis, words);
   if (!value)

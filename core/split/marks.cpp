@@ -1,6 +1,5 @@
 // Which forward ops a user or the file wants recomputed.
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "core/base/module_path.h"
 #include "core/base/near_names.h"
 #include "core/split/partition.h"
+#include "core/trace/op_number.h"
 
 namespace retrograd {
 namespace {
@@ -35,7 +35,7 @@ class Marker {
 
   void mark(const std::string& what) {
     if (what == "all") return void(markWhere([](BoundSymbolId) { return true; }));
-    if (what.starts_with('#')) return markOp(what.substr(1));
+    if (what.starts_with('#')) return markOp(what);
     std::set<std::string, std::less<>> modules;
     for (std::size_t i = 0; i < joint_.forwardCount; ++i) modules.emplace(document_.text(document_.boundSymbol(joint_.ops[i]).module));
     const auto meant = modulesNamed(what, modules);
@@ -68,21 +68,21 @@ class Marker {
     return false;
   }
 
-  void markOp(const std::string& name) {
-    std::int32_t id = -1;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-    const bool isId = error == std::errc() && end == name.data() + name.size();
-    const auto isNamed = [&](BoundSymbolId op) { return isId ? op.index == id : !name.empty() && document_.text(document_.boundSymbol(op).name) == name; };
+  /// "#12", or "#" and the name of a computation op.
+  void markOp(const std::string& what) {
+    const auto id = opNumber(what);
+    const auto name = what.substr(1);
+    const auto isNamed = [&](BoundSymbolId op) { return id ? op.index == *id : !name.empty() && document_.text(document_.boundSymbol(op).name) == name; };
     const bool any = markWhere([&](BoundSymbolId op) {
       const auto from = document_.boundSymbol(op).origin.op;
-      return (isId && op.index == id) || (from && isNamed(from)) || hasAncestor(op, isNamed);
+      return (id && op.index == *id) || (from && isNamed(from)) || hasAncestor(op, isNamed);
     });
     if (any) return;
     std::set<std::string> names;
     for (std::size_t i = 0; i < joint_.forwardCount; ++i) {
       const auto from = document_.boundSymbol(joint_.ops[i]).origin.op;
       if (!from) continue;
-      if (isId) names.insert(std::to_string(from.index));
+      if (id) names.insert(std::to_string(from.index));
       else if (const auto text = document_.text(document_.boundSymbol(from).name); !text.empty()) names.emplace(text);
     }
     throw Error(ErrorCode::badUse, "no op of the forward comes from an op of this name or id" + nearOnes(name, names), "recompute #" + name);

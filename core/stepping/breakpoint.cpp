@@ -13,6 +13,7 @@
 #include "core/base/near_names.h"
 #include "core/base/whole_number.h"
 #include "core/questions/why.h"
+#include "core/trace/op_number.h"
 
 namespace retrograd {
 namespace {
@@ -89,10 +90,9 @@ class Parser {
   void placeAtOp(const std::string& name) {
     result_.where = Where::op;
     if (name.starts_with('#')) {
-      std::int32_t id = -1;
-      const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), id);
-      if (error != std::errc() || end != name.data() + name.size()) refuse("'" + name + "' is not the id of an op; ids look like #12");
-      result_.op = BoundSymbolId(id);
+      const auto number = opNumber(name);
+      if (!number) refuse("'" + name + "' is not the id of an op; ids look like #12");
+      result_.op = BoundSymbolId(*number);
     } else if (const auto value = findValue(analysis_, name)) {
       result_.op = document_.value(*value).producer;
       for (auto op : analysis_.joint.ops) {

@@ -28,6 +28,7 @@ class DebuggerTest : public QObject {
   void recomputingIsTriedAndAdopted();
   void memoryFollowsTheSelectionBothWays();
   void memoryMovesByKey();
+  void V10_memoryZoomsAndNamesWhatIsAlive();
   void walkLeadsToTheRoot();
   void finiteRunSaysSo();
   void watchesFollowTheRun();
@@ -110,6 +111,39 @@ void DebuggerTest::memoryFollowsTheSelectionBothWays() {
   QTest::mouseMove(view, QPoint(view->xOf(2), view->height() / 2));
   QVERIFY(QTest::qWaitFor([&] { return panel->caption().contains(QStringLiteral("aten.relu")); }, 10000));
   QCOMPARE(f.selection().op(), f.analysis().forward.ops[4]);  // hovering looks and does not choose
+}
+
+void DebuggerTest::V10_memoryZoomsAndNamesWhatIsAlive() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  front(f, "dock-memory");
+  auto* view = f.window().findChild<MemoryView*>();
+  QVERIFY(QTest::qWaitFor([&] { return !view->accessibleDescription().isEmpty(); }, 5000));
+  const auto all = view->range();
+  const auto middle = (all.first + all.second) / 2;
+  const auto at = [&](std::size_t position) { return QPoint(view->xOf(position), view->height() / 2); };
+  // Where the mouse stands, the tensors that are alive there are named, with the op that made each.
+  QTest::mouseMove(view, at(middle));
+  QTRY_VERIFY(!view->toolTip().isEmpty());
+  const auto timeline = memoryTimeline(f.analysis());
+  int named = 0;
+  for (const auto& life : timeline.lives)
+    if (life.from <= middle && middle < life.to) named += view->toolTip().contains(QString::fromStdString(f.analysis().document->displayName(life.value)));
+  QVERIFY(named > 0);
+  // A range by dragging with Shift, by keys, and all of it again.
+  const auto from = all.first + (all.second - all.first) / 4, to = all.first + (all.second - all.first) / 2;
+  const auto begin = at(from), end = at(to);
+  QTest::mousePress(view, Qt::LeftButton, Qt::ShiftModifier, begin);
+  QMouseEvent drag(QEvent::MouseMove, end, view->mapToGlobal(end), Qt::NoButton, Qt::LeftButton, Qt::ShiftModifier);
+  QApplication::sendEvent(view, &drag);
+  QTest::mouseRelease(view, Qt::LeftButton, Qt::ShiftModifier, end);
+  QVERIFY(view->range().first + 1 >= from && view->range().second <= to + 2);
+  QTest::keyClick(view, Qt::Key_0);
+  QCOMPARE(view->range(), all);
+  QTest::keyClick(view, Qt::Key_Plus);
+  QVERIFY(view->range().second - view->range().first < all.second - all.first);
+  QTest::keyClick(view, Qt::Key_0);
+  QCOMPARE(view->range(), all);
 }
 
 void DebuggerTest::memoryMovesByKey() {

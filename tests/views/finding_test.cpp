@@ -4,6 +4,8 @@
 #include <QTest>
 #include <QTreeView>
 
+#include "core/notes/note_words.h"
+#include "core/stepping/breakpoint.h"
 #include "tests/views/window_fixture.h"
 #include "views/models/tree_model.h"
 #include "views/text/goto_index.h"
@@ -20,6 +22,7 @@ class FindingTest : public QObject {
   void wordsFit();
   void bestPlacesComeFirst();
   void aPlaceIsOneLineAway();
+  void V12_aNumberFindsItsOpEverywhere();
   void escapeGivesTheFocusBack();
   void commandsRunByName();
   void aDisabledCommandSaysWhy();
@@ -78,6 +81,25 @@ void FindingTest::bestPlacesComeFirst() {
   QCOMPARE(match(all, "h.0 mm", 10), std::vector<std::size_t>{});
   QCOMPARE(match(all, "aten h.1", 10), std::vector<std::size_t>{3});
   QCOMPARE(match(all, "", 2), (std::vector<std::size_t>{0, 1}));
+}
+
+void FindingTest::V12_aNumberFindsItsOpEverywhere() {
+  WindowFixture f;
+  QVERIFY(f.open("synthetic:3"));
+  const auto op = firstForward(f);
+  const auto number = QStringLiteral("#%1").arg(op.index);
+  f.press(Qt::Key_P, Qt::ControlModifier);
+  auto& quick = f.window().quickOpen();
+  QTest::keyClicks(&quick.line(), number);
+  QTRY_COMPARE(shown(quick), QStringList{QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(op)[0]))});
+  QTest::keyClick(&quick.line(), Qt::Key_Return);
+  QTRY_COMPARE(f.selection().op(), op);
+  QCOMPARE(parseBreakpoint(f.analysis(), number.toStdString()).op, op);
+  QCOMPARE(parseNotePlace(f.analysis(), number.toStdString()).op, op);
+  QVERIFY(QString::fromStdString(describe(f.analysis(), parseBreakpoint(f.analysis(), number.toStdString()))).contains(number));
+  f.press(Qt::Key_P, Qt::ControlModifier);
+  QTest::keyClicks(&quick.line(), QStringLiteral("#999999"));
+  QTRY_VERIFY(shown(quick).isEmpty());
 }
 
 void FindingTest::aPlaceIsOneLineAway() {

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
@@ -15,6 +16,7 @@ BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
     : Panel(context, "breakpoints", parent), model_(new BreakpointsModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("breakpoints"));
   table_->setModel(model_);
+  new SortedRows(*table_);
   model_->followNotes(context_.notes);
   prepareTree(*table_, tr("Breakpoints"), true);
   table_->setRootIsDecorated(false);
@@ -82,7 +84,7 @@ void BreakpointsDock::refresh() {
 }
 
 void BreakpointsDock::activate(const QModelIndex& row) {
-  if (const auto op = model_->placeOf(row.row())) Q_EMIT jumpRequested(op);
+  if (const auto op = model_->placeOf(ofModel(row).row())) Q_EMIT jumpRequested(op);
 }
 
 void BreakpointsDock::add() {
@@ -97,16 +99,16 @@ void BreakpointsDock::add() {
 }
 
 void BreakpointsDock::removeCurrent() {
-  const int row = table_->currentIndex().row();
+  const int row = ofModel(table_->currentIndex()).row();
   if (row < 0) return;
   context_.controller->marks().removeBreakpoint(static_cast<std::size_t>(row));
-  table_->setCurrentIndex(model_->index(std::min(row, model_->rowCount() - 1), 0));
+  table_->setCurrentIndex(shownIn(*table_, model_->index(std::min(row, model_->rowCount() - 1), 0)));
 }
 
 bool BreakpointsDock::eventFilter(QObject* watched, QEvent* event) {
   // Space switches the row, whatever column the cursor stands in.
   if (watched == table_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
-    const auto box = table_->currentIndex().siblingAtColumn(BreakpointsModel::where);
+    const auto box = ofModel(table_->currentIndex()).siblingAtColumn(BreakpointsModel::where);
     const bool on = box.data(Qt::CheckStateRole).toInt() == Qt::Checked;
     if (box.isValid()) model_->setData(box, on ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
     return true;

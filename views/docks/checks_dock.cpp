@@ -8,6 +8,7 @@
 #include "core/stepping/op_range.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 namespace {
@@ -20,6 +21,7 @@ ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWid
     : Panel(context, "checks", parent), model_(new ChecksModel(this)), tree_(new QTreeView(this)), range_(new QLineEdit(this)), summary_(new QLabel(this)) {
   tree_->setObjectName(QStringLiteral("checks"));
   tree_->setModel(model_);
+  new SortedRows(*tree_);
   prepareTree(*tree_, tr("What the check of a gradient found"), false);
   tree_->setWordWrap(true);
   tree_->setIndentation(14);

@@ -16,12 +16,14 @@
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/prepare_box.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
     : Panel(context, "compare", parent), model_(new CompareModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("compare"));
   table_->setModel(model_);
+  new SortedRows(*table_);
   model_->followNotes(context_.notes);
   prepareTree(*table_, tr("Two runs op by op"), true);
   table_->setRootIsDecorated(false);
@@ -50,7 +52,7 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   setList(table_);
   connect(first_, &QToolButton::clicked, this, [this] {
     const auto index = model_->index(model_->firstDivergence(), 0);
-    table_->setCurrentIndex(index);
+    table_->setCurrentIndex(shownIn(*table_, index));
     if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
   });
   connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
@@ -239,8 +241,9 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
     text += tr("; %1 op(s) only here, %2 only there").arg(comparison->onlyInA.size()).arg(comparison->onlyInB.size());
   summary_->setText(text);
   if (first >= 0) {
-    table_->setCurrentIndex(model_->index(first, 0));
-    table_->scrollTo(model_->index(first, 0), QAbstractItemView::PositionAtCenter);
+    const auto row = shownIn(*table_, model_->index(first, 0));
+    table_->setCurrentIndex(row);
+    table_->scrollTo(row, QAbstractItemView::PositionAtCenter);
   }
 }
 

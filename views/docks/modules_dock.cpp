@@ -6,12 +6,14 @@
 #include "views/text/format.h"
 #include "views/widgets/command_key.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
 ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, "modules", parent), model_(new ModulesModel(this)), tree_(new QTreeView(this)) {
   tree_->setObjectName(QStringLiteral("modules"));
   tree_->setModel(model_);
+  new SortedRows(*tree_);
   prepareTree(*tree_, tr("Modules"), true);
   tree_->setIndentation(14);
   auto* header = tree_->header();
@@ -53,7 +55,7 @@ void ModulesDock::follow() {
   const auto& tables = *open->analysis->document;
   auto module = tables.boundSymbol(op).module;
   if (!module && context_.selection->origin()) module = tables.boundSymbol(context_.selection->origin()).module;
-  const auto index = model_->find(toQt(tables.text(module)));
+  const auto index = shownIn(*tree_, model_->find(toQt(tables.text(module))));
   if (!index.isValid()) return tree_->clearSelection();
   tree_->setCurrentIndex(index);
   tree_->scrollTo(index);

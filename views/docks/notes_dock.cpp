@@ -5,12 +5,14 @@
 
 #include "views/widgets/command_key.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
 NotesDock::NotesDock(ViewContext context, QWidget* parent) : Panel(context, "notes", parent), model_(new NotesModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("notes"));
   table_->setModel(model_);
+  new SortedRows(*table_);
   prepareTree(*table_, tr("Notes"), true);
   table_->setRootIsDecorated(false);
   auto* header = table_->header();
@@ -59,17 +61,17 @@ void NotesDock::activate(const QModelIndex& index) {
 }
 
 void NotesDock::edit(int column) {
-  const auto index = table_->currentIndex();
+  const auto index = ofModel(table_->currentIndex());
   if (index.isValid()) Q_EMIT editRequested(model_->noteAt(index.row()), column == NotesModel::name);
 }
 
 void NotesDock::toggleBookmark() {
-  const auto index = table_->currentIndex();
+  const auto index = ofModel(table_->currentIndex());
   if (index.isValid()) context_.notes->edit(model_->noteAt(index.row()), [](Note& note) { note.bookmark = !note.bookmark; });
 }
 
 void NotesDock::remove() {
-  const auto index = table_->currentIndex();
+  const auto index = ofModel(table_->currentIndex());
   if (!index.isValid()) return;
   const int row = index.row();
   context_.notes->edit(model_->noteAt(row), [](Note& note) {
@@ -77,7 +79,7 @@ void NotesDock::remove() {
     note.name.clear();
     note.comment.clear();
   });
-  table_->setCurrentIndex(model_->index(std::min(row, model_->rowCount() - 1), index.column()));
+  table_->setCurrentIndex(shownIn(*table_, model_->index(std::min(row, model_->rowCount() - 1), index.column())));
 }
 
 }  // namespace retrograd::views

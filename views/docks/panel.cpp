@@ -8,6 +8,7 @@
 
 #include "views/widgets/command_key.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 namespace {
@@ -144,7 +145,10 @@ QVariantMap Panel::saveState() const {
 }
 
 void Panel::restoreState(const QVariantMap& state) {
-  if (auto* header = headerOf(list_); header && state.contains(columnsKey)) header->restoreState(state.value(columnsKey).toByteArray());
+  if (auto* header = headerOf(list_); header && state.contains(columnsKey)) {
+    header->restoreState(state.value(columnsKey).toByteArray());
+    if (auto* sorted = dynamic_cast<SortedRows*>(list_->model())) sorted->reset();
+  }
 }
 
 bool Panel::event(QEvent* event) {

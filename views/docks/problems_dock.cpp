@@ -4,6 +4,7 @@
 #include <QHeaderView>
 
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
@@ -11,6 +12,7 @@ ProblemsDock::ProblemsDock(ViewContext context, QWidget* parent) : Panel(context
   auto* tree = new QTreeView(this);
   tree->setObjectName(QStringLiteral("problems"));
   tree->setModel(model_);
+  new SortedRows(*tree);
   prepareTree(*tree, tr("Problems"), false);
   tree->setRootIsDecorated(false);
   tree->setWordWrap(true);

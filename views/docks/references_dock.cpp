@@ -3,6 +3,7 @@
 #include <QHeaderView>
 
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 namespace {
@@ -28,6 +29,7 @@ ReferencesDock::ReferencesDock(ViewContext context, QWidget* parent)
     : Panel(context, "references", parent), model_(new ReferencesModel(this)), tree_(new QTreeView(this)) {
   tree_->setObjectName(QStringLiteral("references"));
   tree_->setModel(model_);
+  new SortedRows(*tree_);
   prepareTree(*tree_, tr("References of the selected value or op"), true);
   tree_->setIndentation(14);
   tree_->header()->setStretchLastSection(true);
@@ -71,14 +73,14 @@ void ReferencesDock::refresh() {
 void ReferencesDock::markSelected() {
   const auto section = model_->index(0, 0);
   for (int row = 0; row < model_->rowCount(section); ++row)
-    if (const auto index = model_->index(row, 0, section); opOf(index) == context_.selection->op()) return tree_->setCurrentIndex(index);
+    if (const auto index = model_->index(row, 0, section); opOf(index) == context_.selection->op()) return tree_->setCurrentIndex(shownIn(*tree_, index));
 }
 
 void ReferencesDock::step(bool forward) {
   const auto section = model_->index(0, 0);
   const int count = model_->rowCount(section);
   // Where the dock is pinned, the op that it is about stays, and the row that one went to last says where one stands.
-  const auto current = tree_->currentIndex();
+  const auto current = ofModel(tree_->currentIndex());
   int at = current.isValid() && current.parent() == section ? current.row() : -1;
   for (int row = 0; row < count && at < 0; ++row)
     if (const auto op = opOf(model_->index(row, 0, section)); op && op == context_.selection->op()) at = row;
@@ -89,7 +91,7 @@ void ReferencesDock::step(bool forward) {
     const auto op = opOf(index);
     if (!op || op == here || !isStep_(op)) continue;
     const auto value = ValueId(section.data(valueRole).toInt());
-    tree_->setCurrentIndex(index);
+    tree_->setCurrentIndex(shownIn(*tree_, index));
     Q_EMIT jumpRequested(op);
     context_.selection->select(op, value);  // stays with the value, so that the next step goes on along its uses
     return;

@@ -20,6 +20,7 @@
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/prepare_box.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
@@ -42,6 +43,7 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   table_ = new QTreeView(this);
   table_->setObjectName(QStringLiteral("schedule-ranks"));
   table_->setModel(model_);
+  new SortedRows(*table_);
   prepareTree(*table_, tr("Ranks of the schedule"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);

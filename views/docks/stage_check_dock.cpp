@@ -9,6 +9,7 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 namespace {
@@ -22,6 +23,7 @@ StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* can
   setObjectName(QStringLiteral("stage-check"));
   table_->setObjectName(QStringLiteral("stage-check-table"));
   table_->setModel(model_);
+  new SortedRows(*table_);
   prepareTree(*table_, tr("Stages and the whole model"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);

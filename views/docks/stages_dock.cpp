@@ -10,6 +10,7 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/prepare_box.h"
+#include "views/widgets/sorted_rows.h"
 #include "views/widgets/stage_cells.h"
 
 namespace retrograd::views {
@@ -136,6 +137,7 @@ QTreeView* StagesDock::makeTable(QAbstractItemModel* model, const QString& name,
   auto* table = new QTreeView(this);
   table->setObjectName(QLatin1String(object));
   table->setModel(model);
+  new SortedRows(*table);
   prepareTree(*table, name, true);
   table->setItemDelegate(new StageCells(context_.theme, table));
   table->setRootIsDecorated(false);
@@ -172,7 +174,7 @@ QWidget* StagesDock::makeTables() {
        {std::pair<int, int>(SharedParametersModel::names, 170), {SharedParametersModel::stages, 150}, {SharedParametersModel::use, 200}})
     sharedTable_->header()->resizeSection(column, width);
   connect(stagesTable_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
-    if (index.isValid()) bar_->setCurrent(index.row());
+    if (index.isValid()) bar_->setCurrent(ofModel(index).row());
   });
 
   for (auto* table : {edgesTable_, sharedTable_}) addList(table);
@@ -246,7 +248,7 @@ QWidget* StagesDock::makeSharing() {
 
 std::vector<SharedParameter> StagesDock::selectedShared() const {
   std::vector<SharedParameter> selected;
-  for (const auto& index : sharedTable_->selectionModel()->selectedRows()) selected.push_back(sharedModel_->at(index.row()));
+  for (const auto& index : sharedTable_->selectionModel()->selectedRows()) selected.push_back(sharedModel_->at(ofModel(index).row()));
   return selected;
 }
 
@@ -369,7 +371,8 @@ void StagesDock::refreshTables() {
   sharedModel_->show(cut);
   for (const auto& parameter : selected)  // so that they can be switched back at once
     if (const int row = sharedModel_->rowOf(parameter.names.front()); row >= 0)
-      sharedTable_->selectionModel()->setCurrentIndex(sharedModel_->index(row, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
+      sharedTable_->selectionModel()->setCurrentIndex(shownIn(*sharedTable_, sharedModel_->index(row, 0)),
+                                                      QItemSelectionModel::Select | QItemSelectionModel::Rows);
   bar_->show(cut);
   bar_->setVisible(cut != nullptr && cut->stages() > 1);
   QStringList notes;
@@ -401,7 +404,7 @@ void StagesDock::restoreState(const QVariantMap& state) {
 
 void StagesDock::showStage(int stage) {
   bar_->setCurrent(stage);
-  if (stagesTable_->currentIndex().row() != stage) stagesTable_->setCurrentIndex(stagesModel_->index(stage, 0));
+  if (ofModel(stagesTable_->currentIndex()).row() != stage) stagesTable_->setCurrentIndex(shownIn(*stagesTable_, stagesModel_->index(stage, 0)));
 }
 
 }  // namespace retrograd::views

@@ -10,6 +10,7 @@
 #include "core/derivation/gradient_of.h"
 #include "views/session/own_names.h"
 #include "views/text/format.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 namespace {
@@ -23,6 +24,7 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   table_ = new QTreeView(this);
   table_->setObjectName(QStringLiteral("values"));
   table_->setModel(model_);
+  new SortedRows(*table_);
   model_->followNotes(context_.notes);
   prepareTree(*table_, tr("Values of the selected op"), true);
   table_->setRootIsDecorated(false);
@@ -47,7 +49,7 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   connect(&context_.controller->questions(), &Questions::valuesReady, this, &ValuesDock::show);
   connect(&context_.controller->questions(), &Questions::valuesFailed, this, &ValuesDock::clearDetail);
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
-    if (!following_) choose(now.row());
+    if (!following_) choose(ofModel(now).row());
   });
   clearDetail(noOpText());
 }
@@ -88,7 +90,7 @@ QWidget* ValuesDock::makeDetail() {
   return detail;
 }
 
-ValueId ValuesDock::chosen() const { return model_->valueAt(table_->currentIndex().row()); }
+ValueId ValuesDock::chosen() const { return model_->valueAt(ofModel(table_->currentIndex()).row()); }
 
 void ValuesDock::follow() {
   following_ = true;
@@ -100,7 +102,7 @@ void ValuesDock::follow() {
     columns_->fit();
     clearDetail(op_ ? QString() : noOpText());
   }
-  if (const int now = table_->currentIndex().row(); now >= 0 && model_->valueAt(now) == context_.selection->value() && model_->isAfter(now)) {
+  if (const int now = ofModel(table_->currentIndex()).row(); now >= 0 && model_->valueAt(now) == context_.selection->value() && model_->isAfter(now)) {
     following_ = false;
     return;
   }
@@ -108,14 +110,14 @@ void ValuesDock::follow() {
   for (int i = 0; row < 0 && i < model_->rowCount(); ++i)
     if (model_->isOutput(i)) row = i;
   if (row < 0 && model_->rowCount() > 0) row = 0;
-  if (row >= 0) table_->setCurrentIndex(model_->index(row, 0));
+  if (row >= 0) table_->setCurrentIndex(shownIn(*table_, model_->index(row, 0)));
   following_ = false;
 }
 
 void ValuesDock::refresh() {
   follow();
   if (!op_ || context_.execution->now().running) return;
-  const auto row = table_->currentIndex().row();
+  const auto row = ofModel(table_->currentIndex()).row();
   context_.controller->questions().requestValues({op_, chosen(), row >= 0 && model_->isAfter(row), withGradient_->isChecked()});
 }
 

@@ -3,11 +3,14 @@
 #include <QAction>
 #include <QHeaderView>
 
+#include "views/widgets/sorted_rows.h"
+
 namespace retrograd::views {
 
 WatchesDock::WatchesDock(ViewContext context, QWidget* parent) : Panel(context, "watches", parent), model_(new ValuesModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("watches"));
   table_->setModel(model_);
+  new SortedRows(*table_);
   model_->followNotes(context_.notes);
   prepareTree(*table_, tr("Watches"), true);
   table_->setRootIsDecorated(false);
@@ -21,13 +24,13 @@ WatchesDock::WatchesDock(ViewContext context, QWidget* parent) : Panel(context, 
   fillWith(table_);
   setList(table_);
   setDelay(30);
-  connect(remove, &QAction::triggered, this, [this] { context_.controller->marks().removeWatch(model_->valueAt(table_->currentIndex().row())); });
+  connect(remove, &QAction::triggered, this, [this] { context_.controller->marks().removeWatch(model_->valueAt(ofModel(table_->currentIndex()).row())); });
   connect(context_.execution, &ExecutionState::watchesChanged, this, [this] {
     if (inSight()) showRows();
     invalidate();
   });
   connect(context_.execution, &ExecutionState::changed, this, &WatchesDock::invalidate);
-  connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) { context_.selection->selectValue(model_->valueAt(index.row())); });
+  connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) { context_.selection->selectValue(model_->valueAt(ofModel(index).row())); });
 }
 
 void WatchesDock::showRows() {

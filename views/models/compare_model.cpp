@@ -33,6 +33,15 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
   const auto& document = *document_->analysis->document;
   if (role == opRole) return row.opA.index;
   if (role == valueRole) return row.valueA.index;
+  if (role == sortRole) {
+    switch (index.column()) {
+      case relative: return row.relative;
+      case largest: return row.largest;
+      case normA: return row.normA;
+      case normB: return row.normB;
+      default: return {};
+    }
+  }
   if (role == Qt::TextAlignmentRole) {
     const bool isText = index.column() == value || index.column() == op;
     return QVariant(Qt::AlignVCenter | (isText ? Qt::AlignLeft : Qt::AlignRight));

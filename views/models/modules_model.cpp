@@ -105,6 +105,7 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
     case Qt::TextAlignmentRole: return QVariant(index.column() ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::ToolTipRole: return tr("%1: %2 forward ops, %3 backward ops").arg(node->path).arg(node->forward).arg(node->backward);
     case moduleRole: return path(index);
+    case sortRole: return index.column() == 0 ? QVariant() : QVariant(static_cast<double>(index.column() == 1 ? node->forward : node->backward));
     case opRole: return node->first.index;
     default: return {};
   }

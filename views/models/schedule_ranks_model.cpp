@@ -3,6 +3,7 @@
 #include <QStringList>
 #include <array>
 
+#include "views/models/tree_model.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -24,8 +25,16 @@ int ScheduleRanksModel::columnCount(const QModelIndex& parent) const { return pa
 QVariant ScheduleRanksModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::AlignVCenter | (isText(index.column()) ? Qt::AlignLeft : Qt::AlignRight));
-  if (role != Qt::DisplayRole) return {};
   const auto& line = run_->simulation.ranks[static_cast<std::size_t>(index.row())];
+  if (role == sortRole) {
+    switch (index.column()) {
+      case bubble: return -line.busy;
+      case peakBytes: return static_cast<double>(line.peakBytes);
+      case busy: return line.busy;
+      default: return {};
+    }
+  }
+  if (role != Qt::DisplayRole) return {};
   switch (index.column()) {
     case rank: return index.row();
     case stages: {

@@ -60,6 +60,7 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
   switch (role) {
     case opRole: return target ? QVariant(static_cast<int>(document_->analysis->document->value(target).producer.index)) : QVariant();
     case valueRole: return target ? QVariant(static_cast<int>(target.index)) : QVariant();
+    case sortRole: return index.column() < difference ? QVariant() : index.column() == difference ? QVariant(row.difference) : QVariant(row.relative);
     case Qt::TextAlignmentRole: return QVariant::fromValue(Qt::AlignVCenter | (index.column() >= difference ? Qt::AlignRight : Qt::AlignLeft));
     case Qt::ToolTipRole:
       if (index.column() != verdict || row.verdict == StageVerdict::equal) return {};

@@ -67,6 +67,7 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
   const auto op = cut_->firstOp(s);
   switch (role) {
     case stageRole: return s;
+    case sortRole: return index.column() > stage && index.column() <= saved ? QVariant(amount(facts, index.column())) : QVariant();
     case swatchRole: return index.column() == stage ? QVariant(s) : QVariant();
     case opRole: return op.index;
     case Qt::TextAlignmentRole: return aligned(index.column() != stage && index.column() != from);
@@ -141,6 +142,7 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
       if (index.column() == source && edge.source >= 0) return edge.source;
       return index.column() == destination ? QVariant(edge.destination) : QVariant();
     case valueRole: return edge.value.index;
+    case sortRole: return index.column() == bytes || index.column() == allBytes ? QVariant(static_cast<double>(described.bytes)) : QVariant();
     case opRole: {
       const auto maker = tables.value(edge.value).producer;
       return maker ? maker.index : cut_->firstOp(edge.destination).index;
@@ -191,6 +193,7 @@ QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
   const auto& shared = cut_->split.shared[static_cast<std::size_t>(index.row())];
   const bool sent = shared.use == MultiUse::transmit;
   if (role == stageRole) return shared.nameIn.empty() ? -1 : shared.nameIn.begin()->first;
+  if (role == sortRole) return index.column() == bytes ? QVariant(static_cast<double>(shared.bytes)) : QVariant();
   if (role == Qt::TextAlignmentRole) return aligned(index.column() == bytes);
   if (role == opRole) {
     for (const auto& input : cut_->bench->model.computation.inputs)

@@ -12,6 +12,7 @@ enum ItemRole {
   opRole = Qt::UserRole + 1,  ///< int: BoundSymbolId a row stands for or leads to; -1 none
   valueRole,                  ///< int: ValueId
   moduleRole,                 ///< QString: path of the module a row stands for
+  sortRole,                   ///< double: what a cell is sorted by, where its text says a number; NaN where it has none
 };
 
 /// A tree of sections with two columns: what, and how it is. A row may lead to an op or stand for a value.

@@ -73,6 +73,23 @@ QString ValuesModel::number(const ValueRow& row, int column) const {
   }
 }
 
+/// Invalid for the columns of text.
+QVariant ValuesModel::sortNumber(const ValueRow& row, int column) {
+  if (column < least) return {};
+  if (!row.statistics) return qQNaN();
+  const auto& s = *row.statistics;
+  switch (column) {
+    case least: return s.min;
+    case greatest: return s.max;
+    case mean: return s.mean;
+    case deviation: return s.standardDeviation;
+    case norm: return s.norm;
+    case nan: return static_cast<double>(s.nan);
+    case inf: return static_cast<double>(s.inf);
+    default: return static_cast<double>(s.zeros);
+  }
+}
+
 QString ValuesModel::text(const ValueRow& row, int column) const {
   const auto& document = *document_->analysis->document;
   const auto& entry = document.value(row.value);
@@ -112,6 +129,7 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
       font.setBold(true);
       return font;
     }
+    case sortRole: return sortNumber(row, index.column());
     case opRole: return document_->analysis->document->value(row.value).producer.index;
     case valueRole: return row.value.index;
     default: return {};

@@ -36,6 +36,7 @@ class ValuesModel : public QAbstractTableModel {
  private:
   QString text(const ValueRow& row, int column) const;
   QString number(const ValueRow& row, int column) const;
+  static QVariant sortNumber(const ValueRow& row, int column);
 
   std::shared_ptr<const OpenDocument> document_;
   const NoteBook* notes_ = nullptr;

@@ -6,13 +6,19 @@
 #include "core/derivation/gradient_of.h"
 #include "views/text/format.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
 GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
-    : Panel(context, "gradient-flow", parent), table_(new QTreeWidget(this)), chart_(new GradientFlowChart(context.theme, this)) {
+    : Panel(context, "gradient-flow", parent),
+      model_(new QStandardItemModel(this)),
+      table_(new QTreeView(this)),
+      chart_(new GradientFlowChart(context.theme, this)) {
   table_->setObjectName(QStringLiteral("gradient-flow"));
-  table_->setHeaderLabels({tr("Parameter"), tr("Value"), tr("Gradient"), tr("Ratio"), tr("NaN and Inf")});
+  model_->setHorizontalHeaderLabels({tr("Parameter"), tr("Value"), tr("Gradient"), tr("Ratio"), tr("NaN and Inf")});
+  table_->setModel(model_);
+  new SortedRows(*table_);
   prepareTree(*table_, tr("Parameters with the norms of value and gradient"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
@@ -25,10 +31,10 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   setList(table_);
   setDelay(100);
   connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &GradientFlowDock::invalidate);
-  connect(table_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* now) {
-    if (!filling_) choose(table_->indexOfTopLevelItem(now));
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+    if (!filling_) choose(ofModel(now).row());
   });
-  connect(chart_, &GradientFlowChart::chosen, this, [this](int bar) { table_->setCurrentItem(table_->topLevelItem(bar)); });
+  connect(chart_, &GradientFlowChart::chosen, this, [this](int bar) { table_->setCurrentIndex(shownIn(*table_, model_->index(bar, 0))); });
 }
 
 void GradientFlowDock::refresh() {
@@ -36,9 +42,9 @@ void GradientFlowDock::refresh() {
   if (!open) return forget();
   const auto& numbers = context_.controller->ahead().numbers();
   const auto& analysis = *open->analysis;
-  const int current = table_->indexOfTopLevelItem(table_->currentItem());
+  const int current = ofModel(table_->currentIndex()).row();
   filling_ = true;
-  table_->clear();
+  model_->removeRows(0, model_->rowCount());
   parameters_.clear();
   std::vector<GradientFlowChart::Bar> bars;
   for (const auto& input : analysis.computation().inputs) {
@@ -49,21 +55,28 @@ void GradientFlowDock::refresh() {
     GradientFlowChart::Bar bar;
     bar.name = toQt(input.target);
     bar.isKnown = value && slope;
-    QStringList cells{bar.name};
+    QList<std::pair<QString, double>> cells{{bar.name, qQNaN()}};
     if (bar.isKnown) {
       bar.value = value->norm;
       bar.gradient = slope->norm;
       const auto bad = slope->nan + slope->inf;
-      cells << numberText(bar.value) << numberText(bar.gradient) << numberText(bar.ratio())
-            << (bad > 0 ? QStringLiteral("! %1").arg(bad) : QStringLiteral("0"));
+      for (const double number : {bar.value, bar.gradient, bar.ratio()}) cells << std::pair(numberText(number), number);
+      cells << std::pair(bad > 0 ? QStringLiteral("! %1").arg(bad) : QStringLiteral("0"), static_cast<double>(bad));
     }
-    auto* item = new QTreeWidgetItem(table_, cells);
-    item->setData(0, opRole, analysis.document->value(gradient).producer.index);
-    for (int column = 1; column < 5; ++column) item->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+    QList<QStandardItem*> row;
+    for (const auto& [text, number] : cells) {
+      row << new QStandardItem(text);
+      row.last()->setEditable(false);
+      row.last()->setData(analysis.document->value(gradient).producer.index, opRole);
+      if (row.size() == 1) continue;
+      row.last()->setData(number, sortRole);
+      row.last()->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    }
+    model_->appendRow(row);
     parameters_.push_back(input.value);
     bars.push_back(std::move(bar));
   }
-  if (current >= 0 && current < table_->topLevelItemCount()) table_->setCurrentItem(table_->topLevelItem(current));
+  if (current >= 0 && current < model_->rowCount()) table_->setCurrentIndex(shownIn(*table_, model_->index(current, 0)));
   chart_->show(std::move(bars));
   chart_->setCurrent(current);
   filling_ = false;
@@ -71,7 +84,7 @@ void GradientFlowDock::refresh() {
 
 void GradientFlowDock::forget() {
   filling_ = true;
-  table_->clear();
+  model_->removeRows(0, model_->rowCount());
   parameters_.clear();
   chart_->show({});
   filling_ = false;

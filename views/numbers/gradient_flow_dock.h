@@ -1,6 +1,7 @@
 #pragma once
 #include <QLabel>
-#include <QTreeWidget>
+#include <QStandardItemModel>
+#include <QTreeView>
 
 #include "views/docks/panel.h"
 #include "views/numbers/gradient_flow_chart.h"
@@ -22,7 +23,8 @@ class GradientFlowDock : public Panel {
  private:
   void choose(int row);
 
-  QTreeWidget* table_;
+  QStandardItemModel* model_;
+  QTreeView* table_;
   GradientFlowChart* chart_;
   std::vector<ValueId> parameters_;  ///< by row
   bool filling_ = false;

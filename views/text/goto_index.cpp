@@ -5,6 +5,7 @@
 
 #include "core/notes/note_words.h"
 #include "core/trace/call.h"
+#include "core/trace/op_number.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -115,6 +116,10 @@ int score(const Place& place, const std::vector<std::string_view>& words, std::s
   return total * 100 + std::max(0, longest - static_cast<int>(place.name.size())) + (place.kind == Place::Kind::op ? 0 : 20);
 }
 
+int isOfNumber(const Place& place, std::int32_t number) {
+  return (place.kind == Place::Kind::operation || place.kind == Place::Kind::op) && place.op.index == number ? 1 : 0;
+}
+
 }  // namespace
 
 int fit(std::string_view word, std::string_view text) {
@@ -146,10 +151,11 @@ std::vector<std::size_t> match(const std::vector<Place>& places, std::string_vie
     if (end > begin) words.push_back(query.substr(begin, end - begin));
     begin = end + 1;
   }
+  const auto number = opNumber(query);
   std::vector<std::pair<int, std::size_t>> scored;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (i % 4096 == 0) progress.check();
-    const int points = words.empty() ? 1 : score(places[i], words, query);
+    const int points = number ? isOfNumber(places[i], *number) : words.empty() ? 1 : score(places[i], words, query);
     if (points > 0) scored.emplace_back(-points, i);  // of equals the first in order
   }
   const auto count = std::min(limit, scored.size());

@@ -24,7 +24,7 @@ std::vector<Place> places(const Analysis& analysis, const Progress& progress = {
 std::vector<Place> namedPlaces(const Analysis& analysis, const std::vector<Place>& all, const std::vector<std::pair<ValueId, std::string>>& names);
 
 /// Positions of what matches, best first, at most `limit`. A query is words, each of which must be part of name or detail, or its letters
-/// in that order part of the name ("lnw" finds "ln1.weight"); names that are or begin with the query come first.
+/// in that order part of the name ("lnw" finds "ln1.weight"); names that are or begin with the query come first. "#12" finds the op of that number.
 std::vector<std::size_t> match(const std::vector<Place>& places, std::string_view query, std::size_t limit, const Progress& progress = {});
 
 /// How well a word fits a text: 0 not at all, else more is better. Letters compare without regard to case.

@@ -16,7 +16,7 @@ void AliasFamilies::noteOp(BoundSymbolId op) {
     for (std::size_t j = 0; storage && j < operands.size(); ++j) {
       if (!operands[j] || operands[j] == outputs[k] || document_.value(operands[j]).storage != storage) continue;
       sources_[outputs[k].index] = {operands[j], !writes, {op, static_cast<std::int32_t>(k), static_cast<std::int32_t>(j), {}}};
-      if (!writes && isUnsafe(sources_[outputs[k].index].step)) place(outputs[k]);  // while it can be said of what it is a view
+      if (!writes && isUnsafe(sources_[outputs[k].index].step)) place(outputs[k], true);  // while it can be said of what it is a view
       break;
     }
   }
@@ -94,7 +94,32 @@ std::int32_t AliasFamilies::addFamily(AliasFamily family) {
   return index;
 }
 
-AliasPlace AliasFamilies::place(ValueId tensor) {
+std::int32_t AliasFamilies::leaveRule(std::int32_t index, std::vector<std::pair<ViewStep, ValueId>>& steps) {
+  const auto originOf = [&](ValueId value) {  // the computation op in whose rule it stands, or whose result it is
+    const auto maker = document_.value(value).producer;
+    const auto origin = maker ? document_.boundSymbol(maker).origin.op : maker;
+    return origin ? origin : maker;
+  };
+  const auto rule = originOf(families_[index].current);
+  auto end = steps.begin();
+  while (end != steps.end() && originOf(end->second) == rule) ++end;
+  auto& inner = families_[index];
+  // How a gradient goes from one result of the op to another that shares its memory is not known.
+  memories_[inner.memory].unsure |= inner.results > 0;
+  if (end == steps.begin()) {
+    inner.isInner = false;
+    return index;
+  }
+  ++inner.results;
+  ViewPath path;
+  for (auto step = steps.begin(); step != end; ++step) path.push_back(step->first);
+  const auto result = std::prev(end)->second;
+  const AliasFamily family{result, inner.memory, inner.version, index, std::move(path)};
+  steps.erase(steps.begin(), end);
+  return addFamily(family);
+}
+
+AliasPlace AliasFamilies::place(ValueId tensor, bool isInner) {
   const auto storage = document_.value(tensor).storage;
   std::vector<std::pair<ViewStep, ValueId>> steps;  // from the tensor back, each with its result
   auto at = tensor;
@@ -114,14 +139,15 @@ AliasPlace AliasFamilies::place(ValueId tensor) {
     const auto [memory, isNew] = memoryOf_.try_emplace(storage.index, static_cast<std::int32_t>(memories_.size()));
     if (isNew) {
       memories_.push_back({0, static_cast<std::int32_t>(families_.size()), 0, {}});
-      family = addFamily({at, memory->second, 0, -1, {}, -1});
+      family = addFamily({at, memory->second, 0, -1, {}, -1, isInner});
     } else {  // inputs that share memory, each a tensor of its own; or two results of one op
       auto& shared = memories_[memory->second];
       shared.unsure |= document_.value(at).producer.valid();
-      family = addFamily({at, memory->second, shared.version, shared.owner, {{{}, 0, 0, document_.value(at).meta}}, -1});
+      family = addFamily({at, memory->second, shared.version, shared.owner, {{{}, 0, 0, document_.value(at).meta}}, -1, isInner});
     }
   }
   std::reverse(steps.begin(), steps.end());
+  if (families_[family].isInner && !isInner) family = leaveRule(family, steps);
   AliasPlace place{family, {}};
   for (const auto& [step, result] : steps) {
     if (!place.path.empty() && readsMemory(step) && sameElements(families_[place.family].current, result))
@@ -129,7 +155,7 @@ AliasPlace AliasFamilies::place(ValueId tensor) {
     else place.path.push_back(step);
     if (!breaksGradient(step, result)) continue;
     const auto& parent = families_[place.family];
-    place.family = addFamily({result, parent.memory, parent.version, place.family, std::move(place.path), -1});
+    place.family = addFamily({result, parent.memory, parent.version, place.family, std::move(place.path), -1, isInner});
     place.path = {};
   }
   ++memories_[families_[place.family].memory].members;

@@ -27,6 +27,8 @@ struct AliasFamily {
   std::int32_t parent = -1;  ///< the family it was taken from; -1: it owns the memory
   ViewPath path;             ///< from the parent's base to its own
   std::int32_t input = -1;   ///< position of the computation input that the base is
+  bool isInner = false;      ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
+  std::int32_t results = 0;  ///< of an inner one: views of it that the op gives
   bool wroteHere = false;    ///< a tensor that shares its version counter was written to; told of the family that leads them
   bool leaf = false;         ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
 };
@@ -54,7 +56,7 @@ class AliasFamilies {
   /// The joint op `op` was emitted: notes which of its outputs lie in the memory of which operand.
   void noteOp(BoundSymbolId op);
   /// The place of a tensor that a computation value is bound to now; makes families and memories as needed.
-  AliasPlace place(ValueId tensor);
+  AliasPlace place(ValueId tensor) { return place(tensor, false); }
 
   AliasFamily& family(std::int32_t i) { return families_[i]; }
   const AliasFamily& family(std::int32_t i) const { return families_[i]; }
@@ -93,6 +95,10 @@ class AliasFamilies {
   bool readsMemory(const ViewStep& step) const;
   bool sameElements(ValueId a, ValueId b) const;
   std::int32_t addFamily(AliasFamily family);
+  AliasPlace place(ValueId tensor, bool isInner);
+  /// Where `steps` lead out of the rule that an inner family's base stands in: the op's result has the gradient, and a family of its own. Takes the steps
+  /// that were gone.
+  std::int32_t leaveRule(std::int32_t family, std::vector<std::pair<ViewStep, ValueId>>& steps);
 
   Document& document_;
   std::vector<AliasFamily> families_;

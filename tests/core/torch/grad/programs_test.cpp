@@ -1,5 +1,6 @@
 // Programs that the program fuzzer found (scripts/fuzz programs), each the smallest that showed what it showed: outputs, gradients, written memory and
 // the generator's state are eager LibTorch's.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/fuzz/programs/read_program.h"
@@ -302,6 +303,24 @@ TEST(Programs, AutocastReachesIntoKernelsMadeOfOtherOps) {
     return (v40,)
 )",
                 841);
+}
+
+// What matmul gives here is a view of a product that it folded: the rule's own tensor, in which no gradient comes in.
+TEST(Programs, AWriteToAViewThatACompositeOpGives) {
+  for (const char* sizes : {"2, 2, 1", "2, 2, 3"})
+    for (const char* ops : {"select.int(v38, 1, 2)", "transpose.int(v38, 0, 1)", "as_strided.default(v38, [2], [1], 1)"})
+      expectAsEager(fmt::format(R"(def computation(p1, x5):
+    # p1: "f64[3, 2]", parameter
+    # x5: "f64[{}]"
+    v37 = torch.ops.aten.mul.Scalar(p1, 2.0)
+    v38 = torch.ops.aten.matmul.default(v37, x5)
+    v39 = torch.ops.aten.{}
+    v41 = torch.ops.aten.mul_.Scalar(v39, 3.0)
+    v42 = torch.ops.aten.sin.default(v38)
+    return (v38, v39, v42)
+)",
+                                sizes, ops),
+                    323);
 }
 
 // --- sizes ---
