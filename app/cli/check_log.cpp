@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/formats/checkpoint/checkpoint.h"
 #include "core/formats/checkpoint/given_weights.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/opinion/second_opinion.h"
@@ -81,24 +80,6 @@ void printJson(const std::string& path, const SecondOpinion& opinion) {
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-/// The tensors of one dictionary of a checkpoint: the one asked for, else the usual one for a model where there is such, else all.
-TensorMap weightsOf(const Checkpoint& checkpoint, const std::string& under) {
-  std::string prefix = under.empty() || under.ends_with('.') ? under : under + ".";
-  for (const auto* usual : {"model.", "state_dict.", "module."}) {
-    const auto isBorder = [&](const CheckpointTensor& tensor) {
-      const auto length = std::char_traits<char>::length(usual);
-      return tensor.name.starts_with(usual) && std::find(tensor.borders.begin(), tensor.borders.end(), length) != tensor.borders.end();
-    };
-    if (prefix.empty() && std::any_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), isBorder)) prefix = usual;
-  }
-  TensorMap weights;
-  for (const auto& tensor : checkpoint.tensors) {
-    if (tensor.name.starts_with(prefix)) weights.emplace(tensor.name.substr(prefix.size()), tensor.load());
-  }
-  if (weights.empty()) throw Error(ErrorCode::badUse, "no tensors" + (prefix.empty() ? std::string() : " under " + prefix), checkpoint.path);
-  return weights;
-}
-
 }  // namespace
 
 int checkLog(const std::string& path, const GivenData& data, const std::string& reference, std::uint64_t seed, const std::string& format,
@@ -108,7 +89,7 @@ int checkLog(const std::string& path, const GivenData& data, const std::string& 
   request.rank = data.rank;
   request.seed = seed;
   request.useWhatBinds = data.partial;
-  if (!data.weights.empty()) request.weights = weightsOf(readCheckpoint(data.weights, progress), data.under);
+  if (!data.weights.empty()) request.weights = readWeights(data, progress);
   if (!data.batch.empty()) request.batch = readBatchFile(data.batch, progress).tensors;
   if (!reference.empty()) request.reference = readSafetensors(reference).tensors;
   const auto opinion = secondOpinion(jobs::openJobLog(path, progress), request, progress);

@@ -2,9 +2,14 @@
 
 #include <QFileInfo>
 #include <QHeaderView>
+#include <QVBoxLayout>
 
-#include "core/formats/jobs/job_log.h"
+#include "core/formats/checkpoint/given_weights.h"
+#include "views/engine/opinion.h"
+#include "views/jobs/job_graphs_window.h"
+#include "views/jobs/opinion_places.h"
 #include "views/text/format.h"
+#include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
@@ -24,7 +29,17 @@ QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString&
   return row.front();
 }
 
-enum Role { compileRole = Qt::UserRole + 40, rankRole };  // of a compile's row: its name for GivenData::compile; of a process: its rank
+enum Role { processRole = Qt::UserRole + 40, compileRole, attemptRole, graphRole };  // places in the log, each within the one before
+
+/// The attempt that ran: the last with ATen graphs, else the last with any; null where there is none.
+const jobs::Attempt* attemptThatRan(const jobs::Compile& compile) {
+  const jobs::Attempt* any = nullptr;
+  for (auto attempt = compile.attempts.rbegin(); attempt != compile.attempts.rend(); ++attempt) {
+    if (attempt->find(jobs::GraphKind::forward) || attempt->find(jobs::GraphKind::joint) || attempt->find(jobs::GraphKind::inference)) return &*attempt;
+    if (!any && !attempt->graphs.empty()) any = &*attempt;
+  }
+  return any;
+}
 
 QString timesOf(const jobs::Attempt& attempt) {
   QStringList parts;
@@ -37,37 +52,50 @@ void addProblems(QStandardItem* parent, const std::vector<Problem>& problems) {
   for (const auto& problem : problems) addRow(parent, JobDock::tr("problem"), {}, toQt(problem.message));
 }
 
-void addAttempt(QStandardItem* parent, const jobs::Attempt& attempt) {
+void addAttempt(QStandardItem* parent, const jobs::Attempt& attempt, int number) {
   auto* row = addRow(parent, JobDock::tr("attempt %1").arg(attempt.number), {}, timesOf(attempt));
+  row->setData(number, attemptRole);
   if (!attempt.failType.empty()) addRow(row, JobDock::tr("failed"), {}, toQt(attempt.failType) + QStringLiteral(": ") + toQt(attempt.failReason));
   if (!attempt.graphBreak.empty()) addRow(row, JobDock::tr("graph break"), {}, toQt(attempt.graphBreak));
   for (const auto& restart : attempt.restarts) addRow(row, JobDock::tr("started again"), {}, toQt(restart));
-  for (const auto& graph : attempt.graphs)
-    addRow(row, toQt(std::string(name(graph.kind))), QString::number(graph.ops),
-           graph.damaged ? JobDock::tr("not whole: its text is not what was written") : QString());
+  int place = 0;
+  for (const auto& graph : attempt.graphs) {
+    auto* item = addRow(row, toQt(std::string(name(graph.kind))), QString::number(graph.ops),
+                        graph.damaged ? JobDock::tr("not whole: its text is not what was written") : QString());
+    item->setData(place++, graphRole);
+  }
 }
 
-void addProcess(QStandardItem* parent, const jobs::JobLog& log, const jobs::Process& process) {
+void addProcess(QStandardItem* parent, const jobs::JobLog& log, int number) {
+  const auto& process = log.processes[static_cast<std::size_t>(number)];
   const auto title = process.rank ? JobDock::tr("rank %1").arg(*process.rank) : JobDock::tr("process %1").arg(toQt(process.pid));
   QStringList notes;
   if (!process.torchVersion.empty()) notes << QStringLiteral("PyTorch ") + toQt(process.torchVersion);
   notes << QFileInfo(toQt(log.files[process.file].path)).fileName();
   auto* row = addRow(parent, title, {}, notes.join(QStringLiteral(", ")));
-  if (process.rank) row->setData(QVariant::fromValue<qlonglong>(*process.rank), rankRole);
+  row->setData(number, processRole);
+  int nth = 0;
   for (const auto& compile : process.compiles) {
     auto place = toQt(compile.function);
     if (!compile.file.empty()) place += QStringLiteral("  %1:%2").arg(toQt(compile.file)).arg(compile.line);
     auto* compileRow = addRow(row, toQt(nameOf(compile)), {}, place);
-    compileRow->setData(toQt(nameOf(compile)), compileRole);
-    for (const auto& attempt : compile.attempts) addAttempt(compileRow, attempt);
+    compileRow->setData(nth++, compileRole);
+    int tried = 0;
+    for (const auto& attempt : compile.attempts) addAttempt(compileRow, attempt, tried++);
   }
   addProblems(row, process.problems);
 }
 
 }  // namespace
 
-JobDock::JobDock(ViewContext context, QWidget* parent)
-    : Panel(context, "job", parent), model_(new QStandardItemModel(0, columnCount, this)), tree_(new QTreeView(this)) {
+JobDock::JobDock(ViewContext context, OpenJobLog* log, QAction* ownGraphs, QAction* opinion, QWidget* parent)
+    : Panel(context, "job", parent),
+      log_(log),
+      model_(new QStandardItemModel(0, columnCount, this)),
+      tree_(new QTreeView(this)),
+      findings_(new OpinionModel(this)),
+      findingsTree_(new QTreeView(this)),
+      summary_(new QLabel(this)) {
   model_->setHorizontalHeaderLabels({tr("Graph"), tr("Ops"), tr("Time, place or reason")});
   tree_->setObjectName(QStringLiteral("job"));
   tree_->setModel(model_);
@@ -75,58 +103,196 @@ JobDock::JobDock(ViewContext context, QWidget* parent)
   tree_->header()->setStretchLastSection(true);
   tree_->header()->resizeSection(what, 240);
   tree_->header()->resizeSection(ops, 60);
-  fillWith(tree_);
+  tree_->addActions({ownGraphs, opinion});
+  findingsTree_->setObjectName(QStringLiteral("job-opinion"));
+  findingsTree_->setModel(findings_);
+  prepareTree(*findingsTree_, tr("Second opinion"), false);
+  findingsTree_->setWordWrap(true);
+  findingsTree_->header()->setStretchLastSection(true);
+  findingsTree_->header()->resizeSection(OpinionModel::what, 170);
+  findingsTree_->setIndentation(14);
+  summary_->setObjectName(QStringLiteral("job-summary"));
+  summary_->setTextFormat(Qt::PlainText);
+  summary_->setWordWrap(true);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(6, 4, 8, 4);
+  for (auto* action : {ownGraphs, opinion}) row->addWidget(commandButton(action, this));
+  row->addSpacing(6);
+  row->addWidget(summary_, 1);
+  auto* split = new QSplitter(this);
+  split->setChildrenCollapsible(false);
+  split->addWidget(tree_);
+  split->addWidget(findingsTree_);
+  split->setStretchFactor(0, 1);
+  split->setStretchFactor(1, 3);  // sentences need more room than names
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(row);
+  layout->addWidget(split, 1);
+  addList(findingsTree_);
   setList(tree_);
-  connect(context_.controller, &DocumentController::documentChanged, this, &JobDock::invalidate);
+  connect(log_, &OpenJobLog::changed, this, &JobDock::invalidate);
+  forget();
 }
 
 void JobDock::refresh() {
-  const auto open = document();
-  if (open == shown_) return;
-  shown_ = open;
-  clear(open ? tr("The log is being read") : QString());
-  if (!open) return job_.cancel();
-  job_.start([this, path = open->request.path](const Progress& progress) -> PoolJob::Deliver {
-    std::shared_ptr<const jobs::JobLog> log;
-    QString why = tr("The open file is not a log of torch.compile");
-    try {
-      if (jobs::isJobLog(path)) log = std::make_shared<jobs::JobLog>(jobs::openJobLog(path, progress));
-    } catch (const Error& e) {
-      why = toQt(std::string(e.what()));
-    }
-    return [this, log, why] {
-      clear(why);
-      if (!log) return;
-      for (const auto& process : log->processes) addProcess(model_->invisibleRootItem(), *log, process);
-      addProblems(model_->invisibleRootItem(), log->problems);
-      tree_->expandToDepth(0);
-    };
-  });
+  const auto why = log_->reason();
+  if (!why.isEmpty()) return clear(why);
+  log_->want();
+  if (!log_->log()) return clear(tr("The log is being read"));
+  if (shown_ != log_->log()) showTree();
 }
 
-void JobDock::activate(const QModelIndex& row) {
-  const auto open = document();
-  if (!open) return;
-  QString compile;
-  std::optional<std::int64_t> rank;
-  for (auto at = row.siblingAtColumn(what); at.isValid(); at = at.parent()) {
-    if (const auto name = at.data(compileRole); name.isValid() && compile.isEmpty()) compile = name.toString();
-    if (const auto number = at.data(rankRole); number.isValid()) rank = number.toLongLong();
+void JobDock::showTree() {
+  clear({});
+  shown_ = log_->log();
+  for (std::size_t i = 0; i < shown_->processes.size(); ++i) addProcess(model_->invisibleRootItem(), *shown_, static_cast<int>(i));
+  addProblems(model_->invisibleRootItem(), shown_->problems);
+  tree_->expandToDepth(0);
+  // The compile that is open as the model is the one that commands are about, until another is chosen.
+  const auto model = open();
+  if (!model.place.compile) return;
+  const auto process = static_cast<int>(model.place.process - shown_->processes.data());
+  const auto row = static_cast<int>(model.place.compile - model.place.process->compiles.data());
+  const auto index = model_->index(row, what, model_->index(process, what));
+  for (int column = 0; column < columnCount; ++column) {
+    auto* item = model_->itemFromIndex(index.siblingAtColumn(column));
+    auto font = item->font();
+    font.setBold(true);
+    item->setFont(font);
+    item->setToolTip(tr("Open as the model"));
   }
-  if (compile.isEmpty()) return;
-  auto request = open->request;
-  request.data.compile = compile.toStdString();
-  request.data.rank = rank;
+  tree_->expandRecursively(index);
+  tree_->setCurrentIndex(index);
+  tree_->scrollTo(index, QAbstractItemView::PositionAtTop);
+}
+
+JobDock::Choice JobDock::open() const {
+  const auto& document = context_.controller->document();
+  const auto& log = log_->log();
+  if (!document || !log) return {};
+  const auto& data = document->request.data;
+  try {
+    const auto place = jobs::chooseCompile(*log, data.compile, data.rank);
+    return {place, data.compile.empty() ? nameOf(*place.compile) : data.compile, {}, true};
+  } catch (const Error&) {  // the log on disk is another by now
+    return {};
+  }
+}
+
+JobDock::Choice JobDock::choiceAt(const QModelIndex& row) const {
+  if (!shown_) return {};
+  std::optional<std::size_t> process, compile, attempt, graph;
+  const auto note = [](std::optional<std::size_t>& place, const QModelIndex& at, int role) {
+    if (const auto value = at.data(role); value.isValid()) place = static_cast<std::size_t>(value.toInt());
+  };
+  for (auto at = row.siblingAtColumn(what); at.isValid(); at = at.parent()) {
+    note(process, at, processRole);
+    note(compile, at, compileRole);
+    note(attempt, at, attemptRole);
+    note(graph, at, graphRole);
+  }
+  if (!process || !compile) return {};
+  Choice choice;
+  choice.place.process = &shown_->processes[*process];
+  choice.place.compile = &choice.place.process->compiles[*compile];
+  const auto* ran = attemptThatRan(*choice.place.compile);
+  choice.place.attempt = attempt ? &choice.place.compile->attempts[*attempt] : ran;
+  choice.compile = nameOf(*choice.place.compile);
+  if (choice.place.attempt != ran) choice.compile += "_" + std::to_string(choice.place.attempt->number);
+  choice.graph = graph;
+  choice.isOpen = choice.place.attempt == open().place.attempt;
+  return choice;
+}
+
+JobDock::Choice JobDock::chosen() const {
+  const auto choice = choiceAt(tree_->currentIndex());
+  return choice.place.compile ? choice : open();
+}
+
+void JobDock::activate(const QModelIndex& row) { row.model() == findings_ ? openFinding(row) : openModel(row); }
+
+void JobDock::openModel(const QModelIndex& row) {
+  const auto document = this->document();
+  const auto choice = choiceAt(row);
+  if (!document || !choice.place.compile) return;
+  auto request = document->request;
+  request.data.compile = nameOf(*choice.place.compile);
+  request.data.rank = choice.place.process->rank;
   context_.controller->open(request);
 }
 
+void JobDock::openFinding(const QModelIndex& row) {
+  if (opOf(row)) return Panel::activate(row);
+  if (const auto line = row.data(OpinionModel::lineRole); line.isValid()) openGraphs(asked_, line.toInt());
+}
+
+void JobDock::showOwnGraphs() {
+  log_->want([this] { openGraphs(chosen(), 0); });
+}
+
+void JobDock::openGraphs(const Choice& choice, int backwardLine) {
+  const auto* attempt = choice.place.attempt;
+  if (!attempt || attempt->graphs.empty()) return summary_->setText(tr("The log has no graph of this compile"));
+  auto title = toQt(choice.compile);
+  if (choice.place.process->rank) title += tr(" of rank %1").arg(*choice.place.process->rank);
+  if (!choice.place.compile->function.empty()) title += QStringLiteral("  ") + toQt(choice.place.compile->function);
+  title += QStringLiteral(" - ") + QFileInfo(toQt(log_->log()->path)).fileName();
+  JobGraphsWindow* graphs = nullptr;
+  for (auto* other : window()->findChildren<JobGraphsWindow*>(QString(), Qt::FindDirectChildrenOnly))
+    if (other->title() == title) graphs = other;
+  if (!graphs) graphs = new JobGraphsWindow(context_.theme, log_->log(), *attempt, title, window());
+  if (backwardLine > 0) return graphs->show(jobs::GraphKind::backward, backwardLine);
+  if (choice.graph) return graphs->showGraph(*choice.graph);
+  graphs->show(attempt->find(jobs::GraphKind::joint) ? jobs::GraphKind::joint : jobs::GraphKind::forward);
+}
+
+void JobDock::askOpinion() {
+  log_->want([this] { ask(chosen()); });
+}
+
+void JobDock::ask(const Choice& choice) {
+  if (!choice.place.compile) return summary_->setText(tr("The log has no graph of a compile"));
+  asked_ = choice;
+  findings_->removeRows(0, findings_->rowCount());
+  findingsTree_->hide();
+  const auto work = [this, log = log_->log(), choice](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+    const auto& data = bench.document.request.data;
+    SecondOpinionRequest request;
+    request.compile = choice.compile;
+    request.rank = choice.place.process->rank;
+    request.seed = bench.document.request.seed;
+    request.useWhatBinds = true;
+    if (!data.weights.empty()) request.weights = readWeights(data, progress);
+    if (!data.batch.empty()) request.batch = readBatchFile(data.batch, progress).tensors;
+    auto opinion = askSecondOpinion(*log, request, progress);
+    opinion.imported.clear();
+    std::vector<BoundSymbolId> places;
+    for (const auto& finding : opinion.findings) places.push_back(choice.isOpen ? derivedOp(*bench.document.analysis, finding) : BoundSymbolId());
+    const bool drawn = request.weights.empty() || request.batch.empty();
+    return [this, opinion = std::move(opinion), places = std::move(places), drawn] {
+      summary_->setText(verdictText(opinion));
+      findings_->show(opinion, places, drawn);
+      findingsTree_->expandAll();
+      findingsTree_->setCurrentIndex(findings_->index(0, 0));
+      findingsTree_->show();
+    };
+  };
+  askAloud(summary_, QStringLiteral("opinion"), tr("Second opinion on %1").arg(toQt(choice.compile)), tr("Comparing %1...").arg(toQt(choice.compile)), work);
+}
+
 void JobDock::forget() {
-  job_.cancel();
   shown_.reset();
+  asked_ = {};
+  findings_->removeRows(0, findings_->rowCount());
+  findingsTree_->hide();
+  summary_->clear();
   clear({});
 }
 
 void JobDock::clear(const QString& why) {
+  shown_.reset();
   model_->removeRows(0, model_->rowCount());
   why_ = why;
   updateEmptyText();

@@ -1,14 +1,57 @@
-// The panel for what a log of torch.compile holds.
+// The panel for what a log of torch.compile holds with its commands, and File > Open Folder: a job leaves folders of logs.
+#include <QFileDialog>
+#include <QFileInfo>
+
 #include "views/docks/memory_dock.h"
 #include "views/jobs/job_dock.h"
+#include "views/text/format.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
+void askForFolder(MainWindow& window) {
+  const auto& document = window.context().controller->document();
+  const QFileInfo open(document ? toQt(document->request.path) : QString());
+  // Not modal, as in File > Open: what runs goes on.
+  auto* dialog = new QFileDialog(&window, MainWindow::tr("Open Folder"), open.absolutePath());
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::Directory);
+  dialog->setOption(QFileDialog::ShowDirsOnly, false);
+  QObject::connect(dialog, &QFileDialog::fileSelected, &window, &MainWindow::openFile);
+  dialog->open();
+}
+
 const WindowPart part(PartOrder::job, [](MainWindow& window) {
-  window.addPanel(new JobDock(window.context()), MainWindow::tr("Job"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  auto& actions = window.actions();
+  auto* folder = actions.add("open-folder", MainWindow::tr("Open &Folder..."),
+                             MainWindow::tr("Opens a folder: logs of the ranks of a job, what tlparse wrote, a repro folder, graphs recorded from Python"),
+                             QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_O));
+  QObject::connect(folder, &QAction::triggered, &window, [&window] { askForFolder(window); });
+  window.menu("file")->insertAction(actions.openWindow, folder);
+
+  auto* graphs =
+      actions.add("job-graphs", MainWindow::tr("Show the &Job's Own Graphs"),
+                  MainWindow::tr("Shows joint, forward and backward of the chosen compile as the log has them: the job's own split and saved tensors"),
+                  QKeySequence(Qt::CTRL | Qt::Key_J));
+  auto* opinion = actions.add("second-opinion", MainWindow::tr("Second &Opinion"),
+                              MainWindow::tr("Compares the job's own backward of the chosen compile with the one derived from its forward, by value"),
+                              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_J));
+  graphs->setIconText(MainWindow::tr("Own Graphs"));
+  auto* log = new OpenJobLog(window.context().controller, &window);
+  auto* dock =
+      window.addPanel(new JobDock(window.context(), log, graphs, opinion), MainWindow::tr("Job"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  for (auto* action : {graphs, opinion}) actions.allowUnless(action, [log] { return log->reason(); });
+  QObject::connect(log, &OpenJobLog::changed, &actions, &WindowActions::update);
+  QObject::connect(graphs, &QAction::triggered, dock, &JobDock::showOwnGraphs);
+  QObject::connect(opinion, &QAction::triggered, dock, [&window, dock] {
+    window.showPanel(*dock);
+    dock->askOpinion();
+  });
+  auto* value = window.menu("value");
+  value->addSeparator();
+  value->addActions({opinion, graphs});
 });
 
 }  // namespace

@@ -117,4 +117,21 @@ void bindWeights(ModelFile& file, const GivenData& given, const Progress& progre
   if (!given.weights.empty()) WeightBinder(file, given).run(progress);
 }
 
+TensorMap readWeights(const GivenData& given, const Progress& progress) {
+  const auto checkpoint = readCheckpoint(given.weights, progress);
+  auto prefix = given.under.empty() || given.under.ends_with('.') ? given.under : given.under + ".";
+  for (const std::string_view usual : {"model.", "state_dict.", "module."}) {
+    const auto isBorder = [&](const CheckpointTensor& tensor) {
+      return tensor.name.starts_with(usual) && std::find(tensor.borders.begin(), tensor.borders.end(), usual.size()) != tensor.borders.end();
+    };
+    if (prefix.empty() && std::any_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), isBorder)) prefix = usual;
+  }
+  TensorMap weights;
+  for (const auto& tensor : checkpoint.tensors) {
+    if (tensor.name.starts_with(prefix)) weights.emplace(tensor.name.substr(prefix.size()), tensor.load());
+  }
+  if (weights.empty()) throw Error(ErrorCode::badUse, "no tensors" + (prefix.empty() ? std::string() : " under " + prefix), checkpoint.path);
+  return weights;
+}
+
 }  // namespace retrograd

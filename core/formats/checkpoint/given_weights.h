@@ -14,6 +14,10 @@ namespace retrograd {
 /// missing, superfluous or of another shape or dtype, unless `given.partial`; Error as readCheckpoint().
 void bindWeights(ModelFile& file, const GivenData& given, const Progress& progress = {});
 
+/// All tensors of `given.weights` by their own names, whatever they are for: those of the dictionary `given.under`, else of the usual one for a
+/// model where there is such, else all. Throws Error(badUse) where there are none; Error as readCheckpoint().
+TensorMap readWeights(const GivenData& given, const Progress& progress = {});
+
 /// User inputs read from a batch.
 struct Batch {
   TensorMap tensors;  ///< by the model's name of the input

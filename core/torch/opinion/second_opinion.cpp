@@ -233,7 +233,10 @@ class Opinion {
     compareTypes();
     if (found.empty()) return;
     const auto suspect = suspectOf(wrong, right);
-    for (const auto& [output, text] : found) addFinding(inputLabel(graphs_, output), text, suspect ? suspect : producerOf(output));
+    for (const auto& [output, text] : found) {
+      addFinding(inputLabel(graphs_, output), text, suspect ? suspect : producerOf(output));
+      if (const auto& source = graphs_.sources[output]) opinion_.findings.back().input = jobs::plainName(source->name);
+    }
   }
 
   /// What is wrong with a gradient; empty where nothing is.
@@ -327,8 +330,12 @@ class Opinion {
     BackwardFinding finding{gradient, what, {}, {}, 0};
     if (node) {
       const auto& at = graphs_.backward.nodes[*node];
-      const auto target = at.call.is(Kind::call) ? at.call.items[0].text : std::string("an item");
-      finding.op = fmt::format("{} ({})", at.name, target);
+      if (at.call.is(Kind::call)) finding.target = at.call.items[0].text;
+      finding.op = fmt::format("{} ({})", at.name, finding.target.empty() ? "an item" : finding.target);
+      if (at.source != fx::noIndex) {
+        finding.file = graphs_.backward.sources[at.source].file;
+        finding.sourceLine = graphs_.backward.sources[at.source].line;
+      }
       finding.source = sourceText(graphs_.backward, at);
       finding.line = at.line;
     }

@@ -28,6 +28,12 @@ struct BackwardFinding {
   std::string op;        ///< op of the imported backward that it comes from: "mm_1 (torch.ops.aten.mm.default)"
   std::string source;    ///< "/job/train.py:99: return ..."
   int line = 0;          ///< of that op in the graph's text
+
+  // The same in parts.
+  std::string input{};   ///< whose gradient it is, as the Python program names it: "b.weight"; empty where that is not known
+  std::string target{};  ///< "torch.ops.aten.mm.default"; empty where no op is named
+  std::string file{};    ///< of the line of Python: "/job/train.py"
+  int sourceLine = 0;
 };
 
 /// Derived by Retrograd from the job's forward, and compared with the job's own backward on the same values.

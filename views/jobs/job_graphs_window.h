@@ -1,0 +1,57 @@
+#pragma once
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QTabWidget>
+#include <memory>
+#include <vector>
+
+#include "core/formats/jobs/job_log.h"
+#include "views/engine/pool_job.h"
+#include "views/theme/theme.h"
+
+namespace retrograd::views {
+
+/// The graphs of one compile as the log has them, in a window of its own, to be read and searched: a tab for each, in the order in which torch.compile made
+/// them. A text is read on the thread pool when its tab is first shown. The window keeps the log, and stays when another file opens.
+class JobGraphsWindow : public QWidget {
+  Q_OBJECT
+
+ public:
+  /// `attempt` is one of `log`; `title` names it: "0/0  inner".
+  JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLog> log, const jobs::Attempt& attempt, const QString& title, QWidget* parent);
+
+  const QString& title() const { return title_; }
+  /// Brings the window to the front with the last graph of this kind; with a line (from 1), at that line.
+  void show(jobs::GraphKind kind, int line = 0);
+  /// The same with a graph by its place in the attempt.
+  void showGraph(std::size_t graph, int line = 0);
+
+ private:
+  struct Page {
+    jobs::GraphRecord graph;
+    QPlainTextEdit* view = nullptr;
+    PoolJob* job = nullptr;
+    bool asked = false, read = false;
+    int line = 0;  ///< to go to once it is read
+  };
+
+  void addPage(const jobs::GraphRecord& graph);
+  QWidget* makeFoot();
+  void read(std::size_t page);
+  void goTo(Page& page, int line);
+  void find(bool backward);
+  void describe();
+  void markLine();
+  Page* current();
+
+  Theme* theme_;
+  std::shared_ptr<const jobs::JobLog> log_;
+  QString title_;
+  std::vector<Page> pages_;
+  QTabWidget* tabs_;
+  QLineEdit* find_;
+  QLabel* line_;
+};
+
+}  // namespace retrograd::views
