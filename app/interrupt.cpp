@@ -35,6 +35,7 @@ Interrupt::Interrupt() {
         if (isForCommand && signal == SIGINT) continue;
         if (stop_.stop_requested()) _exit(cli::cancelled);
         stop_.request_stop();
+        cli::leavePrompt();
       }
     });
   } catch (const std::system_error& error) {

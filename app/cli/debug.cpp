@@ -115,6 +115,7 @@ int talk(DebugScript& script, const Analysis& analysis, DebugArguments arguments
     flushOutput();
     progress.check();
   }
+  progress.check();  // the prompt ends without a line where the program is to end
   return allWell;
 }
 

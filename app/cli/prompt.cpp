@@ -1,5 +1,7 @@
 #include "app/cli/prompt.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,7 +48,33 @@ fs::path historyFile() {
   return home && *home ? fs::path(home) / ".local" / "state" / "retrograd" / "history" : fs::path();
 }
 
+std::mutex waitingMutex;
+std::optional<pthread_t> waitingThread;
+
+/// While one lives, leavePrompt() interrupts the read of this thread: libedit then gives no line.
+class Waiting {
+ public:
+  Waiting() {
+    struct sigaction action{};  // without SA_RESTART
+    action.sa_handler = [](int) {};
+    ::sigaction(SIGUSR2, &action, nullptr);
+    const std::lock_guard lock(waitingMutex);
+    waitingThread = pthread_self();
+  }
+  ~Waiting() {
+    const std::lock_guard lock(waitingMutex);
+    waitingThread.reset();
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+};
+
 }  // namespace
+
+void leavePrompt() {
+  const std::lock_guard lock(waitingMutex);
+  if (waitingThread) pthread_kill(*waitingThread, SIGUSR2);
+}
 
 struct Prompt::Impl {
   PromptWords words;
@@ -150,6 +178,7 @@ struct Prompt::Impl {
 
 std::optional<std::string> Prompt::line() {
   int count = 0;
+  const Waiting waiting;
   const char* read = impl_->editor ? el_gets(impl_->editor, &count) : nullptr;
   if (!read || count <= 0) {
     std::fputc('\n', stdout);
@@ -167,6 +196,8 @@ std::optional<std::string> Prompt::line() {
 struct Prompt::Impl {
   explicit Impl(PromptWords) {}
 };
+
+void leavePrompt() {}
 
 std::optional<std::string> Prompt::line() {
   std::fputs("(retrograd) ", stdout);

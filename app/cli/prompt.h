@@ -48,6 +48,9 @@ class CommandStop {
   std::stop_source source_;
 };
 
+/// Ends the wait for a line, from any thread, as the end of the input does. Does nothing where nobody waits.
+void leavePrompt();
+
 /// Asks the command at the prompt to stop, from any thread. False where no command runs, or where it was asked before.
 bool stopCommand();
 

@@ -19,8 +19,8 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, 
   auto* header = tree_->header();
   header->setStretchLastSection(false);
   header->setSectionResizeMode(0, QHeaderView::Stretch);
-  header->setSectionResizeMode(1, QHeaderView::ResizeToContents);
-  header->setSectionResizeMode(2, QHeaderView::ResizeToContents);
+  // As wide as four digits: to their contents they would keep room for the arrow of sorting, which the names need.
+  for (int column : {1, 2}) header->resizeSection(column, header->fontMetrics().horizontalAdvance(QStringLiteral("0000")) + 12);
   header->setMinimumSectionSize(24);
   fillWith(tree_);
   setList(tree_);
