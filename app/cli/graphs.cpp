@@ -2,9 +2,11 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "app/cli/save_plan.h"
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/job_log.h"
 
@@ -14,8 +16,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct GraphsOptions {
-  std::string path, format = "text";
-  bool nodes = false;
+  std::string path;
+  bool savePlan = false;
+  SavePlanOptions plan;  ///< its format and withNodes for the list too
 };
 
 std::string rankText(const jobs::Process& process) {
@@ -160,8 +163,10 @@ int run(const GraphsOptions& options, const Progress& progress) {
   const auto log = jobs::openJobLog(options.path, progress);
   auto problems = log.problems;
   for (const auto& process : log.processes) problems.insert(problems.end(), process.problems.begin(), process.problems.end());
-  if (options.format == "json") {
-    printJson(log, options.nodes);
+  if (options.savePlan) {
+    printSavePlan(log, options.plan, progress);
+  } else if (options.plan.format == "json") {
+    printJson(log, options.plan.withNodes);
   } else {
     printText(log);
   }
@@ -172,8 +177,15 @@ int run(const GraphsOptions& options, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto options = std::make_shared<GraphsOptions>();
   app.add_option("log", options->path, "a structured trace log, a folder of logs, a folder that tlparse made, or text of TORCH_LOGS")->required();
-  addFormat(app, options->format);
-  app.add_flag("--nodes", options->nodes, "with --format json: every graph with its text and its nodes");
+  addFormat(app, options->plan.format);
+  app.add_flag("--nodes", options->plan.withNodes,
+               "with --format json: every graph with its text and its nodes; with --save-plan: every tensor of the forward");
+  auto* plan = app.add_flag("--save-plan", options->savePlan, "what the forward of a compile saves for its backward, folded over equal layers");
+  app.add_option("--compile", options->plan.compile, "with --save-plan: which compile, such as 0/0; default: the first with a backward")->needs(plan);
+  app.add_option("--rank", options->plan.rank, "with --save-plan: of logs of several ranks, which one")->needs(plan);
+  app.add_option("--budgets", options->plan.budgets, "with --save-plan: bytes and peak of Retrograd's own split of the job's model, at this many budgets")
+      ->needs(plan)
+      ->check(CLI::Range(2, 32));
   return [options](const Progress& progress) { return run(*options, progress); };
 }
 

@@ -58,6 +58,10 @@ class Json(Case):
         agrees, differs = (TOP / "resources" / "samples" / name / "trace" for name in ("graph_break", "lost_precision"))
         self.fits("graphs", "graphs", agrees)
         self.fits("graphs", "graphs", differs, "--nodes")
+        plan = self.fits("save-plan", "graphs", differs, "--save-plan", "--nodes", "--budgets", "2")
+        self.assertEqual([value["name"] for value in plan["residuals"]["values"]], ["primals_2", "_to_copy_1"])
+        self.assertEqual(len(plan["budgets"]), 2)
+        self.assertIn("saved for the backward", self.good("graphs", agrees, "--save-plan", "--compile", "2/0").stdout)
         self.assertEqual(self.fits("check-log", "check", agrees, "--compile", "1/0")["verdict"], "agrees")
         report = self.fits("check-log", "check", differs, code=1)
         self.assertEqual((report["verdict"], len(report["findings"])), ("differs", 1))
@@ -271,6 +275,9 @@ class Streams(Case):
         return (end.children_user - begin.children_user) + (end.children_system - begin.children_system)
 
 
+SIGTERM = object()  # in place of a line
+
+
 class Prompt(Case):
     """`retrograd debug` at a terminal."""
 
@@ -300,6 +307,10 @@ class Prompt(Case):
         for line in lines:
             read_until(lambda: b"(retrograd) " in screen[answered:])
             answered = len(screen)
+            if line is SIGTERM:
+                time.sleep(0.5)  # the prompt is drawn before it is waited at
+                process.terminate()
+                continue
             os.write(master, line.removesuffix("^C").encode())
             if line.endswith("^C"):
                 time.sleep(1)
@@ -343,6 +354,11 @@ class Prompt(Case):
         output, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)
         self.assertEqual(output.count("step "), 1, output)
+
+    def test_T4_sigterm_ends_the_prompt_and_keeps_the_history(self):
+        screen = self.talk("where\n", SIGTERM, code=130)
+        self.assertIn("step 0 of ", screen)
+        self.assertIn("where", (self.path / "retrograd" / "history").read_text())
 
     def test_T4_a_mistake_does_not_end_it(self):
         screen = self.talk("nonsense\n", "where\n", "quit\n")

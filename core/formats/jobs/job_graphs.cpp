@@ -107,7 +107,7 @@ void pairSaved(JobGraphs& graphs) {
 
 }  // namespace
 
-JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
+JobGraphs readUnpairedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
   const auto* forward = attempt.find(jobs::GraphKind::forward);
   const auto* backward = attempt.find(jobs::GraphKind::backward);
   if (forward == nullptr || backward == nullptr) {
@@ -129,6 +129,11 @@ JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
   }
   bindSources(log, attempt, graphs);
   countResults(graphs);
+  return graphs;
+}
+
+JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
+  auto graphs = readUnpairedGraphs(log, attempt);
   pairTangents(graphs);
   pairSaved(graphs);
   return graphs;

@@ -26,6 +26,8 @@ struct JobGraphs {
   std::vector<std::optional<std::size_t>> savedFrom;
 };
 
+/// Reads the graphs of an attempt, without pairing tangents and saved values. Throws Error(badInput) where there is no forward or no backward graph.
+JobGraphs readUnpairedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
 /// Reads the graphs of an attempt and pairs them: by descriptors where PyTorch wrote them (2.9), else by names and order.
 /// Throws Error(badInput) where there is no forward or no backward graph, or they do not fit each other.
 JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
