@@ -10,7 +10,7 @@
 #include <QTreeView>
 
 #include "tests/support/source_path.h"
-#include "tests/views/window_fixture.h"
+#include "tests/views/user.h"
 #include "views/jobs/job_dock.h"
 #include "views/jobs/job_graphs_window.h"
 #include "views/text/format.h"
@@ -24,12 +24,14 @@ class JobTest : public QObject {
  private Q_SLOTS:
   void J2_theJobsOwnGraphsAreShownAsTheyStandInTheLog();
   void J2_aGraphIsSearched();
+  void J2_aBackwardOpLeadsToTheForwardByItsLineOfPython();
   void J2_eachCommandSaysWhyItIsNotThere();
   void J15_theSecondOpinionAgreesOnGpt();
   void J15_theSecondOpinionNamesTheOpOfLostPrecision();
   void J15_theSecondOpinionIsCancelled();
   void J15_whatCannotBeComparedIsSaid();
   void J2_aFolderIsOpenedFromTheMenu();
+  void J15_commandsAreAboutTheChosenCompileOfTheChosenRank();
 };
 
 namespace {
@@ -112,7 +114,19 @@ void JobTest::J2_theJobsOwnGraphsAreShownAsTheyStandInTheLog() {
     ++compared;
   }
   QCOMPARE(compared, 3);
+  graphs->showGraph(jobs::GraphKind::joint, 330);
   open.picture(*graphs, "job-graphs");
+  // Another theme has other colours; the cursor stays.
+  const auto ink = [&] {
+    auto cursor = OpenJob::text(*graphs)->document()->find(QStringLiteral("# File:"));
+    return cursor.isNull() ? QColor() : cursor.charFormat().foreground().color();
+  };
+  QCOMPARE(ink(), open.f.theme().colors().comment);
+  open.f.theme().choose(Theme::Choice::dark);
+  QTRY_COMPARE(ink(), open.f.theme().colors().comment);
+  QCOMPARE(OpenJob::text(*graphs)->textCursor().blockNumber(), 329);
+  open.picture(*graphs, "job-graphs-dark");
+  open.f.picture(QStringLiteral("job-dark"));
   // The graph that is chosen in the tree comes to the front of the same window.
   open.tree->setCurrentIndex(open.row(*open.tree->model(), QStringLiteral("forward")));
   command(open.f, "job-graphs")->trigger();
@@ -151,6 +165,32 @@ void JobTest::J2_aGraphIsSearched() {
   find->setText(QStringLiteral("no such op"));
   QTest::keyClick(find, Qt::Key_Return);
   QCOMPARE(line->text(), QStringLiteral("'no such op' does not occur in this graph"));
+}
+
+// Holds J2: links between the job's own backward and forward go by line of Python, and the window says so.
+void JobTest::J2_aBackwardOpLeadsToTheForwardByItsLineOfPython() {
+  OpenJob open(QString::fromStdString(sourcePath("resources/samples/lost_precision/trace")));
+  QVERIFY(open.opened);
+  open.tree->setCurrentIndex(open.row(*open.tree->model(), QStringLiteral("backward")));
+  command(open.f, "job-graphs")->trigger();
+  auto* graphs = open.graphs();
+  QVERIFY(graphs);
+  const auto* line = graphs->findChild<QLabel*>(QStringLiteral("job-line"));
+  const auto* tabs = graphs->findChild<QTabWidget*>(QStringLiteral("job-texts"));
+  const auto here = [&] { return OpenJob::text(*graphs)->textCursor().block().text().trimmed(); };
+  graphs->showGraph(jobs::GraphKind::backward, 11);
+  QVERIFY(here().startsWith(QStringLiteral("mm_1:")));
+  QTest::keyClick(OpenJob::text(*graphs), Qt::Key_G);
+  QTRY_COMPARE(tabs->tabText(tabs->currentIndex()), QStringLiteral("forward"));
+  QVERIFY2(here().startsWith(QStringLiteral("mm:")), qPrintable(here()));
+  QVERIFY2(line->text().endsWith(QStringLiteral("linked by line of Python: /job/train.py:99")), qPrintable(line->text()));
+  QTest::keyClick(OpenJob::text(*graphs), Qt::Key_G);
+  QCOMPARE(tabs->tabText(tabs->currentIndex()), QStringLiteral("backward"));
+  QVERIFY(here().startsWith(QStringLiteral("mm_1:")));
+  // An input of the graph has no line of Python.
+  graphs->showGraph(jobs::GraphKind::backward, 4);
+  QTest::keyClick(OpenJob::text(*graphs), Qt::Key_G);
+  QCOMPARE(line->text(), QStringLiteral("There is no op at the cursor"));
 }
 
 void JobTest::J2_eachCommandSaysWhyItIsNotThere() {
@@ -195,7 +235,8 @@ void JobTest::J15_theSecondOpinionNamesTheOpOfLostPrecision() {
   QTRY_VERIFY(open.tree->model()->rowCount() > 0);
   QVERIFY(open.ask());
   QCOMPARE(open.summary(), QStringLiteral("\u2717 0/0: the job's backward DIFFERS from the derived one"));
-  QVERIFY2(open.detail(QStringLiteral("primals_2 (b.weight)")).startsWith(QStringLiteral("off by 0.021")), qPrintable(open.detail(QStringLiteral("primals_2 (b.weight)"))));
+  QVERIFY2(open.detail(QStringLiteral("primals_2 (b.weight)")).startsWith(QStringLiteral("off by 0.021")),
+           qPrintable(open.detail(QStringLiteral("primals_2 (b.weight)"))));
   QCOMPARE(open.detail(QStringLiteral("op")), QStringLiteral("mm_1 (torch.ops.aten.mm.default), line 11 of the job's backward"));
   QVERIFY(open.detail(QStringLiteral("Python")).startsWith(QStringLiteral("/job/train.py:99: return")));
   QVERIFY(open.detail(QStringLiteral("values")).isEmpty());
@@ -248,7 +289,8 @@ void JobTest::J15_whatCannotBeComparedIsSaid() {
 void JobTest::J2_aFolderIsOpenedFromTheMenu() {
   if (!QFileInfo::exists(job("ranks"))) QSKIP("no samples of jobs");
   WindowFixture f(liveEngine());
-  f.press(Qt::Key_O, Qt::ControlModifier | Qt::AltModifier);
+  User user(f);
+  user.clickMenu({QStringLiteral("File"), QStringLiteral("Open Folder...")});
   QFileDialog* dialog = nullptr;
   QTRY_VERIFY((dialog = f.window().findChild<QFileDialog*>()) && dialog->isVisible());
   QCOMPARE(dialog->windowTitle(), QStringLiteral("Open Folder"));
@@ -262,6 +304,25 @@ void JobTest::J2_aFolderIsOpenedFromTheMenu() {
   // The compile that is the model is the one that is chosen: the first with a backward.
   QCOMPARE(tree->currentIndex().data().toString(), QStringLiteral("5/0"));
   QVERIFY(tree->currentIndex().data(Qt::FontRole).value<QFont>().bold());
+}
+
+void JobTest::J15_commandsAreAboutTheChosenCompileOfTheChosenRank() {
+  if (!QFileInfo::exists(job("ranks"))) QSKIP("no samples of jobs");
+  OpenJob open(job("ranks/trace"));
+  QVERIFY(open.opened);
+  const auto& model = *open.tree->model();
+  const auto rank = model.index(1, 0);
+  QCOMPARE(rank.data().toString(), QStringLiteral("rank 1"));
+  const auto found = model.match(model.index(0, 0, rank), Qt::DisplayRole, QStringLiteral("6/0"));
+  QCOMPARE(found.size(), 1);
+  open.tree->setCurrentIndex(found[0]);
+  QVERIFY(open.ask());
+  QCOMPARE(open.summary(), QStringLiteral("\u2713 6/0: the job's backward agrees with the derived one"));
+  QVERIFY(open.f.controller().document()->request.data.compile.empty());  // the model stays
+  open.f.press(Qt::Key_J, Qt::ControlModifier);
+  auto* graphs = open.graphs();
+  QVERIFY(graphs);
+  QVERIFY2(graphs->title().startsWith(QStringLiteral("6/0 of rank 1  ")), qPrintable(graphs->title()));
 }
 
 }  // namespace retrograd::views

@@ -109,7 +109,7 @@ JobDock::JobDock(ViewContext context, OpenJobLog* log, QAction* ownGraphs, QActi
   prepareTree(*findingsTree_, tr("Second opinion"), false);
   findingsTree_->setWordWrap(true);
   findingsTree_->header()->setStretchLastSection(true);
-  findingsTree_->header()->resizeSection(OpinionModel::what, 170);
+  findingsTree_->header()->resizeSection(OpinionModel::what, 140);
   findingsTree_->setIndentation(14);
   summary_->setObjectName(QStringLiteral("job-summary"));
   summary_->setTextFormat(Qt::PlainText);
@@ -163,9 +163,8 @@ void JobDock::showTree() {
     item->setFont(font);
     item->setToolTip(tr("Open as the model"));
   }
-  tree_->expandRecursively(index);
   tree_->setCurrentIndex(index);
-  tree_->scrollTo(index, QAbstractItemView::PositionAtTop);
+  tree_->expandRecursively(index);
 }
 
 JobDock::Choice JobDock::open() const {
@@ -243,9 +242,9 @@ void JobDock::openGraphs(const Choice& choice, int backwardLine) {
   for (auto* other : window()->findChildren<JobGraphsWindow*>(QString(), Qt::FindDirectChildrenOnly))
     if (other->title() == title) graphs = other;
   if (!graphs) graphs = new JobGraphsWindow(context_.theme, log_->log(), *attempt, title, window());
-  if (backwardLine > 0) return graphs->show(jobs::GraphKind::backward, backwardLine);
+  if (backwardLine > 0) return graphs->showGraph(jobs::GraphKind::backward, backwardLine);
   if (choice.graph) return graphs->showGraph(*choice.graph);
-  graphs->show(attempt->find(jobs::GraphKind::joint) ? jobs::GraphKind::joint : jobs::GraphKind::forward);
+  graphs->showGraph(attempt->find(jobs::GraphKind::joint) ? jobs::GraphKind::joint : jobs::GraphKind::forward);
 }
 
 void JobDock::askOpinion() {

@@ -1,8 +1,10 @@
 #include "views/jobs/job_graphs_window.h"
 
 #include <QAction>
+#include <QContextMenuEvent>
 #include <QFrame>
 #include <QHBoxLayout>
+#include <QMenu>
 #include <QPlainTextDocumentLayout>
 #include <QTextBlock>
 #include <QVBoxLayout>
@@ -10,20 +12,6 @@
 #include "views/text/format.h"
 
 namespace retrograd::views {
-namespace {
-
-/// A text as a document of the UI thread. Made on any thread, as splitting a large one into lines takes its time.
-std::shared_ptr<QTextDocument> documentOf(const QString& text, const QFont& font, QThread* thread) {
-  auto document = std::make_shared<QTextDocument>();
-  document->setUndoRedoEnabled(false);
-  document->setDefaultFont(font);
-  document->setPlainText(text);
-  document->moveToThread(thread);
-  return document;
-}
-
-}  // namespace
-
 JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLog> log, const jobs::Attempt& attempt, const QString& title, QWidget* parent)
     : QWidget(parent, Qt::Window), theme_(theme), log_(std::move(log)), title_(title), tabs_(new QTabWidget(this)) {
   setObjectName(QStringLiteral("job-graphs"));
@@ -43,12 +31,21 @@ JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLo
     if (page >= 0 && isVisible()) read(static_cast<std::size_t>(page));
     describe();
   });
-  connect(theme_, &Theme::changed, this, &JobGraphsWindow::markLine);
+  connect(theme_, &Theme::changed, this, [this] {  // colours are in the documents
+    for (std::size_t i = 0; i < pages_.size(); ++i) {
+      auto& page = pages_[i];
+      if (!page.read) continue;
+      page.line = page.view->textCursor().blockNumber() + 1;
+      page.asked = page.read = false;
+      read(i);
+    }
+  });
   const auto addKey = [this](const QKeySequence& key, auto&& run) {
     auto* action = new QAction(this);
     action->setShortcut(key);
     connect(action, &QAction::triggered, this, run);
     addAction(action);
+    return action;
   };
   addKey(QKeySequence::Find, [this] {
     find_->setFocus();
@@ -58,9 +55,10 @@ JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLo
   addKey(Qt::SHIFT | Qt::Key_F3, [this] { find(true); });
   addKey(Qt::CTRL | Qt::Key_W, [this] { close(); });
   addKey(Qt::Key_Escape, [this] {
-    auto* page = current();
-    page && find_->hasFocus() ? page->view->setFocus() : static_cast<void>(close());
+    if (auto* page = current()) page->view->setFocus();
   });
+  origin_ = addKey(Qt::Key_G, [this] { goToOrigin(); });
+  origin_->setText(tr("&Origin and Back"));
 }
 
 void JobGraphsWindow::addPage(const jobs::GraphRecord& graph) {
@@ -76,11 +74,18 @@ void JobGraphsWindow::addPage(const jobs::GraphRecord& graph) {
   view->setFrameShape(QFrame::NoFrame);
   view->setLineWrapMode(QPlainTextEdit::NoWrap);
   view->setTabChangesFocus(true);
+  view->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(view, &QWidget::customContextMenuRequested, this, [this, view](QPoint at) {
+    auto* menu = view->createStandardContextMenu();
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    menu->insertAction(menu->actions().value(0), origin_);
+    menu->popup(view->viewport()->mapToGlobal(at));
+  });
   connect(view, &QPlainTextEdit::cursorPositionChanged, this, [this] {
     describe();
     markLine();
   });
-  pages_.push_back({graph, view, new PoolJob(this)});
+  pages_.push_back({.graph = graph, .view = view, .job = new PoolJob(this)});
   tabs_->addTab(view, name);
   tabs_->setTabToolTip(tabs_->count() - 1, tr("Ops: %1").arg(graph.ops) + QLatin1Char('\n') + toQt(jobs::placeOf(*log_, graph.payload)));
 }
@@ -94,7 +99,7 @@ QWidget* JobGraphsWindow::makeFoot() {
   find_ = new QLineEdit(foot);
   find_->setObjectName(QStringLiteral("job-find"));
   find_->setAccessibleName(tr("Find in the graph"));
-  find_->setPlaceholderText(tr("Find in the graph (%1); F3 goes to the next place").arg(QKeySequence(QKeySequence::Find).toString(QKeySequence::NativeText)));
+  find_->setPlaceholderText(tr("Find in the graph (%1)").arg(QKeySequence(QKeySequence::Find).toString(QKeySequence::NativeText)));
   find_->setClearButtonEnabled(true);
   connect(find_, &QLineEdit::returnPressed, this, [this] { find(false); });
   auto* layout = new QHBoxLayout(foot);
@@ -110,22 +115,24 @@ JobGraphsWindow::Page* JobGraphsWindow::current() {
   return index < 0 ? nullptr : &pages_[static_cast<std::size_t>(index)];
 }
 
-void JobGraphsWindow::show(jobs::GraphKind kind, int line) {
-  std::size_t found = 0;
+std::optional<std::size_t> JobGraphsWindow::pageOf(jobs::GraphKind kind) const {
+  std::optional<std::size_t> found;
   for (std::size_t i = 0; i < pages_.size(); ++i)
     if (pages_[i].graph.kind == kind) found = i;
-  showGraph(found, line);
+  return found;
 }
 
+void JobGraphsWindow::showGraph(jobs::GraphKind kind, int line) { showGraph(pageOf(kind).value_or(0), line); }
+
 void JobGraphsWindow::showGraph(std::size_t graph, int line) {
-  QWidget::show();
+  show();
   raise();
   activateWindow();
   if (graph >= pages_.size()) return;
-  tabs_->setCurrentIndex(static_cast<int>(graph));
   auto& page = pages_[graph];
-  page.view->setFocus();
   page.line = line;
+  tabs_->setCurrentIndex(static_cast<int>(graph));
+  page.view->setFocus();
   page.read ? goTo(page, line) : read(graph);
 }
 
@@ -133,23 +140,56 @@ void JobGraphsWindow::read(std::size_t index) {
   auto& page = pages_[index];
   if (std::exchange(page.asked, true)) return;
   describe();
-  page.job->start([this, index, log = log_, payload = page.graph.payload, font = Theme::codeFont(), thread = thread()](const Progress&) -> PoolJob::Deliver {
-    QString text;
-    try {
-      text = toQt(jobs::payloadText(*log, payload));
-    } catch (const Error& e) {
-      text = toQt(std::string(e.what()));
-    }
-    return [this, index, document = documentOf(text, font, thread)] {
-      auto& shown = pages_[index];
-      auto* layout = new QPlainTextDocumentLayout(document.get());
-      document->setDocumentLayout(layout);
-      shown.view->setDocument(document.get());
-      connect(shown.view, &QObject::destroyed, this, [document] {});  // keeps it as long as the view
-      shown.read = true;
-      goTo(shown, shown.line);
-    };
+  const OwnGraphLook look{Theme::codeFont(), theme_->colors().comment, theme_->colors().op, thread()};
+  page.job->start([this, index, log = log_, graph = page.graph, look](const Progress&) -> PoolJob::Deliver {
+    return [this, index, text = readOwnGraph(*log, graph, look)] { shown(index, text); };
   });
+}
+
+void JobGraphsWindow::shown(std::size_t index, OwnGraph text) {
+  auto& page = pages_[index];
+  text.document->setDocumentLayout(new QPlainTextDocumentLayout(text.document.get()));
+  page.view->setDocument(text.document.get());
+  connect(page.view, &QObject::destroyed, this, [document = text.document] {});  // the view, which goes after the pages, does not own it
+  page.text = std::move(text);
+  page.read = true;
+  goTo(page, page.line);
+  if (const auto then = std::exchange(page.then, {})) then();
+}
+
+int JobGraphsWindow::lineOfCursor() const { return pages_[static_cast<std::size_t>(tabs_->currentIndex())].view->textCursor().blockNumber() + 1; }
+
+void JobGraphsWindow::goToOrigin() {
+  const auto* page = current();
+  if (!page || !page->read) return;
+  const Place here{static_cast<std::size_t>(tabs_->currentIndex()), lineOfCursor()};
+  if (here == to_ && to_.line > 0) {
+    std::swap(from_, to_);
+    return showGraph(to_.page, to_.line);
+  }
+  using Kind = jobs::GraphKind;
+  const auto kind = page->graph.kind;
+  const auto target = kind == Kind::backward ? pageOf(Kind::forward) : kind == Kind::forward ? pageOf(Kind::backward) : std::optional(here.page);
+  if (kind != Kind::backward && kind != Kind::forward && kind != Kind::joint) return line_->setText(tr("This graph has no forward and backward"));
+  if (kind == Kind::joint && !page->text.hasBackwardMarks) return line_->setText(tr("The log does not mark which ops of the joint belong to the backward"));
+  const auto* op = opAt(page->text, here.line, page->view->textCursor().block().text().trimmed().startsWith(QLatin1Char('#')));
+  if (!op) return line_->setText(tr("There is no op at the cursor"));
+  if (op->source.empty()) return line_->setText(tr("The log has no line of Python for this op"));
+  if (!target) return line_->setText(tr("The log has no such graph of this compile"));
+  auto& other = pages_[*target];
+  if (other.read) return goToCounterpart(*op, *target, here);
+  other.then = [this, op = *op, target = *target, here] { goToCounterpart(op, target, here); };
+  read(*target);
+}
+
+void JobGraphsWindow::goToCounterpart(const OwnOp& op, std::size_t target, Place from) {
+  const auto source = toQt(op.source);
+  const auto* found = counterpart(op, pages_[target].text, target == from.page);
+  if (!found) return line_->setText(tr("No op there comes from %1").arg(source));
+  from_ = from;
+  to_ = {target, found->line};
+  showGraph(target, found->line);
+  line_->setText(line_->text() + QStringLiteral("  \u00b7  ") + tr("linked by line of Python: %1").arg(source));
 }
 
 void JobGraphsWindow::goTo(Page& page, int line) {

@@ -9,7 +9,10 @@ namespace {
 
 QString sizeText(const TensorVerdict& verdict) {
   if (!verdict.failure.empty()) return toQt(verdict.failure);
-  return OpinionModel::tr("off by %1, tolerance %2, largest element %3").arg(verdict.deviation, 0, 'g', 3).arg(verdict.tolerance, 0, 'g', 3).arg(verdict.scale, 0, 'g', 3);
+  return OpinionModel::tr("off by %1, tolerance %2, largest element %3")
+      .arg(verdict.deviation, 0, 'g', 3)
+      .arg(verdict.tolerance, 0, 'g', 3)
+      .arg(verdict.scale, 0, 'g', 3);
 }
 
 QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString& detail, BoundSymbolId op = {}, int line = 0) {
@@ -42,12 +45,10 @@ void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSym
   }
   for (const auto& verdict : opinion.referenced)
     if (!verdict.good()) addRow(root, toQt(verdict.name), sizeText(verdict));
-  if (opinion.compared + opinion.none > 0)
-    addRow(root, tr("compared"), tr("gradients by value: %1, None in both: %2").arg(opinion.compared).arg(opinion.none));
+  if (opinion.compared + opinion.none > 0) addRow(root, tr("compared"), tr("gradients by value: %1, None in both: %2").arg(opinion.compared).arg(opinion.none));
   const auto& all = opinion.gradients;
   const auto isNearer = [](const TensorVerdict& a, const TensorVerdict& b) { return a.deviation * b.tolerance < b.deviation * a.tolerance; };
-  if (const auto worst = std::max_element(all.begin(), all.end(), isNearer);
-      worst != all.end() && worst->good())
+  if (const auto worst = std::max_element(all.begin(), all.end(), isNearer); worst != all.end() && worst->good())
     addRow(root, tr("furthest"), toQt(worst->name) + QStringLiteral(": ") + sizeText(*worst));
   if (!opinion.reason.empty()) addRow(root, tr("not compared"), toQt(opinion.reason));
   for (const auto& note : opinion.notes) addRow(root, tr("note"), toQt(note));
