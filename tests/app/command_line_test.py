@@ -70,6 +70,29 @@ class Json(Case):
         for trace in traces:
             jsonschema.validate(json.loads(trace), schema("trace"))
 
+    def test_the_save_plan_of_the_documents_is_what_the_program_prints(self):
+        trace = TOP.parent / "shared" / "cases" / "jobs" / "gpt_checkpoint" / "trace"
+        if not trace.exists():
+            self.skipTest("no samples of jobs")
+        page = (TOP / "docs" / "jobs.md").read_text()
+        printed = self.good("graphs", trace, "--save-plan").stdout
+        self.assertIn("$ retrograd graphs gpt_checkpoint/trace --save-plan\n" + printed, page)
+        self.assertNotIn("finding:", printed)
+
+    def test_a_layer_with_another_policy_is_a_finding(self):
+        trace = TOP.parent / "shared" / "cases" / "jobs" / "gpt_checkpoint" / "trace"
+        if not trace.exists():
+            self.skipTest("no samples of jobs")
+        text = next(trace.glob("*.log")).read_text()
+        edited = text.replace("ac_graph_id: 7 - MUST_SAVE File: /job/train.py:21", "ac_graph_id: 7 - PREFER_RECOMPUTE File: /job/train.py:21")
+        self.assertNotEqual(edited, text)
+        (self.path / "edited.log").write_text(edited)
+        findings = [line for line in self.good("graphs", self.path / "edited.log", "--save-plan").stdout.splitlines() if line.startswith("finding:")]
+        self.assertEqual(len(findings), 1)
+        self.assertIn(findings[0], (TOP / "docs" / "jobs.md").read_text())
+        report = self.fits("save-plan", "graphs", self.path / "edited.log", "--save-plan")
+        self.assertEqual([report["layers"][i]["module"] for d in report["differences"] if not d["reason"] for i in d["odd"]["layers"]], ["blocks.2"])
+
     def test_T3_version_and_picture(self):
         self.assertRegex(self.fits("version", "version")["retrograd"], r"^\d+\.\d+")
         if "picture" in run("help").stdout:

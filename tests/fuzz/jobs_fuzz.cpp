@@ -1,10 +1,11 @@
-// Logs of torch.compile: opened from a file, every graph's text taken, every description read.
+// Logs of torch.compile: opened from a file, every graph's text taken, every description read, every save plan made.
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 
 #include "core/formats/jobs/input_sources.h"
+#include "core/formats/jobs/save_plan.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -22,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           jobs::describedInputs(log, attempt);
           jobs::sizeHints(log, attempt);
           for (const auto& graph : attempt.graphs) jobs::payloadText(log, graph.payload);
+          fuzz::expectReadOrRefusal([&] { notesOf(savePlanOf(readUnpairedGraphs(log, attempt))); });
         }
       }
     }

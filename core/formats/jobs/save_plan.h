@@ -103,7 +103,7 @@ struct SavePlan {
 /// Reads the plan off the graphs. Equal layers are those of jobs::equalLayers() in the joint graph's forward, where the log has a joint graph.
 SavePlan savePlanOf(const JobGraphs& graphs);
 
-/// "layer 2 (blocks.2)", "layers 0, 1 and 3", "layers 0 to 3".
+/// "layer 2 (blocks.2)", "layers 0, 1 and 3", "layers 0 to 3". `layers`: ascending; of many that are no neighbours some are left out.
 std::string layersText(const SavePlan& plan, const std::vector<std::size_t>& layers);
 /// What the plan finds wrong or uneven: a sentence for each difference without a reason, then for each broken policy. Differences of policy alone
 /// that say the same are one sentence.

@@ -1,18 +1,38 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "core/formats/jobs/save_plan.h"
 
 namespace retrograd {
 namespace {
 
-/// "0, 1 and 3", "0 to 3".
-std::string rangeText(const std::vector<std::string>& texts, bool isRun) {
-  if (isRun && texts.size() > 2) return texts.front() + " to " + texts.back();
+/// Neighbours among layers, from the first to the last: three and more are one run, others are runs of their own.
+std::vector<std::pair<std::size_t, std::size_t>> runsOf(const std::vector<std::size_t>& layers) {
+  std::vector<std::pair<std::size_t, std::size_t>> runs;
+  for (std::size_t i = 0; i < layers.size();) {
+    auto end = i + 1;
+    while (end < layers.size() && layers[end] == layers[end - 1] + 1) ++end;
+    if (end - i < 3) end = i + 1;
+    runs.emplace_back(layers[i], layers[end - 1]);
+    i = end;
+  }
+  return runs;
+}
+
+/// "0, 1 and 3", "0 to 3"; of many runs the first ones and the last.
+template <class Text>
+std::string runsText(const std::vector<std::pair<std::size_t, std::size_t>>& runs, Text text) {
+  constexpr std::size_t most = 8;
   std::string all;
-  for (std::size_t i = 0; i < texts.size(); ++i) all += (i == 0 ? "" : i + 1 == texts.size() ? " and " : ", ") + texts[i];
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs.size() > most && i == most - 2) all += ", ...", i = runs.size() - 1;
+    all += i == 0 ? "" : i + 1 == runs.size() ? " and " : ", ";
+    all += runs[i].first == runs[i].second ? text(runs[i].first) : text(runs[i].first) + " to " + text(runs[i].second);
+  }
   return all;
 }
 
@@ -23,11 +43,13 @@ std::string shortOp(std::string op) {
   return op;
 }
 
-std::string treatmentText(const PlanTreatment& treatment, bool withJoint) {
+/// `than`: the treatment that it is told apart from. "saved (MUST_SAVE)".
+std::string treatmentText(const PlanTreatment& treatment, const PlanTreatment& than) {
+  const auto policyText = [](const std::string& policy) { return policy.empty() ? std::string("no policy") : policy; };
   std::string text(name(treatment.fate));
-  text += treatment.policy.empty() ? "" : " (" + treatment.policy + ")";
-  if (withJoint) text += fmt::format(" with {} in the joint graph", treatment.jointPolicy.empty() ? "no policy" : treatment.jointPolicy);
-  return text;
+  if (!treatment.policy.empty() || !than.policy.empty()) text += fmt::format(" ({})", policyText(treatment.policy));
+  const bool isInJointAlone = treatment.jointPolicy != than.jointPolicy && treatment.policy == than.policy;
+  return isInJointAlone ? fmt::format("{} with {} in the joint graph", text, policyText(treatment.jointPolicy)) : text;
 }
 
 std::string valueText(const PlanDifference& difference) {
@@ -40,10 +62,10 @@ std::string valueText(const PlanDifference& difference) {
 
 /// `more`: how many other values the sentence is for too.
 std::string sentenceOf(const SavePlan& plan, const PlanDifference& difference, std::size_t more) {
-  const bool withJoint = difference.odd.jointPolicy != difference.others.jointPolicy && difference.odd.policy == difference.others.policy;
   const auto who = more == 0 ? "" : fmt::format(" and {} more value{}", more, more == 1 ? "" : "s");
   return fmt::format("{}: {}{} {} {}; in {} {}", layersText(plan, difference.odd.layers), valueText(difference), who, more == 0 ? "is" : "are",
-                     treatmentText(difference.odd, withJoint), layersText(plan, difference.others.layers), treatmentText(difference.others, withJoint));
+                     treatmentText(difference.odd, difference.others), layersText(plan, difference.others.layers),
+                     treatmentText(difference.others, difference.odd));
 }
 
 /// Differences with the same key say the same.
@@ -55,19 +77,13 @@ auto keyOf(const PlanDifference& difference) {
 }  // namespace
 
 std::string layersText(const SavePlan& plan, const std::vector<std::size_t>& layers) {
-  std::vector<std::string> numbers, modules;
-  bool isRun = true, hasModules = !layers.empty();
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const auto& layer = plan.layers[layers[i]];
-    isRun &= i == 0 || layers[i] == layers[i - 1] + 1;
-    hasModules &= !layer.module.empty();
-    numbers.push_back(std::to_string(layer.number));
-    modules.push_back(layer.module);
-  }
-  const bool isOneOfMany = !layers.empty() && plan.layers.back().group > 0;
-  return fmt::format("{} {}{}{}", layers.size() == 1 ? "layer" : "layers", rangeText(numbers, isRun),
-                     isOneOfMany ? fmt::format(" of group {}", plan.layers[layers.front()].group) : "",
-                     hasModules ? " (" + rangeText(modules, isRun) + ")" : "");
+  if (layers.empty()) return "no layer";
+  const auto runs = runsOf(layers);
+  auto text = (layers.size() == 1 ? "layer " : "layers ") + runsText(runs, [&](std::size_t layer) { return std::to_string(plan.layers[layer].number); });
+  if (plan.layers.back().group > 0) text += fmt::format(" of group {}", plan.layers[layers.front()].group);
+  const bool haveModules = std::none_of(layers.begin(), layers.end(), [&](std::size_t layer) { return plan.layers[layer].module.empty(); });
+  if (!haveModules || runs.size() > 4) return text;
+  return text + " (" + runsText(runs, [&](std::size_t layer) { return plan.layers[layer].module; }) + ")";
 }
 
 std::vector<std::string> findingsOf(const SavePlan& plan) {

@@ -139,6 +139,15 @@ TEST(SavePlan, EveryLayerRecomputingWhatMustBeSavedIsAFindingToo) {
   EXPECT_EQ(findingsOf(job.plan()).size(), 4u);
 }
 
+TEST(SavePlan, ManyLayersAreWrittenAsRunsAndALongListIsCut) {
+  auto job = Job();
+  job.layers = 40;
+  const auto plan = job.plan();
+  EXPECT_EQ(layersText(plan, {0, 1, 2, 3, 5, 7, 8}), "layers 0 to 3, 5, 7 and 8");
+  EXPECT_EQ(layersText(plan, {4, 5, 6}), "layers 4 to 6");
+  EXPECT_EQ(layersText(plan, {0, 2, 4, 6, 8, 10, 12, 14, 16, 18}), "layers 0, 2, 4, 6, 8, 10, ... and 18");
+}
+
 TEST(SavePlan, AnotherLayerInTheMiddleDoesNotHideTheEqualOnes) {
   auto job = Job();
   auto text = job.forward();
