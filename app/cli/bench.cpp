@@ -1,4 +1,5 @@
 #include "core/torch/checking/bench.h"
+#include "app/cli/sizes.h"
 
 #include <fmt/format.h>
 
@@ -71,7 +72,7 @@ int runLayout(const BenchArguments& arguments, const Progress& progress) {
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
   app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  app.add_option("--repeat", arguments->repeat, "repeats the medians are taken over")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--repeat", arguments->repeat, "repeats the medians are taken over")->check(isAboveZero())->capture_default_str();
   app.add_option("--budget-curve", arguments->curve, "instead of the report: bytes saved against time recomputed, at this many budgets")
       ->check(CLI::Range(2, 1000));
   app.add_flag("--layout", arguments->layout, "instead of the report: how tangled the graph is (crossings, rows that edges span, their lengths in pixels)");

@@ -16,7 +16,7 @@ void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
   addFormat(app, format);
   addOutput(app, "--report", report, "write the JSON report to this file (-: standard output)");
   app.add_option("--tolerance", check.tolerance, "tolerance of each tensor relative to its largest element, instead of one from rounding")
-      ->check(CLI::NonNegativeNumber);
+      ->check(isZeroOrMore());
   app.add_option("--grad-inputs", check.gradInputs, "user inputs to differentiate, comma separated")->delimiter(',');
   app.add_option("--seed", check.seed, "seed of what is drawn, instead of the reference's")->check(isSeed());
   addShapes(app, check.shapes, check.numbers);
@@ -25,9 +25,9 @@ void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
   addLibraries(app, check.rules);
   addFill(app, fill);
   addOpeningMemory(app);
-  app.add_option("--threads", run.threads, "threads of LibTorch")->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", run.threads, "threads of LibTorch")->check(isZeroOrMore());
   app.add_flag("--allow-skips", allowSkips, "exit with 0 even if files could not be checked");
-  app.add_option("--timeout", run.caseSeconds, "seconds that one file of a suite may take")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--timeout", run.caseSeconds, "seconds that one file of a suite may take")->check(isAboveZero())->capture_default_str();
 }
 
 void Checks::requireFileOrSuite(const std::string& command) const {

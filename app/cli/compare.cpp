@@ -87,7 +87,7 @@ Run setup(CLI::App& app) {
   app.add_option("a", arguments->a, "a model file or a session")->required();
   app.add_option("b", arguments->b.path, "another one (default: the same file)");
   app.add_option("--tolerance", arguments->tolerance, "relative difference at which two values diverge (default: 1e-4; 1e-2 with float16, 5e-2 with bfloat16)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(isZeroOrMore());
   addPrecisionB(app, arguments->b.precision);
   addDevice(app, arguments->b.device, "--device-b", "device of the second (default: that of the first)");
   app.add_option("--seed-b", arguments->b.seed, "seed of the random ops of the second run")->check(isSeed());

@@ -6,6 +6,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "app/cli/sizes.h"
 #include "core/formats/files/mapped_file.h"
 #include "core/questions/compare_numbers.h"
 #include "core/torch/experiments/replay_numbers.h"
@@ -161,7 +162,7 @@ Run setup(CLI::App& app) {
   auto arguments = std::make_shared<NumbersArguments>();
   app.add_option("a", arguments->a, "a recording of PyTorch's DebugMode (save_logs), or a model, which is run")->required();
   app.add_option("b", arguments->b, "another recording or model")->required();
-  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two norms differ")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two norms differ")->check(isZeroOrMore())->capture_default_str();
   app.add_option("--rows", arguments->rows, "rows of the table around the first difference")->capture_default_str();
   addFormat(app, arguments->format);
   arguments->input.addTo(app);

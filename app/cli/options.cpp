@@ -12,6 +12,7 @@
 #include "app/cli/recorded.h"
 #include "app/cli/sizes.h"
 #include "app/cli/terminal.h"
+#include "core/base/near_names.h"
 #include "core/base/number_text.h"
 #include "core/base/running_memory.h"
 #include "core/formats/jobs/job_log.h"
@@ -200,7 +201,7 @@ void InputOptions::addTo(CLI::App& app, bool batch) {
   app.add_option("--grad-inputs", gradInputs, "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
       ->delimiter(',');
   app.add_option("--seed", seed, "seed of inputs and cotangents that are drawn, and of random ops (default 0)")->check(isSeed());
-  app.add_option("--threads", threads, "threads of LibTorch (default: its own choice)")->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", threads, "threads of LibTorch (default, and 0: its own choice)")->check(isZeroOrMore());
 }
 
 DerivationRequest InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
@@ -250,11 +251,29 @@ void requireToRun(const std::optional<Device>& device) {
   if (device) requireDevice(*device);
 }
 
+namespace {
+
+/// The nearest name in the folder, for a name that is misspelt.
+std::string fileMeant(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  std::vector<std::string> names;
+  constexpr std::size_t most = 5000;
+  for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end && names.size() < most; entry.increment(ignored)) {
+    if (ignored) break;
+    names.push_back(entry->path().filename().string());
+  }
+  return didYouMean(path.filename().string(), names);
+}
+
+}  // namespace
+
 void requireFile(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "there is no such file", path);
+  if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "there is no such file" + fileMeant(path), path);
   if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) && !jobs::isJobLog(path))
-    throw Error(ErrorCode::badUse, "is a folder, not a file", path);
+    throw Error(ErrorCode::badUse, "is a folder without a job's log, a repro script or a captured step; a folder of models is for `retrograd check --suite`",
+                path);
 }
 
 std::optional<FolderChoice> graphToOpen(const std::string& path) {

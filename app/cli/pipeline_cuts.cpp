@@ -2,6 +2,7 @@
 
 #include "app/cli/input.h"
 
+#include "app/cli/sizes.h"
 #include "core/torch/checking/reference.h"
 #include "core/torch/execution/threads.h"
 
@@ -11,7 +12,7 @@ void addCuts(CLI::App& app, CutRequest& request) {
   app.add_option("--at", request.at,
                  "MODULE[:before|after] or #OP[:before|after]: cut at each call of the module, or at the op; repeatable, added to the file's markers")
       ->allow_extra_args(false);
-  app.add_option("--stages", request.stages, "cut into N stages of equal load")->check(CLI::PositiveNumber);
+  app.add_option("--stages", request.stages, "cut into N stages of equal load")->check(isAboveZero());
   app.add_option_function<std::string>(
          "--balance",
          [&request](const std::string& by) {

@@ -8,6 +8,7 @@
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_batch.h"
 #include "app/cli/pipeline_cuts.h"
+#include "app/cli/sizes.h"
 #include "core/cut/stage_facts.h"
 #include "core/formats/files/atomic_file.h"
 #include "core/ranks/agreement.h"
@@ -239,7 +240,7 @@ Run setup(CLI::App& app) {
   arguments->cut.addTo(app);
   app.add_option("--schedule", arguments->schedule, "its name (see pipeline schedule) or a CSV file")->capture_default_str();
   app.add_option("--microbatches", arguments->microbatches, "microbatches of a step; without --batch each has the shapes that the file was exported with")
-      ->check(CLI::PositiveNumber)
+      ->check(isAboveZero())
       ->capture_default_str();
   arguments->batch.addTo(app);
   app.add_flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");

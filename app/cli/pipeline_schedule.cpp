@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +12,8 @@
 #include "app/cli/output.h"
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_cuts.h"
+#include "app/cli/sizes.h"
+#include "core/base/near_names.h"
 #include "core/cut/stage_facts.h"
 #include "core/schedule/schedule_check.h"
 #include "core/schedule/schedule_kinds.h"
@@ -31,9 +34,9 @@ struct ScheduleArguments {
   CutOptions model;  // its file is empty where none is given
 };
 
-std::string known() {
-  std::string names;
-  for (const auto& kind : scheduleKinds()) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
+std::vector<std::string> known() {
+  std::vector<std::string> names;
+  for (const auto& kind : scheduleKinds()) names.emplace_back(kind.name);
   return names;
 }
 
@@ -76,7 +79,9 @@ Schedule open(const ScheduleArguments& arguments) {
     return makeSchedule(*kind, arguments.ranks, arguments.microbatches, arguments.stagesPerRank);
   }
   if (!std::filesystem::is_regular_file(arguments.schedule))
-    throw Error(ErrorCode::badUse, fmt::format("neither a schedule nor a CSV file; schedules are {}", known()), arguments.schedule);
+    throw Error(ErrorCode::badUse,
+                fmt::format("neither a schedule nor a CSV file{}; schedules are {}", didYouMean(arguments.schedule, known()), fmt::join(known(), ", ")),
+                arguments.schedule);
   if (arguments.ranks || arguments.microbatches || arguments.stagesPerRank)
     throw Error(ErrorCode::badUse, "a file says itself how many ranks, stages and microbatches it has", arguments.schedule);
   return readScheduleFile(arguments.schedule);
@@ -149,16 +154,18 @@ int run(const ScheduleArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<ScheduleArguments>();
-  app.add_option("schedule", arguments->schedule, "its name (" + known() + ") or a CSV file in PyTorch's form, which is checked")->required();
-  app.add_option("--ranks", arguments->ranks, "ranks that share the stages")->check(CLI::PositiveNumber);
-  app.add_option("--microbatches", arguments->microbatches, "microbatches of a batch")->check(CLI::PositiveNumber);
-  app.add_option("--stages-per-rank", arguments->stagesPerRank, "stages of each rank (default: the schedule's own number, or 2)")->check(CLI::PositiveNumber);
+  app.add_option("schedule", arguments->schedule,
+                 "its name (" + fmt::format("{}", fmt::join(known(), ", ")) + ") or a CSV file in PyTorch's form, which is checked")
+      ->required();
+  app.add_option("--ranks", arguments->ranks, "ranks that share the stages")->check(isAboveZero());
+  app.add_option("--microbatches", arguments->microbatches, "microbatches of a batch")->check(isAboveZero());
+  app.add_option("--stages-per-rank", arguments->stagesPerRank, "stages of each rank (default: the schedule's own number, or 2)")->check(isAboveZero());
   auto* costs = app.add_option("--costs", arguments->costs, "JSON file with times and activation bytes of the stages (default: F = I = W = 1, B = 2)");
   auto* model = app.add_option("--model", arguments->model.file, "a model: times and activation bytes are those of its stages; cut as in pipeline split");
   model->excludes(costs);
   app.add_flag("--measure", arguments->measure, "with --model: measure the stages by running them (default: estimate from the ops alone)");
   const auto before = app.get_options().size();
-  app.add_option("--link", arguments->link, "GB a second between ranks, for what crosses (default: it is there at once)")->check(CLI::PositiveNumber);
+  app.add_option("--link", arguments->link, "GB a second between ranks, for what crosses (default: it is there at once)")->check(isAboveZero());
   arguments->model.addOptionsTo(app);
   const auto options = app.get_options();
   for (auto i = before; i < options.size(); ++i) options[i]->needs(model);

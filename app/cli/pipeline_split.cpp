@@ -28,7 +28,7 @@ void print(const CutModel& cut) {
     for (const auto& parameter : parameters) bytes += parameter.bytes;
     const auto& stage = cut.split.stages[s];
     fmt::print("stage {}: {}, {} ({} bytes)", s, countOf(stage.ops.size(), "op"), countOf(parameters.size(), "parameter"), bytes);
-    if (!stage.ops.empty()) fmt::print(", from #{}", document.text(document.boundSymbol(stage.ops.front()).name));
+    if (!stage.ops.empty()) fmt::print(", from #{} {}", stage.ops.front().index, document.text(document.boundSymbol(stage.ops.front()).name));
     if (stage.device) fmt::print(", on {}", toString(*stage.device));
     fmt::print("\n");
     for (const auto& edge : cut.split.edges)

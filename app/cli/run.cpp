@@ -9,11 +9,11 @@
 #include "app/cli/terminal.h"
 #include "core/base/near_names.h"
 #include "core/base/number_text.h"
+#include "core/base/op_number.h"
 #include "core/questions/why.h"
 #include "core/torch/checking/reference.h"
 #include "core/torch/checking/save.h"
 #include "core/torch/session/session.h"
-#include "core/trace/op_number.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 

@@ -6,6 +6,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "app/cli/sizes.h"
 #include "core/export/export.h"
 #include "core/formats/pt2/pt2_write.h"
 #include "core/formats/safetensors/safetensors.h"
@@ -152,9 +153,9 @@ Run setup(CLI::App& app) {
   app.add_option("--command", arguments->command,
                  "the fault is that this command fails: it gets a PyTorch script of the ops instead of {} (or at its end), and has to end "
                  "as it does for the whole graph");
-  app.add_option("--tolerance", arguments->tolerance, "relative difference at which values differ")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--timeout", arguments->timeout, "seconds the command may take")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--tests", arguments->tests, "ranges to try at most")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--tolerance", arguments->tolerance, "relative difference at which values differ")->check(isZeroOrMore())->capture_default_str();
+  app.add_option("--timeout", arguments->timeout, "seconds the command may take")->check(isAboveZero())->capture_default_str();
+  app.add_option("--tests", arguments->tests, "ranges to try at most")->check(isAboveZero())->capture_default_str();
   app.add_option("-o,--output", arguments->out, "beginning of the names to write: OUT.py, OUT.pt2 and OUT.retrograd (default: the file's name with -shrunk)");
   app.add_option("--out", arguments->out)->group("");
   addFormat(app, arguments->format);

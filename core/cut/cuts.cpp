@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/module_path.h"
+#include "core/base/near_names.h"
 #include "core/base/number_text.h"
 
 namespace retrograd {
@@ -148,7 +149,8 @@ class PointFinder {
         missing = point.target.substr(0, end);
         break;
       }
-    std::string text = "Specified target " + point.target + " referenced nonexistent module " + missing;
+    std::string text =
+        "Specified target " + point.target + " referenced nonexistent module " + missing + didYouMean(point.target, {known.begin(), known.end()});
     const auto parent = missing.rfind('.') == std::string::npos ? std::string() : missing.substr(0, missing.rfind('.') + 1);
     std::string names;
     std::size_t count = 0;

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/base/near_names.h"
+#include "core/base/op_number.h"
 #include "core/questions/why.h"
-#include "core/trace/op_number.h"
 #include "core/trace/print/printer.h"
 
 namespace retrograd {

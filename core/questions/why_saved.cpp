@@ -68,13 +68,19 @@ class SavedQuestion {
       const auto value = open.back();
       open.pop_back();
       const auto producer = flow.producer(value);
-      const bool atHand = value != answer_.value && (producer < 0 || saved_.contains(value));
+      // What lies in the same memory is the answer itself: to save that instead would save the same bytes.
+      const bool isOwn = value == answer_.value || sharesMemory(value, answer_.value);
+      const bool atHand = producer < 0 || (!isOwn && saved_.contains(value));
       if (atHand) {
         from.insert(value);
         continue;
       }
       const auto op = joint_.ops[producer];
-      const bool tooDear = value != answer_.value && (isHeavy(familyOf(document_.symbol(document_.boundSymbol(op).symbol).name)) || !marks[op]);
+      if (isOwn && !marks[op]) {
+        plan.impossible = reasonAgainst(op);
+        return;
+      }
+      const bool tooDear = !isOwn && (isHeavy(familyOf(document_.symbol(document_.boundSymbol(op).symbol).name)) || !marks[op]);
       if (tooDear) {
         if (from.insert(value).second && document_.value(value).storage) plan.extraSaved += document_.storage(document_.value(value).storage).bytes;
         continue;
@@ -90,6 +96,11 @@ class SavedQuestion {
       plan.draws |= (document_.boundSymbol(op).effects & effect::random) != 0;
     }
     plan.from.assign(from.begin(), from.end());
+  }
+
+  bool sharesMemory(ValueId a, ValueId b) const {
+    const auto storage = document_.value(a).storage;
+    return storage && storage == document_.value(b).storage;
   }
 
   std::string reasonAgainst(BoundSymbolId op) const {

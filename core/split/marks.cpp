@@ -6,8 +6,8 @@
 
 #include "core/base/module_path.h"
 #include "core/base/near_names.h"
+#include "core/base/op_number.h"
 #include "core/split/partition.h"
-#include "core/trace/op_number.h"
 
 namespace retrograd {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "core/base/module_path.h"
 #include "core/base/near_names.h"
+#include "core/base/op_number.h"
 #include "core/base/whole_number.h"
 #include "core/questions/why.h"
-#include "core/trace/op_number.h"
 
 namespace retrograd {
 namespace {

@@ -53,9 +53,8 @@ class Comparison {
 
   /// Values that the forward of no layer computes: copies and views that only the backward makes.
   bool isOfBackwardAlone(const LayerValues& values) const {
-    return std::none_of(values.begin(), values.end(), [&](const auto& value) {
-      return value && (*value < state_.border || state_.fate(whole_.graph().valueName(*value)) == Fate::saved);
-    });
+    return std::none_of(values.begin(), values.end(),
+                        [&](const auto& value) { return value && (*value < state_.border || state_.fate(whole_.graph().valueName(*value)) == Fate::saved); });
   }
 
   PlanTreatment treatmentOf(const std::optional<std::size_t>& value) const {
@@ -79,9 +78,8 @@ class Comparison {
     }
     std::vector<PlanTreatment> sorted;
     for (auto& [key, treatment] : different) sorted.push_back(std::move(treatment));
-    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-      return std::tuple(b.layers.size(), a.layers.front()) < std::tuple(a.layers.size(), b.layers.front());
-    });
+    std::sort(sorted.begin(), sorted.end(),
+              [](const auto& a, const auto& b) { return std::tuple(b.layers.size(), a.layers.front()) < std::tuple(a.layers.size(), b.layers.front()); });
     return sorted;
   }
 

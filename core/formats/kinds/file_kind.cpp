@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view howTo =
     "Write a file that can be opened with:\n"
     "    torch.export.save(torch.export.export(model, args), \"model.pt2\")\n"
-    "in PyTorch 2.8 or later; see `retrograd help saving`.";
+    "in PyTorch 2.9 or later; see `retrograd help saving`.";
 
 std::string make(std::string_view what) { return std::string(what) + " " + std::string(howTo); }
 
@@ -71,7 +71,7 @@ std::string describeForeignFile(const ByteRegion& bytes) {
   if (text.starts_with("PK")) return make("This begins like a zip archive but is cut off or damaged; copy or download it again.");
   if (isText(bytes))
     return make(
-        "This is a text file without 'def computation(...):', neither a printed trace (see `retrograd help text`) nor an exported PyTorch "
+        "This is a text file without 'def computation(...):', neither a printed trace (docs/text-form.md describes one) nor an exported PyTorch "
         "program.");
   return make("Unrecognized file format.");
 }
@@ -83,7 +83,7 @@ std::string describeForeignArchive(const Archive& archive) {
   if (has("serialized_exported_program.json"))
     return "This is a torch.export archive in the older layout of PyTorch 2.1 to 2.7. Convert it in the PyTorch that wrote it:\n"
            "    program = torch.export.load(\"old.pt2\")\n"
-           "    # then, in PyTorch 2.8 or later, export the model again; the older layout is not read by newer versions:\n"
+           "    # then, in PyTorch 2.9 or later, export the model again; the older layout is not read by newer versions:\n"
            "    torch.export.save(torch.export.export(program.module(), args), \"model.pt2\")\n"
            "where args are the example inputs; program.module() can be pickled over if the two steps need two environments. "
            "See `retrograd help saving`.";

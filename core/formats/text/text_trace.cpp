@@ -26,7 +26,8 @@ TextTraces readTextTraces(std::string_view text, const std::string& name, const 
 
 ModelFile readTextModel(std::string_view text, const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
   auto traces = readTextTraces(text, path, lookup, TextParts::all, progress);
-  if (!traces.computation) throw Error(ErrorCode::badInput, "expected a trace to start from, 'def computation(...):'; see `retrograd help text`", path);
+  if (!traces.computation)
+    throw Error(ErrorCode::badInput, "expected a trace to start from, 'def computation(...):'; docs/text-form.md describes the form", path);
   ModelFile file;
   if (!traces.derived.empty()) {
     file.printed = std::make_shared<const TextTraces>(std::move(traces));

@@ -66,7 +66,7 @@ Directory readEnd64(const Bytes& zip, std::uint64_t locator) {
 
 Directory findDirectory(const Bytes& zip) {
   const auto end = findEnd(zip);
-  if (!end) fail("the zip archive is cut off or damaged: it has no end record");
+  if (!end) fail("the zip archive is cut off or damaged: it has no end record; copy it or save it again");
   if (zip.u16(*end + 4) != 0 || zip.u16(*end + 6) != 0) {
     if (zip.u16(*end + 4) != 0xffff) fail("the zip archive is split over several files");
   }

@@ -34,6 +34,18 @@ at::Tensor laidOutAs(const at::Tensor& tensor, const TensorMeta& meta) {
   return meta.elements() == 0 || !fits(tensor, meta) ? tensor : laidOut(tensor, meta.strides, meta.offset);
 }
 
+/// "x f32[4, 8], ids i64[2]": what can be given.
+std::string userInputsOf(const ModelFile& file) {
+  std::string names;
+  for (const auto& input : file.computation.inputs) {
+    if (input.kind != InputKind::user || !input.value) continue;
+    const auto& value = file.document->value(input.value);
+    names += (names.empty() ? "" : ", ") + input.name;
+    if (value.meta) names += fmt::format(" {} {}", torchName(file.document->meta(value.meta).dtype), shapeText(file.document->meta(value.meta).sizes));
+  }
+  return names.empty() ? "no input" : names;
+}
+
 /// safetensors has no complex numbers: they come as pairs of reals. `cast`: to a model that was moved to another precision.
 at::Tensor fitDType(at::Tensor tensor, const TensorMeta& meta, bool cast, const std::string& what) {
   const auto wanted = toScalarType(meta.dtype);
@@ -41,7 +53,10 @@ at::Tensor fitDType(at::Tensor tensor, const TensorMeta& meta, bool cast, const 
   if (tensor.scalar_type() == wanted) return tensor;
   const bool sameKind = tensor.is_complex() ? isComplex(meta.dtype) : tensor.is_floating_point() && isFloating(meta.dtype);
   if (!cast || !sameKind)
-    throw Error(ErrorCode::badUse, fmt::format("it has dtype {}, the file wants {}", torchName(toDType(tensor.scalar_type())), torchName(meta.dtype)), what);
+    throw Error(
+        ErrorCode::badUse,
+        fmt::format("it has dtype {}, the model wants {}: convert it before it is saved", torchName(toDType(tensor.scalar_type())), torchName(meta.dtype)),
+        what);
   return tensor.to(wanted);
 }
 
@@ -115,7 +130,7 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& options) {
   const auto requireInput = [&](const std::string& name) {
     const auto known = std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
                                    [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
-    if (!known) throw Error(ErrorCode::badUse, "the file has no such input", "input " + name);
+    if (!known) throw Error(ErrorCode::badUse, "the file has no such input; it has " + userInputsOf(file), "input " + name);
   };
   for (const auto& [name, data] : options.inputs) requireInput(name);
   for (const auto& [name, shape] : options.shapes) requireInput(name);

@@ -393,17 +393,38 @@ class Opinion {
 
 }  // namespace
 
+namespace {
+
+bool hasBoth(const jobs::Attempt& attempt) { return attempt.find(jobs::GraphKind::forward) != nullptr && attempt.find(jobs::GraphKind::backward) != nullptr; }
+
+/// The compiles that nobody asked for by name and that are therefore not looked at.
+std::vector<std::string> leftOut(const jobs::JobLog& log, const jobs::Compile& chosen) {
+  std::vector<std::string> names;
+  for (const auto& process : log.processes)
+    for (const auto& compile : process.compiles)
+      if (&compile != &chosen && std::any_of(compile.attempts.begin(), compile.attempts.end(), hasBoth)) names.push_back(jobs::nameOf(compile));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace
+
 SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest& request, const Progress& progress) {
   const auto choice = jobs::chooseCompile(log, request.compile, request.rank);
   SecondOpinion opinion;
   const auto name = jobs::nameOf(*choice.compile);
-  if (choice.attempt->find(jobs::GraphKind::forward) == nullptr || choice.attempt->find(jobs::GraphKind::backward) == nullptr) {
+  if (!hasBoth(*choice.attempt)) {
     opinion.compile = name;
     opinion.reason = "the log has no forward and backward graph of this compile";
     return opinion;
   }
   opinion = Opinion(readJobGraphs(log, *choice.attempt), request, progress).form();
   opinion.compile = name;
+  if (request.compile.empty())
+    if (const auto others = leftOut(log, *choice.compile); !others.empty())
+      opinion.notes.push_back(
+          fmt::format("this is the first compile alone; the log holds more, such as --compile {}: {}", others.front(), fmt::join(others, ", ")));
   return opinion;
 }
 

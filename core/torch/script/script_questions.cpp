@@ -127,11 +127,16 @@ void addMeasured(ScriptState& s, CommandAnswer& answer, const Progress& progress
 CommandAnswer saved(ScriptState& s) {
   CommandAnswer answer;
   answer.json = {{"saved", Json::array()}};
-  for (std::size_t i = 0; i < s.analysis->backward.savedCount; ++i) {
-    const auto why = whySaved(*s.analysis, s.analysis->backward.inputs[i]);
+  std::vector<WhySaved> all;
+  for (std::size_t i = 0; i < s.analysis->backward.savedCount; ++i) all.push_back(whySaved(*s.analysis, s.analysis->backward.inputs[i]));
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.storageBytes > b.storageBytes; });
+  for (const auto& why : all) {
     answer.json["saved"].push_back(
         {{"value", s.valueName(why.value)}, {"bytes", why.bytes}, {"storage_bytes", why.storageBytes}, {"readers", why.readers.size()}});
-    answer.text += fmt::format("{}{}: {} bytes, read by {}", i ? "\n" : "", s.valueName(why.value), why.storageBytes, why.readers.size());
+    // A parameter, an input or a view of one is in memory anyway.
+    const auto bytes = why.storageBytes ? fmt::format("{} bytes", why.storageBytes) : std::string("no bytes of its own");
+    answer.text += fmt::format("{}{}: {}, {}, read by {}", answer.text.empty() ? "" : "\n", s.valueName(why.value), bytes,
+                               why.maker ? "#" + std::to_string(why.maker.index) + " " + s.opText(why.maker) : "an input", why.readers.size());
   }
   return answer;
 }
@@ -152,8 +157,8 @@ CommandAnswer explainSaved(ScriptState& s, const Words& words) {
   const auto& plan = why.recompute;
   if (!plan.impossible.empty()) answer.text += "\n  it cannot be recomputed: " + plan.impossible;
   else if (!plan.ops.empty())
-    answer.text +=
-        fmt::format("\n  recomputing it runs {} op(s) again, about {} bytes moved{}", plan.ops.size(), plan.cost, plan.draws ? ", a draw replayed" : "");
+    answer.text += fmt::format("\n  recomputing it runs {} {} again, about {} bytes moved{}", plan.ops.size(), plan.ops.size() == 1 ? "op" : "ops", plan.cost,
+                               plan.draws ? ", a draw replayed" : "");
   answer.json["recompute"] = {
       {"possible", plan.impossible.empty()}, {"reason", plan.impossible}, {"cost", plan.cost}, {"extra_saved_bytes", plan.extraSaved}, {"ops", Json::array()}};
   for (auto again : plan.ops) answer.json["recompute"]["ops"].push_back(s.opJson(again));
