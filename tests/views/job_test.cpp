@@ -91,6 +91,7 @@ void JobTest::J2_theJobsOwnGraphsAreShownAsTheyStandInTheLog() {
   if (!QFileInfo::exists(job("gpt"))) QSKIP("no samples of jobs");
   OpenJob open(job("gpt/trace"));
   QVERIFY(open.opened);
+  for (const auto* name : {"job-graphs", "second-opinion"}) QVERIFY(open.tree->actions().contains(command(open.f, name)));  // which its context menu shows
   open.tree->setFocus();
   open.f.press(Qt::Key_J, Qt::ControlModifier);
   auto* graphs = open.graphs();

@@ -268,6 +268,7 @@ void JobDock::ask(const Choice& choice) {
     auto opinion = askSecondOpinion(*log, request, progress);
     opinion.imported.clear();
     std::vector<BoundSymbolId> places;
+    places.reserve(opinion.findings.size());
     for (const auto& finding : opinion.findings) places.push_back(choice.isOpen ? derivedOp(*bench.document.analysis, finding) : BoundSymbolId());
     const bool drawn = request.weights.empty() || request.batch.empty();
     return [this, opinion = std::move(opinion), places = std::move(places), drawn] {

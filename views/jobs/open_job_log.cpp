@@ -27,7 +27,8 @@ void OpenJobLog::look() {
       bool is = false;
       try {
         is = jobs::isJobLog(path);
-      } catch (const Error&) {  // it is gone
+      } catch (const Error&) {
+        is = false;  // it is gone
       }
       return [this, is] {
         looked_ = true;
