@@ -15,9 +15,9 @@ using Kind = fx::Expression::Kind;
 /// Ops whose results share the storage of their first argument.
 bool isView(std::string_view target) {
   static const std::unordered_set<std::string_view> views{
-      "_conj", "_neg_view", "_reshape_alias", "_unsafe_view",     "alias",   "as_strided", "chunk",     "detach", "diagonal", "expand",
-      "imag",  "narrow",    "permute",        "real",             "select",  "slice",      "split",     "split_with_sizes",   "squeeze",
-      "t",     "transpose", "unbind",         "unfold",           "unsqueeze", "view",     "view_as_complex", "view_as_real", "view_of"};
+      "_conj",     "_neg_view", "_reshape_alias", "_unsafe_view", "alias",  "as_strided",      "chunk",        "detach",           "diagonal", "expand",
+      "imag",      "narrow",    "permute",        "real",         "select", "slice",           "split",        "split_with_sizes", "squeeze",  "t",
+      "transpose", "unbind",    "unfold",         "unsqueeze",    "view",   "view_as_complex", "view_as_real", "view_of"};
   for (const auto prefix : {std::string_view("torch.ops.aten."), std::string_view("torch.ops.prims.")})
     if (target.starts_with(prefix)) return views.contains(target.substr(prefix.size(), target.find('.', prefix.size()) - prefix.size()));
   return false;
@@ -142,7 +142,7 @@ void PlanState::findLayers() {
     for (const auto& nodes : groups[group].layers) {
       const auto number = layers.size() - firstLayer_.back();
       for (std::size_t i = 0; i < nodes.size(); ++i) places[whole.inputs() + nodes[i]] = {layers.size(), fmt::format("{:06}", i)};
-      layers.push_back({group, number, nodes.size(), {}});
+      layers.push_back({group, number, nodes.size(), 0, {}});
     }
   }
 }
