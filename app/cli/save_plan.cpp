@@ -197,7 +197,14 @@ Json jsonOf(const PlanTreatment& treatment) {
 
 std::string_view reasonText(PlanDifference::Reason reason) {
   using Reason = PlanDifference::Reason;
-  return reason == Reason::none ? "" : reason == Reason::lastLayer ? "last layer" : "in memory";
+  switch (reason) {
+    case Reason::none: return "";
+    case Reason::lastLayer: return "last layer";
+    case Reason::regionReads: return "region reads";
+    case Reason::noRegionReads: return "no region reads";
+    case Reason::inMemory: return "in memory";
+  }
+  return "";
 }
 
 Json jsonOf(const SavePlan& plan, const jobs::GraphChoice& choice, const std::string& path, bool withNodes) {
@@ -215,7 +222,8 @@ Json jsonOf(const SavePlan& plan, const jobs::GraphChoice& choice, const std::st
             {"notes", notesOf(plan)},
             {"findings", findingsOf(plan)}};
   for (const auto& layer : plan.layers)
-    json["layers"].push_back({{"group", layer.group}, {"number", layer.number}, {"ops", layer.ops}, {"module", layer.module}});
+    json["layers"].push_back(
+        {{"group", layer.group}, {"number", layer.number}, {"ops", layer.ops}, {"savedBytes", layer.savedBytes}, {"module", layer.module}});
   if (withNodes) json["computed"] = jsonOf(plan.computed);
   for (const auto& count : plan.policies)
     json["policies"].push_back({{"policy", count.policy}, {"saved", count.saved}, {"recomputed", count.recomputed}, {"unused", count.unused}});

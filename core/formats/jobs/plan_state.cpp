@@ -142,7 +142,7 @@ void PlanState::findLayers() {
     for (const auto& nodes : groups[group].layers) {
       const auto number = layers.size() - firstLayer_.back();
       for (std::size_t i = 0; i < nodes.size(); ++i) places[whole.inputs() + nodes[i]] = {layers.size(), fmt::format("{:06}", i)};
-      layers.push_back({group, number, nodes.size(), {}});
+      layers.push_back({group, number, nodes.size(), 0, {}});
     }
   }
 }

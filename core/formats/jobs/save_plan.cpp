@@ -113,6 +113,15 @@ PlanTotal totalOf(const PlanState& state, bool ofInputs) {
   return count.total();
 }
 
+void countLayers(const PlanState& state, std::vector<PlanLayer>& layers) {
+  std::vector<StorageCount> counts(layers.size(), StorageCount(state.forward));
+  for (const auto value : state.saved) {
+    const auto found = state.whole.named(state.forward.graph().valueName(value));
+    if (found && state.places[*found].layer && !state.forward.isInput(value)) counts[*state.places[*found].layer].add(value);
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) layers[i].savedBytes = counts[i].total().bytes;
+}
+
 /// Activations that the joint graph's backward reads. Tuples are counted by their items.
 PlanTotal allSavedOf(const PlanState& state) {
   StorageCount count(state.whole);
@@ -156,6 +165,7 @@ SavePlan savePlanOf(const JobGraphs& graphs) {
   const PlanState state(graphs);
   SavePlan plan;
   plan.layers = state.layers;
+  countLayers(state, plan.layers);
   plan.residuals = residualsOf(state);
   plan.computed = computedOf(state);
   plan.policies = policiesOf(plan.computed);

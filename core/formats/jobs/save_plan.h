@@ -20,6 +20,7 @@ std::string_view name(Fate fate);  ///< "saved", "recomputed", "not needed"
 struct PlanLayer {
   std::size_t group = 0, number = 0;  ///< number: from 0 within its group
   std::size_t ops = 0;                ///< nodes of the graph in it
+  std::int64_t savedBytes = 0;        ///< of its saved activations, as far as sizes are known; each storage once
   std::string module;                 ///< what the names of its parameters begin with: "blocks.2"; empty where they have nothing in common
 };
 
@@ -69,9 +70,11 @@ struct PlanDifference {
   int line = 0;
   std::optional<std::int64_t> bytes;  ///< of the value
   enum class Reason : std::uint8_t {
-    none,       ///< a finding
-    lastLayer,  ///< no other layer reads the last layer's result
-    inMemory    ///< an input of the forward, or a view of one: saving it takes no memory
+    none,           ///< a finding
+    lastLayer,      ///< it follows from who reads the layer's result: no other layer,
+    regionReads,    ///< another checkpointed region,
+    noRegionReads,  ///< no checkpointed region
+    inMemory        ///< an input of the forward, or a view of one: saving it takes no memory
   };
   Reason reason = Reason::none;
 };
@@ -105,8 +108,8 @@ SavePlan savePlanOf(const JobGraphs& graphs);
 
 /// "layer 2 (blocks.2)", "layers 0, 1 and 3", "layers 0 to 3". `layers`: ascending; of many that are no neighbours some are left out.
 std::string layersText(const SavePlan& plan, const std::vector<std::size_t>& layers);
-/// What the plan finds wrong or uneven: a sentence for each difference without a reason, then for each broken policy. Differences of policy alone
-/// that say the same are one sentence.
+/// What the plan finds wrong or uneven: for each set of layers how much it saves, where other layers save another amount, and a sentence for each
+/// difference without a reason; then one for each broken policy. Differences that do not matter for what is saved are one sentence where they say the same.
 std::vector<std::string> findingsOf(const SavePlan& plan);
 /// Sentences for the differences with a reason.
 std::vector<std::string> notesOf(const SavePlan& plan);

@@ -13,6 +13,13 @@ using Reason = PlanDifference::Reason;
 /// The value of each layer of a group; nothing where a layer has none.
 using LayerValues = std::vector<std::optional<std::size_t>>;
 
+struct Way {
+  std::map<std::string, bool> isResult;  ///< by slot; false: it only leads to a result
+  bool isOfLast = false;                 ///< of the last layer
+  bool isReadByRegion = false;           ///< another checkpointed region reads a result
+  bool isReadAs(const Way& other) const { return isOfLast == other.isOfLast && isReadByRegion == other.isReadByRegion; }
+};
+
 class Comparison {
  public:
   explicit Comparison(const PlanState& state) : state_(state), whole_(state.whole) {}
@@ -24,15 +31,13 @@ class Comparison {
 
  private:
   void compareGroup(std::size_t group) {
-    const auto last = state_.layerIndex(group, state_.groups[group].layers.size() - 1);
-    const auto lastWay = wayToResult(group);
+    ways_.clear();
+    for (std::size_t number = 0; number < state_.groups[group].layers.size(); ++number) ways_.push_back(wayToResult(group, number));
     for (const auto& [slot, values] : slotsOf(group)) {
       const auto treatments = treatmentsOf(group, values);
-      const auto way = lastWay.find(slot);
       for (std::size_t i = 1; i < treatments.size(); ++i) {
         auto difference = differenceOf(treatments[i], treatments[0]);
-        const bool isOfLast = way != lastWay.end() && difference.odd.layers == std::vector{last};
-        difference.reason = reasonOf(difference, isOfLast, isOfLast && way->second);
+        difference.reason = reasonOf(difference, slot);
         differences_.push_back(std::move(difference));
       }
     }
@@ -83,20 +88,23 @@ class Comparison {
     return sorted;
   }
 
-  /// The slots of a group's last layer from which only results of the layer are computed, the results included. True: a result itself. What becomes
-  /// of them depends on who reads the result.
-  std::map<std::string, bool> wayToResult(std::size_t group) const {
-    std::map<std::string, bool> way;
-    const auto& nodes = state_.groups[group].layers.back();
-    const auto layer = state_.layerIndex(group, state_.groups[group].layers.size() - 1);
-    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+  /// The slots of a layer from which only results of the layer are computed, the results included. What becomes of them depends on who reads the
+  /// results.
+  Way wayToResult(std::size_t group, std::size_t number) const {
+    Way way;
+    const auto& layers = state_.groups[group].layers;
+    const auto layer = state_.layerIndex(group, number);
+    way.isOfLast = number + 1 == layers.size();
+    for (auto node = layers[number].rbegin(); node != layers[number].rend(); ++node) {
       const auto value = whole_.inputs() + *node;
       const auto& readers = state_.readers[value];
       const auto isOutside = [&](std::size_t reader) { return reader < state_.border && state_.places[reader].layer != layer; };
-      const auto isOnWay = [&](std::size_t reader) { return state_.places[reader].layer == layer && way.contains(state_.places[reader].slot); };
+      const auto isOnWay = [&](std::size_t reader) { return state_.places[reader].layer == layer && way.isResult.contains(state_.places[reader].slot); };
       const bool isResult = state_.isResult[value] || std::any_of(readers.begin(), readers.end(), isOutside);
       const bool leadsThere = !readers.empty() && std::all_of(readers.begin(), readers.end(), isOnWay);
-      if (isResult || leadsThere) way[state_.places[value].slot] = isResult;
+      if (isResult || leadsThere) way.isResult[state_.places[value].slot] = isResult;
+      way.isReadByRegion |=
+          std::any_of(readers.begin(), readers.end(), [&](std::size_t reader) { return isOutside(reader) && !whole_.policy(reader).empty(); });
     }
     return way;
   }
@@ -105,11 +113,17 @@ class Comparison {
     return whole_.named(difference.odd.value.empty() ? difference.others.value : difference.odd.value);
   }
 
-  /// `isResult`: the value is a result of the last layer, which PyTorch tags where another checkpointed region reads it.
-  Reason reasonOf(const PlanDifference& difference, bool isOnWayOfLast, bool isResult) const {
+  /// PyTorch tags a checkpointed layer's result for saving where another checkpointed region reads it.
+  Reason reasonOf(const PlanDifference& difference, const std::string& slot) const {
     const auto& [odd, others] = std::tie(difference.odd, difference.others);
     if (odd.jointPolicy != others.jointPolicy) return Reason::none;
-    if (isOnWayOfLast && (isResult || odd.policy == others.policy)) return Reason::lastLayer;
+    const auto& way = ways_[state_.layers[odd.layers.front()].number];
+    const auto found = way.isResult.find(slot);
+    const auto isReadAlike = [&](std::size_t layer) { return ways_[state_.layers[layer].number].isReadAs(way); };
+    const bool isOddAlone =
+        std::all_of(odd.layers.begin(), odd.layers.end(), isReadAlike) && std::none_of(others.layers.begin(), others.layers.end(), isReadAlike);
+    if (found != way.isResult.end() && isOddAlone && (found->second || odd.policy == others.policy))
+      return way.isOfLast ? Reason::lastLayer : way.isReadByRegion ? Reason::regionReads : Reason::noRegionReads;
     const auto value = valueOf(difference);
     return value && whole_.isInput(*value) && odd.policy == others.policy ? Reason::inMemory : Reason::none;
   }
@@ -128,6 +142,7 @@ class Comparison {
 
   const PlanState& state_;
   const ValueFacts& whole_;
+  std::vector<Way> ways_;  ///< of the layers of a group
   std::vector<PlanDifference> differences_;
 };
 

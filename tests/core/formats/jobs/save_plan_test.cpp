@@ -22,7 +22,10 @@ struct Job {
   std::set<std::size_t> recomputesRelu;       ///< layers whose backward runs relu and mm again
   bool hasJoint = true;
 
-  static std::string comment(const std::string& policy) { return fmt::format("        # ac_graph_id: 1 - {} File: /job/m.py:7 in forward, code: x\n", policy); }
+  static std::string comment(const std::string& policy) {
+    if (policy.empty()) return "        # File: /job/m.py:7 in forward, code: x\n";
+    return fmt::format("        # ac_graph_id: 1 - {} File: /job/m.py:7 in forward, code: x\n", policy);
+  }
 
   std::string layer(std::size_t i) const {
     const auto found = policy.find(i);
@@ -110,13 +113,22 @@ TEST(SavePlan, ALayerWithAnotherPolicyIsAFindingThatSaysWhatTheOthersHave) {
   }
 }
 
-TEST(SavePlan, ALayerThatSavesMoreIsAFinding) {
+TEST(SavePlan, ALayerThatSavesMoreIsAFindingWithBothTotals) {
   auto job = Job();
   job.savesProduct = {2};
   const auto findings = findingsOf(job.plan());
-  ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0],
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0], "layer 2 saves 128 bytes, layers 0, 1 and 3 save 64 bytes each");
+  EXPECT_EQ(findings[1],
             "layer 2: mm_2 = aten.mm: f32[2, 8], 64 bytes (/job/m.py:7) is saved (PREFER_RECOMPUTE); in layers 0, 1 and 3 not needed (PREFER_RECOMPUTE)");
+}
+
+TEST(SavePlan, OpsThatDifferInPolicyAloneAreOneFinding) {
+  auto job = Job();
+  job.policy[1] = "";
+  const auto findings = findingsOf(job.plan());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].find("is saved (no policy); in layers 0, 2 and 3 saved (MUST_SAVE)"), std::string::npos) << findings[0];
 }
 
 TEST(SavePlan, ALayerThatRecomputesIsAFindingAndItsOpHasTheFate) {
@@ -124,9 +136,10 @@ TEST(SavePlan, ALayerThatRecomputesIsAFindingAndItsOpHasTheFate) {
   job.recomputesRelu = {1};
   const auto plan = job.plan();
   const auto findings = findingsOf(plan);
-  ASSERT_EQ(findings.size(), 1u);
-  EXPECT_NE(findings[0].find("layer 1: relu_1"), std::string::npos);
-  EXPECT_NE(findings[0].find("is recomputed (MUST_SAVE); in layers 0, 2 and 3 saved (MUST_SAVE)"), std::string::npos) << findings[0];
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0], "layer 1 saves 0 bytes, layers 0, 2 and 3 save 64 bytes each");
+  EXPECT_NE(findings[1].find("layer 1: relu_1"), std::string::npos);
+  EXPECT_NE(findings[1].find("is recomputed (MUST_SAVE); in layers 0, 2 and 3 saved (MUST_SAVE)"), std::string::npos) << findings[1];
   const auto must = std::find_if(plan.policies.begin(), plan.policies.end(), [](const auto& count) { return count.policy == "MUST_SAVE"; });
   ASSERT_NE(must, plan.policies.end());
   EXPECT_EQ(must->saved, 3u);
