@@ -272,8 +272,8 @@ void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "there is no such file" + fileMeant(path), path);
   if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) && !jobs::isJobLog(path))
-    throw Error(ErrorCode::badUse, "is a folder without a job's log, a repro script or a captured step; a folder of models is for `retrograd check --suite`",
-                path);
+    throw Error(ErrorCode::badUse,
+                "is a folder, not a file, and holds no job's log, repro script or captured step; a folder of models is for `retrograd check --suite`", path);
 }
 
 std::optional<FolderChoice> graphToOpen(const std::string& path) {

@@ -40,8 +40,7 @@ void requireOther(const CLI::App& app, const CLI::Option* output, bool ownSessio
       const bool isOutput = outputs().contains(option);  // two that are not there yet have the same name only
       for (const auto& other : option->results())
         if ((isSameFile(path, other) || (isOutput && path == other)) && !(ownSession && isSessionFile(other)))
-          throw Error(ErrorCode::badUse,
-                      (isOutput ? "would be written twice (" : "would be read and written (") + output->get_name() + "): name another file to write", path);
+          throw Error(ErrorCode::badUse, std::string(isOutput ? "would be written twice" : "is both read and written") + ": name another file to write", path);
     }
   }
 }

@@ -150,14 +150,14 @@ class PointFinder {
         break;
       }
     std::string text =
-        "Specified target " + point.target + " referenced nonexistent module " + missing + didYouMean(point.target, {known.begin(), known.end()});
+        "Specified target " + point.target + " referenced nonexistent module " + missing;
     const auto parent = missing.rfind('.') == std::string::npos ? std::string() : missing.substr(0, missing.rfind('.') + 1);
     std::string names;
     std::size_t count = 0;
     for (const auto& path : known)
       if (path.starts_with(parent) && path.find('.', parent.size()) == std::string::npos && ++count <= 8) names += (names.empty() ? "" : ", ") + path;
     if (!names.empty()) text += "; there are " + names + (count > 8 ? ", ..." : "") + " (only modules that compute something can be cut at)";
-    return Error(ErrorCode::badUse, text, "cut at " + point.text);
+    return Error(ErrorCode::badUse, text + didYouMean(point.target, {known.begin(), known.end()}), "cut at " + point.text);
   }
 
   const Document& document_;

@@ -72,7 +72,7 @@ class Outputs(Case):
         reference = self.path / "ref.safetensors"
         shutil.copy(MODELS / "mlp" / "ref.safetensors", reference)
         before = reference.read_bytes()
-        self.assertIn("written twice", self.bad("check", self.model, "--reference", reference, "--report", reference).stderr)
+        self.assertIn("both read and written", self.bad("check", self.model, "--reference", reference, "--report", reference).stderr)
         self.assertEqual(reference.read_bytes(), before)
 
     # Holds L4: whole or not at all, and only where a file is.
