@@ -1,4 +1,6 @@
 // File > Reopen at Start, and the Window menu: what there is because there are several windows.
+#include <QDir>
+#include <QFileInfo>
 #include <QStatusBar>
 
 #include "views/text/format.h"

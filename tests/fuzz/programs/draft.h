@@ -94,6 +94,8 @@ class Draft {
 
   /// Whether the program wrote to this input.
   bool wasWritten(int input) const;
+  /// Whether a dimension is the same at the other size.
+  bool isFixed(int id, std::int64_t dim) const { return !other_ || other_->value(id).toTensor().size(dim) == tensor(id).size(dim); }
   bool isViewed(int id) const;  ///< shares memory with an earlier value
   bool isReadAsOtherNumbers(int id) const;
   /// Whether it fills its memory without holes, at the other size too: eager's as_strided forgets gradients of what its operand does not hold.

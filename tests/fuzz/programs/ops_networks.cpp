@@ -57,6 +57,8 @@ bool batchNorm(Draft& d, const std::string& op) {
   if (x < 0) return false;
   const auto dtype = d.main;
   if (d.tensor(x).scalar_type() != scalarType(dtype)) return false;
+  // LibTorch's kernel reads and writes beyond weights and statistics that have another number of channels.
+  if (!d.isFixed(x, 1)) return false;
   const bool affine = d.random.chance(0.7), instance = op == "aten.instance_norm.default";
   const auto w = affine ? parameter(d, {channels}, x) : -1, b = affine ? parameter(d, {channels}, x) : -1;
   const bool statistics = d.random.chance(0.85);
