@@ -149,8 +149,7 @@ class PointFinder {
         missing = point.target.substr(0, end);
         break;
       }
-    std::string text =
-        "Specified target " + point.target + " referenced nonexistent module " + missing;
+    std::string text = "Specified target " + point.target + " referenced nonexistent module " + missing;
     const auto parent = missing.rfind('.') == std::string::npos ? std::string() : missing.substr(0, missing.rfind('.') + 1);
     std::string names;
     std::size_t count = 0;

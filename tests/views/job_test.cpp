@@ -1,9 +1,11 @@
+#include <QAbstractItemModelTester>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QTabWidget>
+#include <QTemporaryFile>
 #include <QTest>
 #include <QTextBlock>
 #include <QToolButton>
@@ -13,6 +15,7 @@
 #include "tests/views/user.h"
 #include "views/jobs/job_dock.h"
 #include "views/jobs/job_graphs_window.h"
+#include "views/jobs/recorded_dock.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -32,6 +35,7 @@ class JobTest : public QObject {
   void J15_whatCannotBeComparedIsSaid();
   void J2_aFolderIsOpenedFromTheMenu();
   void J15_commandsAreAboutTheChosenCompileOfTheChosenRank();
+  void J12_recordedNumbersNameTheSecondGelu();
 };
 
 namespace {
@@ -324,6 +328,61 @@ void JobTest::J15_commandsAreAboutTheChosenCompileOfTheChosenRank() {
   auto* graphs = open.graphs();
   QVERIFY(graphs);
   QVERIFY2(graphs->title().startsWith(QStringLiteral("6/0 of rank 1  ")), qPrintable(graphs->title()));
+}
+
+void JobTest::J12_recordedNumbersNameTheSecondGelu() {
+  const auto folder = job("debugmode/");
+  if (!QFileInfo::exists(folder + QStringLiteral("model.pt2"))) QSKIP("the samples of jobs are not there");
+  WindowFixture f(liveEngine());
+  auto* next = command(f, "next-difference");
+  QVERIFY(!command(f, "load-recorded")->isEnabled());
+  QVERIFY(f.open(folder + QStringLiteral("model.pt2")));
+  auto request = f.window().context().controller->document()->request;
+  request.data.weights = (folder + QStringLiteral("model.safetensors")).toStdString();
+  request.data.batch = (folder + QStringLiteral("batch.safetensors")).toStdString();
+  const auto before = f.window().context().controller->document();
+  f.window().context().controller->reopen(request);
+  QTRY_VERIFY_WITH_TIMEOUT(f.window().context().controller->document() && f.window().context().controller->document() != before, 60000);
+  QVERIFY(command(f, "load-recorded")->isEnabled());
+  QVERIFY(!next->isEnabled());
+
+  auto& dock = f.window().panel<RecordedDock>();
+  f.raise("dock-recorded");
+  auto* table = f.window().findChild<QTreeView*>(QStringLiteral("recorded"));
+  const QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+  const auto answered = [&] { return !dock.summary().isEmpty() && !dock.summary().startsWith(QStringLiteral("Comparing")); };
+  dock.load(folder + QStringLiteral("perturbed.json"));
+  QVERIFY(QTest::qWaitFor(answered, 60000));
+  QVERIFY2(dock.summary().contains(QStringLiteral("first difference is aten::gelu")), qPrintable(dock.summary()));
+  QVERIFY2(dock.summary().contains(QStringLiteral("blocks.1")), qPrintable(dock.summary()));
+  const auto gelu = table->currentIndex().siblingAtColumn(0);
+  QVERIFY2(gelu.data().toString().contains(QStringLiteral("aten::gelu")), qPrintable(gelu.data().toString()));
+  QVERIFY(next->isEnabled());
+  next->trigger();
+  QCOMPARE(f.window().context().selection->op().index, gelu.data(opRole).toInt());
+  f.picture("recorded-numbers");
+  next->trigger();
+  QVERIFY(table->currentIndex().row() > gelu.row());
+
+  dock.load(folder + QStringLiteral("clean.json"));
+  QVERIFY(QTest::qWaitFor(answered, 60000));
+  QVERIFY2(dock.summary().contains(QStringLiteral("agree")), qPrintable(dock.summary()));
+  QVERIFY(!next->isEnabled());
+
+  QFile whole(QString::fromStdString(sourcePath("tests/fuzz/seeds/recorded/clean.json")));
+  QTemporaryFile damaged;
+  QVERIFY(whole.open(QIODevice::ReadOnly) && damaged.open());
+  damaged.write(whole.readAll().left(2000));
+  damaged.close();
+  dock.load(damaged.fileName());
+  QVERIFY(QTest::qWaitFor(answered, 60000));
+  QVERIFY2(dock.summary().startsWith(QStringLiteral("! ")), qPrintable(dock.summary()));
+  QVERIFY2(dock.summary().contains(QFileInfo(damaged).fileName()), qPrintable(dock.summary()));
+
+  dock.load(folder + QStringLiteral("model.safetensors"));
+  QVERIFY(QTest::qWaitFor(answered, 60000));
+  QVERIFY2(dock.summary().startsWith(QStringLiteral("! ")), qPrintable(dock.summary()));
+  QCOMPARE(table->model()->rowCount(), 0);
 }
 
 }  // namespace retrograd::views

@@ -1,10 +1,13 @@
-// File > Load Weights and Load Batch, and dropping these on the window: the model that is open takes the data of a training job.
+// File > Load Weights, Load Batch and Load Recorded Numbers with its panel, and dropping these on the window: what a training job left for the open model.
+#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <algorithm>
 
 #include "core/formats/checkpoint/given_weights.h"
+#include "views/docks/memory_dock.h"
 #include "views/engine/pool_job.h"
+#include "views/jobs/recorded_dock.h"
 #include "views/text/format.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
@@ -39,6 +42,12 @@ bool looksLikeData(const QString& path) {
          QFileInfo::exists(path + QStringLiteral("/.metadata"));
 }
 
+/// Reads no more than the beginning.
+bool startsAsRecording(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) && looksLikeRecording(file.read(4096).toStdString());
+}
+
 const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
   auto* file = window.menu("file");
   const auto add = [&](const char* name, const QString& text, const QString& tip, Data data) {
@@ -58,12 +67,45 @@ const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
       MainWindow::tr("Gives the model the weights of a checkpoint: .safetensors, an index of shards, a state dict of torch.save, a distributed checkpoint"),
       Data::weights);
   add("load-batch", MainWindow::tr("Load &Batch..."), MainWindow::tr("Gives the model the inputs of a file, by name"), Data::batch);
-  file->insertSeparator(window.actions().close);
+  auto& actions = window.actions();
+  auto* dock = window.addPanel(new RecordedDock(window.context()), MainWindow::tr("Recorded Numbers"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  const auto compare = [&window, dock](const QString& path) {
+    if (path.isEmpty() || !window.context().controller->document()) return;
+    window.showPanel(*dock);
+    dock->load(path);
+  };
+  auto* recorded = actions.add("load-recorded", MainWindow::tr("Load Recorded N&umbers..."),
+                               MainWindow::tr("Compares the norms that PyTorch's DebugMode recorded with those of the model, op by op"),
+                               QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_N));
+  actions.allowUnless(recorded, [&window] {
+    const auto& document = window.context().controller->document();
+    return document ? document->noRunReason : MainWindow::tr("No file is open");
+  });
+  QObject::connect(recorded, &QAction::triggered, &window, [&window, compare] {
+    auto* dialog = new QFileDialog(&window, MainWindow::tr("Load Recorded Numbers"), {}, MainWindow::tr("Recordings of DebugMode (*.json);;All files (*)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    QObject::connect(dialog, &QFileDialog::fileSelected, &window, compare);
+    dialog->open();
+  });
+  file->insertAction(actions.close, recorded);
+  file->insertSeparator(actions.close);
+  auto* next = actions.add("next-difference", MainWindow::tr("Next Recorded &Difference"),
+                           MainWindow::tr("Goes to the first op whose recorded norm differs, then to the next"), QKeySequence(Qt::Key_F8));
+  actions.allowUnless(next, [dock] { return dock->noDifference(); });
+  QObject::connect(next, &QAction::triggered, dock, &RecordedDock::nextDifference);
+  QObject::connect(dock, &RecordedDock::changed, &actions, &WindowActions::update);
+  window.menu("go")->addAction(next);
 
   auto* reading = new PoolJob(&window);
-  window.setDropHandler([&window, reading](const QString& path) {
+  window.setDropHandler([&window, reading, compare](const QString& path) {
     const auto& document = window.context().controller->document();
-    if (!document || !looksLikeData(path)) return false;
+    if (!document) return false;
+    if (path.endsWith(QStringLiteral(".json")) && startsAsRecording(path)) {
+      compare(path);
+      return true;
+    }
+    if (!looksLikeData(path)) return false;
     reading->start([&window, path, analysis = document->analysis](const Progress&) -> PoolJob::Deliver {
       auto data = Data::weights;
       try {
