@@ -19,8 +19,12 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, 
   auto* header = tree_->header();
   header->setStretchLastSection(false);
   header->setSectionResizeMode(0, QHeaderView::Stretch);
-  // As wide as four digits: to their contents they would keep room for the arrow of sorting, which the names need.
-  for (int column : {1, 2}) header->resizeSection(column, header->fontMetrics().horizontalAdvance(QStringLiteral("0000")) + 12);
+  // As wide as their titles: to their contents they would keep room for the arrow of sorting, which the names need.
+  const int width = header->fontMetrics().horizontalAdvance(QStringLiteral("0000")) + 4;
+  for (int column : {1, 2}) {
+    header->setSectionResizeMode(column, QHeaderView::Fixed);
+    header->resizeSection(column, width);
+  }
   header->setMinimumSectionSize(24);
   fillWith(tree_);
   setList(tree_);

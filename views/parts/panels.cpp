@@ -45,7 +45,7 @@ const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
 const WindowPart sizes(PartOrder::panelSizes, [](MainWindow& window) {
   const auto dock = [](const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); };
   auto* values = dock(window.panel<ValuesDock>());
-  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {170, 320}, Qt::Horizontal);
+  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {210, 300}, Qt::Horizontal);
   window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {640, 620}, Qt::Horizontal);
   window.resizeDocks({values}, {250}, Qt::Vertical);
 });
