@@ -25,7 +25,13 @@ struct SaveArguments {
 /// A session is saved in its own place, a model's beside the model.
 std::string placeFor(const SaveArguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
-  return isSessionFile(arguments.file) ? arguments.file : fs::path(arguments.file).replace_extension(".retrograd").string();
+  if (isSessionFile(arguments.file)) return arguments.file;
+  fs::path model = arguments.file;
+  if (!fs::is_directory(model)) return model.replace_extension(".retrograd").string();
+  // "run.1/" is saved as "run.1.retrograd": a folder's name has no extension.
+  model = (model.is_absolute() || model.has_filename() ? model : fs::path(arguments.file).parent_path()).lexically_normal();
+  if (model.filename() == "." || model.filename() == "..") model = fs::canonical(model);
+  return model.string() + ".retrograd";
 }
 
 void print(const Analysis& analysis, const SaveArguments& arguments, const std::string& out) {

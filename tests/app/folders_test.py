@@ -40,6 +40,17 @@ class Folders(Case):
         self.good("save", folder, "-o", self.path / "kept.retrograd")
         self.good("export", folder, "-o", self.path / "kept.json")
 
+    def test_a_folder_is_saved_next_to_it(self):
+        folder = self.folder(["mlp"])
+        (folder / "run.1").mkdir()
+        for name in ("mlp", "retrograd.json"):
+            (folder / name).rename(folder / "run.1" / name)
+        for name in ("run.1", "run.1/"):
+            self.assertIn("run.1.retrograd", self.good("save", f"{folder}/{name}").stdout)
+            self.assertTrue((folder / "run.1.retrograd").is_file())
+            (folder / "run.1.retrograd").unlink()
+        self.assertEqual([path.name for path in (folder / "run.1").iterdir() if path.suffix == ".retrograd"], [])
+
     def test_what_cannot_be_replayed_is_said(self):
         folder = self.folder(["mlp"], failure={"kind": "nan_loss", "message": "the loss is nan"}, cannot_replay=["the weights (2 GiB)"])
         told = self.good("run", folder).stderr
