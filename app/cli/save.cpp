@@ -25,11 +25,11 @@ struct SaveArguments {
 /// A session is saved in its own place, a model's beside the model.
 std::string placeFor(const SaveArguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
-  if (isSessionFile(arguments.file)) return arguments.file;
   fs::path model = arguments.file;
-  if (!fs::is_directory(model)) return model.replace_extension(".retrograd").string();
+  if (!fs::is_directory(model)) return isSessionFile(arguments.file) ? arguments.file : model.replace_extension(".retrograd").string();
   // "run.1/" is saved as "run.1.retrograd": a folder's name has no extension.
-  model = (model.is_absolute() || model.has_filename() ? model : fs::path(arguments.file).parent_path()).lexically_normal();
+  model = model.lexically_normal();
+  if (!model.has_filename()) model = model.parent_path();
   if (model.filename() == "." || model.filename() == "..") model = fs::canonical(model);
   return model.string() + ".retrograd";
 }
@@ -41,7 +41,7 @@ void print(const Analysis& analysis, const SaveArguments& arguments, const std::
     const nlohmann::ordered_json json{{"file", out},
                                       {"bytes", size},
                                       {"model", analysis.file.path},
-                                      {"embedded", arguments.save.embed},
+                                      {"embedded", embedsWeights(analysis, arguments.save)},
                                       {"values", arguments.save.values || !analysis.values.empty()},
                                       {"ops",
                                        {{"computation", ops(analysis.computation().trace)},
@@ -52,7 +52,7 @@ void print(const Analysis& analysis, const SaveArguments& arguments, const std::
     return;
   }
   fmt::print("{}: {} bytes, computation {} ops, forward {}, backward {}; {}\n", out, size, ops(analysis.computation().trace), ops(analysis.forward),
-             ops(analysis.backward), arguments.save.embed ? "weights inside" : "weights in " + analysis.file.path);
+             ops(analysis.backward), embedsWeights(analysis, arguments.save) ? "weights inside" : "weights in " + analysis.file.path);
 }
 
 /// What the session takes along for the window: the notes as they are now, beside the model or the session.

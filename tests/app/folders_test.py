@@ -51,6 +51,12 @@ class Folders(Case):
             (folder / "run.1.retrograd").unlink()
         self.assertEqual([path.name for path in (folder / "run.1").iterdir() if path.suffix == ".retrograd"], [])
 
+    def test_the_session_of_a_log_opens_again(self):
+        trace = self.path / "trace"
+        shutil.copytree(support.TOP / "resources" / "samples" / "lost_precision" / "trace", trace)
+        self.assertIn("weights inside", self.good("save", trace).stdout)
+        self.good("run", self.path / "trace.retrograd")
+
     def test_what_cannot_be_replayed_is_said(self):
         folder = self.folder(["mlp"], failure={"kind": "nan_loss", "message": "the loss is nan"}, cannot_replay=["the weights (2 GiB)"])
         told = self.good("run", folder).stderr

@@ -133,13 +133,16 @@ bool isRepro(const ModelFile& file) {
 
 }  // namespace
 
+bool embedsWeights(const Analysis& analysis, const SaveSessionOptions& options) {
+  const auto& first = firstOf(analysis);
+  return options.embed || first.request.precision || !first.request.data.weights.empty() || isRepro(first.file) || first.file.isPart;
+}
+
 void saveSession(const Analysis& analysis, const std::string& path, const SaveSessionOptions& options, const Progress& progress) {
   auto session = sessionOf(analysis);
   const auto threads = options.threads > 0 ? options.threads : savedThreads(analysis).value_or(threadCount());
   const ThreadScope scope(threads);
-  const auto& request = firstOf(analysis).request;
-  // Weights of another precision or of a checkpoint are not the model file's; a repro script would have to run again to be read.
-  session.embedded = options.embed || request.precision || !request.data.weights.empty() || isRepro(firstOf(analysis).file);
+  session.embedded = embedsWeights(analysis, options);
   if (options.values && analysis.derived()) {
     auto values = runValues(analysis, progress);
     session.values = std::move(values.tensors);

@@ -15,6 +15,10 @@ struct SaveSessionOptions {
   int threads = 0;  ///< that the session's runs shall use; 0: as the analysis brought along, else as many as kernels use now
 };
 
+/// Whether the session holds the weights whatever the options say: those of another precision or of a checkpoint are not the model file's, a repro script
+/// would have to run again to be read, and a job's log holds none.
+bool embedsWeights(const Analysis& analysis, const SaveSessionOptions& options);
+
 /// Saves all that an analysis is (docs/session-file.md), whole or not at all. Throws Error(unsupportedOp) where the traces call an op
 /// that no file may name, which LibTorch's formulas may; Error(badUse, io) as writeSessionFile does; Error(execution, cancelled).
 void saveSession(const Analysis& analysis, const std::string& path, const SaveSessionOptions& options = {}, const Progress& progress = {});
