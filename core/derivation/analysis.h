@@ -3,7 +3,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -47,14 +49,16 @@ struct AnalysisTimes {
 struct Derivation {
   Trace joint, forward, backward;  ///< joint.ops empty where the derivation was not possible (see problems)
   OriginLinks links;
-  std::map<ValueId, TensorData> constants;                ///< literals inside formulas
-  std::map<ValueId, ValueId> readLate;                    ///< JointResult::readLate, for a further derivative
-  std::map<std::size_t, ValueId> mutated;                 ///< computation input -> the value its in-place writes leave at the forward's end
-  std::map<ValueId, ValueId> gradients;                   ///< as JointResult::gradients; gradientOf() asks it
-  std::shared_ptr<const LeftOut> leftOut;                 ///< what opaque ops keep from being computed; null where there are none
-  std::map<std::size_t, BoundSymbolId> refusedGradients;  ///< computation input -> the opaque op that its gradient would pass through
-  std::vector<std::string> printedDifferences;            ///< where traces that a text file gives are not those derived from its computation
-  std::vector<std::string> dataDependent;                 ///< why the traces hold for these inputs only; empty: they do not depend on data
+  std::map<ValueId, TensorData> constants;                      ///< literals inside formulas
+  std::map<ValueId, ValueId> readLate;                          ///< JointResult::readLate, for a further derivative
+  std::set<std::pair<BoundSymbolId, BoundSymbolId>> lateReads;  ///< ops whose backward reads memory as it is after a later op wrote to it, with that op
+  std::map<ValueId, std::vector<std::int64_t>> gradientSizes;   ///< inputs whose gradients have other sizes than they themselves
+  std::map<std::size_t, ValueId> mutated;                       ///< computation input -> the value its in-place writes leave at the forward's end
+  std::map<ValueId, ValueId> gradients;                         ///< as JointResult::gradients; gradientOf() asks it
+  std::shared_ptr<const LeftOut> leftOut;                       ///< what opaque ops keep from being computed; null where there are none
+  std::map<std::size_t, BoundSymbolId> refusedGradients;        ///< computation input -> the opaque op that its gradient would pass through
+  std::vector<std::string> printedDifferences;                  ///< where traces that a text file gives are not those derived from its computation
+  std::vector<std::string> dataDependent;                       ///< why the traces hold for these inputs only; empty: they do not depend on data
   std::vector<Problem> problems;
   AnalysisTimes times;
 

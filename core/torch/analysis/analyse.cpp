@@ -84,7 +84,10 @@ class Deriver {
     transform_.differentiate = differentiated(analysis.file, options);
     transform_.rules = analysis.request.rules.get();
     transform_.createGraph = options.createGraph;
-    if (analysis.differentiated) transform_.readLate = analysis.differentiated->readLate;
+    if (analysis.differentiated) {
+      transform_.readLate = analysis.differentiated->readLate;
+      transform_.gradientSizes = analysis.differentiated->gradientSizes;
+    }
     for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
       const auto& input = computation.inputs[i];
       const auto value = computation.trace.inputs[i];
@@ -234,6 +237,8 @@ void derive(Analysis& analysis, const DerivationRequest& options, const Progress
   analysis.mutated = std::move(result.mutated);
   analysis.gradients = std::move(result.gradients);
   analysis.readLate = std::move(result.readLate);
+  analysis.lateReads = std::move(result.lateReads);
+  analysis.gradientSizes = std::move(result.gradientSizes);
   analysis.refusedGradients = std::move(result.refused);
   noteOpaqueOps(analysis);
   analysis.dataDependent = analysis.file.dataDependent;

@@ -162,6 +162,11 @@ AliasPlace AliasFamilies::place(ValueId tensor, bool isInner) {
   return place;
 }
 
+std::int32_t AliasFamilies::familyOfBase(ValueId value) const {
+  const auto it = everCurrentOf_.find(value.index);
+  return it == everCurrentOf_.end() ? -1 : it->second;
+}
+
 void AliasFamilies::setCurrent(std::int32_t index, ValueId root) {
   auto& family = families_[index];
   if (const auto old = familyOf_.find(family.current.index); old != familyOf_.end() && old->second == index) familyOf_.erase(old);

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <optional>
 
 #include "core/torch/grad/joint_builder.h"
+#include "core/torch/grad/literals.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/recorder.h"
 
@@ -23,6 +25,7 @@ void JointBuilder::replayBackward() {
     }
   }
   nameTerms();
+  resizeGradients();
   for (auto id : gradients_.ids())
     if (gradients_[id].value && !gradients_[id].refused) result_.gradients.emplace_hint(result_.gradients.end(), id, gradients_[id].value);
 }
@@ -136,9 +139,7 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
   locals_.resize(begin + forwardLocals + variant.locals.size());
   std::copy_n(locals_.begin() + static_cast<std::ptrdiff_t>(instance.localsBegin), forwardLocals, locals_.begin() + static_cast<std::ptrdiff_t>(begin));
   for (const auto& [local, value] : instance.readInstead) locals_[begin + static_cast<std::size_t>(local)] = value;
-  if (!result_.readLate.empty())
-    for (std::size_t i = begin; i < begin + forwardLocals; ++i)
-      if (const auto now = result_.readLate.find(locals_[i]); now != result_.readLate.end()) locals_[i] = now->second;
+  if (!result_.readLate.empty()) readLate(instance, variant, begin, forwardLocals);
   auto& storages = storageScratch_;
   storages.clear();
   for (std::size_t i = 0; i < forwardLocals; ++i) {
@@ -174,6 +175,42 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
     emit(op, begin, origin);
   }
   for (const auto& [operand, local] : variant.gradients) accumulate(locals_[instance.localsBegin + operand], locals_[begin + local]);
+}
+
+/// Puts what memory holds by now in place of the locals from `begin` on that were written behind autograd's back.
+void JointBuilder::readLate(const Instance& instance, const BackwardVariant& variant, std::size_t begin, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto now = result_.readLate.find(locals_[begin + i]);
+    if (now == result_.readLate.end()) continue;
+    locals_[begin + i] = now->second;
+    const auto isRead = [&](const RuleOp& op) { return std::find(op.operands.begin(), op.operands.end(), static_cast<std::int32_t>(i)) != op.operands.end(); };
+    const auto maker = document_.value(now->second).producer;
+    if (maker && std::any_of(variant.ops.begin(), variant.ops.end(), isRead)) result_.lateReads.emplace(instance.op, document_.boundSymbol(maker).origin.op);
+  }
+}
+
+/// Autograd gives the gradient of a leaf in the sizes that the leaf had when a recorded op first used it.
+void JointBuilder::resizeGradients() {
+  for (const auto& [input, sizes] : result_.gradientSizes) {
+    auto& slot = gradients_[input];
+    if (!slot.value || slot.refused || document_.meta(document_.value(slot.value).meta).sizes == sizes) continue;
+    const std::array tensors{slot.value};
+    bool withData = false;
+    Rule& rule = *ruleFor(internOp("aten.reshape.default"), document_.internPattern({{Argument::ofOperand(0), integers(sizes)}, {}, 1, {}}), tensors,
+                          WriteMode::cloneMarked, withData);
+    const auto begin = locals_.size();
+    locals_.resize(begin + rule.locals.size());
+    locals_[begin] = slot.value;
+    auto& storages = storageScratch_;
+    storages.assign(1, document_.value(slot.value).storage);
+    for (std::size_t i = 1; i < rule.locals.size(); ++i) locals_[begin + i] = makeValue(rule.locals[i], storages, ValueKind::gradient);
+    Origin origin;
+    origin.role = Role::gradient;
+    origin.value = input;
+    if (const auto producer = document_.value(slot.value).producer) origin.op = document_.boundSymbol(producer).origin.op;
+    for (const auto& op : rule.forward) emit(op, begin, origin);
+    slot.value = locals_[begin + rule.outputs[0]];
+  }
 }
 
 void JointBuilder::accumulate(ValueId value, ValueId gradient) {

@@ -14,6 +14,7 @@ JointBuilder::JointBuilder(Document& document, const Computation& computation, c
 }
 
 JointResult JointBuilder::build() {
+  result_.gradientSizes = options_.gradientSizes;
   bindInputs();
   walk(computation_.trace.ops);
   for (const auto& output : computation_.outputs) {  // a view of something written since is made again, still in the forward

@@ -140,7 +140,6 @@ class JointBuilder {
   void applyMutation(BoundSymbolId op);
   void renewFromBase(BoundSymbolId op, ValueId written);
   void applyWriter(BoundSymbolId op, const Call& call, WriteMode writes);
-  void applyGeometryChange(BoundSymbolId op);
   ValueId asAliased(BoundSymbolId op, const Call& call, std::int32_t written, ValueId content);
   bool writesUnseen(BoundSymbolId op) const;
   void write(BoundSymbolId op, ValueId target, ValueId content, bool recorded);
@@ -153,6 +152,11 @@ class JointBuilder {
   void copyBack();
   void leaveInInput(std::size_t i, std::string_view op, std::vector<Argument> literals, const std::vector<ValueId>& operands, MetaId meta,
                     BoundSymbolId origin);
+
+  // geometry_changes.cpp
+  void applyGeometryChange(BoundSymbolId op);
+  ValueId changeUnseen(BoundSymbolId op, ValueId leaf, ValueId before, ValueId changed);
+  ValueId unusedLeaf(const TensorState& tensor) const;
 
   // view_steps.cpp
   ValueId call(BoundSymbolId origin, std::string_view symbol, CallPattern pattern, std::vector<ValueId> tensors);
@@ -191,6 +195,8 @@ class JointBuilder {
   void replay(Instance& instance);
   void accumulate(ValueId value, ValueId gradient);
   void nameTerms();
+  void readLate(const Instance& instance, const BackwardVariant& variant, std::size_t begin, std::size_t count);
+  void resizeGradients();
   const BackwardVariant& variantFor(Instance& instance, const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents);
   void emitVariant(const Instance& instance, const BackwardVariant& variant, const std::vector<ValueId>& cotangents);
 
@@ -204,7 +210,8 @@ class JointBuilder {
   IdVector<ValueId, char> taken_;        // computation values that already stand in the joint
   std::vector<TensorState> tensors_;
   AliasFamilies aliases_;
-  std::unordered_map<StorageId, StorageId> movedStorages_;  // the file's storages: where the values that were reused lie now
+  std::unordered_map<std::int32_t, ValueId> reshapedLeaves_;  // by family: the input that it is, reshaped under no_grad before a recorded op used it
+  std::unordered_map<StorageId, StorageId> movedStorages_;    // the file's storages: where the values that were reused lie now
   bool tracksAliases_ = false;
 
   int decompositionDepth_ = 0;

@@ -3,7 +3,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -30,14 +32,15 @@ class RealValues {
 };
 
 struct TransformOptions {
-  std::vector<char> differentiate;                       ///< by computation input
-  std::vector<std::optional<TensorMeta>> inputMetas;     ///< by computation input: what will really flow in; absent: as in the file
-  std::map<ValueId, Argument> numbers;                   ///< inputs that are numbers
-  std::function<bool(std::size_t output)> hasCotangent;  ///< absent: every differentiable user output has one
-  bool createGraph = false;                              ///< the joint will be differentiated again (DeriveRequest::createGraph)
-  std::map<ValueId, ValueId> readLate;                   ///< JointResult::readLate of the joint that the computation was
-  const RuleRegistry* rules = nullptr;                   ///< registered rules; may be null
-  RealValues* realValues = nullptr;                      ///< absent: an op that data decide is an error
+  std::vector<char> differentiate;                             ///< by computation input
+  std::vector<std::optional<TensorMeta>> inputMetas;           ///< by computation input: what will really flow in; absent: as in the file
+  std::map<ValueId, Argument> numbers;                         ///< inputs that are numbers
+  std::function<bool(std::size_t output)> hasCotangent;        ///< absent: every differentiable user output has one
+  bool createGraph = false;                                    ///< the joint will be differentiated again (DeriveRequest::createGraph)
+  std::map<ValueId, ValueId> readLate;                         ///< JointResult::readLate of the joint that the computation was
+  std::map<ValueId, std::vector<std::int64_t>> gradientSizes;  ///< the same of JointResult::gradientSizes
+  const RuleRegistry* rules = nullptr;                         ///< registered rules; may be null
+  RealValues* realValues = nullptr;                            ///< absent: an op that data decide is an error
 };
 
 struct JointResult {
@@ -51,6 +54,9 @@ struct JointResult {
   /// Values whose memory was written behind autograd's back (through _unsafe_view) -> what a backward reads in their place. Second derivatives of
   /// the forward's ops read it, too.
   std::map<ValueId, ValueId> readLate;
+  std::set<std::pair<BoundSymbolId, BoundSymbolId>> lateReads;  ///< ops of the computation: one whose backward reads such memory, the last one that wrote there
+  /// Inputs that got other sizes in place, under no_grad, before a recorded op used them -> the sizes in which autograd gives their gradients.
+  std::map<ValueId, std::vector<std::int64_t>> gradientSizes;
   std::map<std::size_t, BoundSymbolId> refused;  ///< computation input whose gradient would pass through an opaque op -> that op of the computation
   std::vector<std::string> dataDependent;        ///< why the joint holds for these inputs only
   std::vector<Problem> problems;

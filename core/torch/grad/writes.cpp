@@ -14,13 +14,6 @@
 namespace retrograd {
 namespace {
 
-/// "aten.squeeze_.dim" -> "aten.squeeze.dim"
-std::string functionalName(const std::string& name) {
-  if (name == "aten.transpose_.default") return "aten.transpose.int";
-  const auto dot = name.rfind('.');
-  return dot != std::string::npos && dot > 0 && name[dot - 1] == '_' ? name.substr(0, dot - 1) + name.substr(dot) : std::string();
-}
-
 template <std::size_t N>
 bool startsWithAny(std::string_view name, const std::array<std::string_view, N>& prefixes) {
   for (auto prefix : prefixes)
@@ -213,38 +206,6 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
   const auto raw = apply(op, document_.boundSymbol(op).symbol, call.pattern, tensors, {}, WriteMode::inPlace);
   const auto data = valueOfLocal(raw, raw.rule->written.at(0).second);
   return withGradientOf(op, data, content);
-}
-
-void JointBuilder::applyGeometryChange(BoundSymbolId op) {
-  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
-  const auto call = callOf(op);
-  const auto target = call.computationValues.at(0);
-  if (region_.gradMode && !name.starts_with("aten.detach_.")) refuseLeaf(tensorOf(target)->family);
-  const auto before = resolve(target).value;
-  const auto instance = apply(op, internOp(functionalName(name)), call.pattern, call.tensors);
-  if (instance.rule->outputs[0] >= instance.rule->operandCount) {
-    Binding changed;
-    changed.value = output(instance, 0);
-    if (!region_.gradMode && document_.value(before).requiresGrad) {
-      // Autograd does not record the change: the gradient of the tensor stays what it was, element by element. What arrives it sums to the sizes
-      // that it knows, which undoes new dimensions in front; it refuses any other.
-      const auto& known = document_.meta(document_.value(before).meta).sizes;
-      const std::vector<std::int64_t> sizes = document_.meta(document_.value(changed.value).meta).sizes;
-      auto lineage = before;
-      if (known != sizes) {
-        if (sizes.size() < known.size() || !std::equal(known.rbegin(), known.rend(), sizes.rbegin()))
-          throw Error(ErrorCode::unsupportedOp, "it changes the sizes of a tensor that requires a gradient, unseen by autograd", "torch.ops." + name);
-        const GradModeScope recorded(region_, true);
-        lineage = call1(op, "aten.reshape.default", {integers(sizes)}, before);
-      }
-      changed.value = withGradientOf(op, changed.value, lineage);
-    }
-    placeBinding(changed);
-    *tensorOf(target) = tensors_[changed.tensor];
-  }
-  resolve(target);
-  const auto outputs = std::as_const(document_).outputs(op);
-  if (!outputs.empty() && outputs[0]) bindings_[outputs[0]] = bindings_[target];
 }
 
 /// `content` is what `target` holds after the write; every tensor of its memory sees it from now on. `recorded`: autograd records the write, as part of

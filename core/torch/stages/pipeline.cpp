@@ -144,6 +144,28 @@ DerivationRequest optionsFor(const Analysis& whole, const ModelFile& stage, Devi
   return options;
 }
 
+/// Where the backward of an op reads memory that a later stage writes to, behind autograd's back, the whole model reads what is written there. The stage has a
+/// memory of its own and cannot.
+void refuseLateReads(const Analysis& whole, const PipelineSplit& split) {
+  if (whole.lateReads.empty()) return;
+  const auto& document = *whole.document;
+  std::map<BoundSymbolId, std::size_t> stageOf;
+  for (std::size_t s = 0; s < split.stages.size(); ++s)
+    for (auto op : split.stages[s].ops) stageOf[op] = s;
+  const auto find = [&](BoundSymbolId op) {
+    while (op && !stageOf.contains(op)) op = document.boundSymbol(op).parent;  // of a body: the op that runs it
+    return op;
+  };
+  for (const auto& [read, written] : whole.lateReads) {
+    const auto reader = find(read), writer = find(written);
+    if (!reader || !writer || stageOf[reader] >= stageOf[writer]) continue;
+    throw Error(ErrorCode::badUse,
+                fmt::format("its backward reads memory that #{} ({}) in stage {} writes to; move the cut so that both fall into one stage",
+                            document.text(document.boundSymbol(writer).name), document.opName(writer), stageOf[writer]),
+                fmt::format("#{} ({}) in stage {}", document.text(document.boundSymbol(reader).name), document.opName(reader), stageOf[reader]));
+  }
+}
+
 std::shared_ptr<const Analysis> deriveStage(ModelFile file, const DerivationRequest& options, std::size_t s, const Progress& progress) {
   auto analysis = analyse(std::move(file), options, progress);
   if (analysis->derived()) return analysis;
@@ -177,6 +199,7 @@ Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, 
   if (whole->leftOut)
     throw Error(ErrorCode::unsupportedOp,
                 "stages of a model with opaque ops cannot be run or checked: " + opaqueOpsText(*whole->document, whole->computation().trace.ops), model.path);
+  refuseLateReads(*whole, split);
   Pipeline pipeline{std::move(whole), std::move(split), {}, {}, {}};
   const auto count = pipeline.split.stages.size();
   model.weights = pipeline.whole->file.weights;  // a text's are drawn when it is derived

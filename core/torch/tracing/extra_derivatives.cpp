@@ -39,7 +39,8 @@ std::tuple<at::Tensor, at::Tensor> rreluWithNoise(const at::Tensor& self, const 
 
 /// Eager PyTorch renormalises rows under no_grad before it looks them up: the gradient passes as if nothing had happened.
 struct EmbeddingRenorm : torch::autograd::Function<EmbeddingRenorm> {
-  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& self, const at::Tensor& indices, double maxNorm, double normType) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& self, const at::Tensor& indices, double maxNorm, double normType) {
+    context->set_materialize_grads(false);  // where no gradient arrives none is passed on: LibTorch would make zeros
     at::AutoDispatchBelowADInplaceOrView below;
     return at::embedding_renorm(self, indices, maxNorm, normType);
   }
@@ -56,6 +57,7 @@ at::Tensor embeddingRenorm(const at::Tensor& self, const at::Tensor& indices, do
 struct StridedScatter : torch::autograd::Function<StridedScatter> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& self, const at::Tensor& source, std::vector<std::int64_t> sizes,
                             std::vector<std::int64_t> strides, std::int64_t offset) {
+    context->set_materialize_grads(false);
     context->saved_data["sizes"] = sizes;
     context->saved_data["strides"] = strides;
     context->saved_data["offset"] = offset;
@@ -63,6 +65,7 @@ struct StridedScatter : torch::autograd::Function<StridedScatter> {
     return at::as_strided_scatter(self, source, sizes, strides, offset);
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& gradients) {
+    if (!gradients[0].defined()) return torch::autograd::variable_list(5);
     const auto sizes = context->saved_data["sizes"].toIntVector(), strides = context->saved_data["strides"].toIntVector();
     const auto offset = context->saved_data["offset"].toInt();
     const auto gradient = gradients[0].contiguous();
@@ -89,7 +92,8 @@ at::Tensor stridedScatter(const at::Tensor& self, const at::Tensor& source, c10:
 /// with_gradient_of(data, lineage): the data of one tensor, with the gradient of another. It stands in a joint trace that will be differentiated again,
 /// where a write that autograd did not record changed the data of a tensor and left its gradient as it was.
 struct WithGradientOf : torch::autograd::Function<WithGradientOf> {
-  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& data, const at::Tensor& lineage) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& data, const at::Tensor& lineage) {
+    context->set_materialize_grads(false);
     at::AutoDispatchBelowADInplaceOrView below;
     static const auto op =
         c10::Dispatcher::singleton().findSchemaOrThrow("retrograd::with_gradient_of", "").typed<at::Tensor(const at::Tensor&, const at::Tensor&)>();

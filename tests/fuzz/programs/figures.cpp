@@ -13,7 +13,8 @@ namespace retrograd::fuzz {
 std::string Record::line() const {
   auto text = message;
   std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", kind, ops, fmt::join(features, " "), fmt::join(used, " "), generating, subject, oracle, where, text);
+  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", kind, ops, noisy, fmt::join(features, " "), fmt::join(used, " "), generating, subject, oracle,
+                     where, text);
 }
 
 Record Record::of(const std::string& line) {
@@ -29,6 +30,7 @@ Record Record::of(const std::string& line) {
   Record record;
   record.kind = std::stoi(next());
   record.ops = std::stoul(next());
+  record.noisy = std::stoi(next());
   record.features = numbers(next());
   record.used = numbers(next());
   record.generating = std::stod(next());
@@ -62,6 +64,7 @@ void Figures::add(const Record& record) {
     return;
   }
   ++programs_;
+  noisy_ += static_cast<std::uint64_t>(record.noisy);
   ++lengths_[record.ops];
   for (auto op : record.used) ++ops_[op];
   const bool refused = kind == Verdict::Kind::refused, failed = kind == Verdict::Kind::different || kind == Verdict::Kind::failed;
@@ -109,7 +112,7 @@ void Figures::print(double seconds) const {
       median = length;
       break;
     }
-  fmt::print("{} ops; median of {} a program\n", opNames_.size(), median);
+  fmt::print("{} ops; median of {} a program; {} tensors are noise in eager itself and were not compared\n", opNames_.size(), median, noisy_);
   fmt::print("feature                     programs    refused     failed\n");
   for (std::size_t i = 0; i < featureNames_.size(); ++i)
     fmt::print("  {:<24} {:>9} {:>10} {:>10}\n", featureNames_[i], features_[i], refusedFeatures_[i], failedFeatures_[i]);

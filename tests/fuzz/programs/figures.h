@@ -10,6 +10,7 @@ namespace retrograd::fuzz {
 struct Record {
   int kind = 0;  ///< Verdict::Kind; -1: the seed gave no program
   std::size_t ops = 0;
+  int noisy = 0;                                   ///< Verdict::noisy
   std::vector<std::size_t> features;               ///< indices into allFeatures()
   std::vector<std::size_t> used;                   ///< indices into the names of ops, once an occurrence
   double generating = 0, subject = 0, oracle = 0;  ///< seconds
@@ -35,7 +36,7 @@ class Figures {
   std::map<std::size_t, std::uint64_t> lengths_;
   std::map<std::string, std::uint64_t> refused_, skipped_, notCut_;
   std::map<int, std::uint64_t> kinds_;
-  std::uint64_t programs_ = 0, none_ = 0, findings_ = 0;
+  std::uint64_t programs_ = 0, none_ = 0, findings_ = 0, noisy_ = 0;
   double generating_ = 0, subject_ = 0, oracle_ = 0;
 };
 

@@ -17,6 +17,7 @@
 #include "tests/fuzz/programs/catalogue.h"
 #include "tests/fuzz/programs/figures.h"
 #include "tests/fuzz/programs/generator.h"
+#include "tests/fuzz/programs/guarded_memory.h"
 #include "tests/fuzz/programs/print.h"
 #include "tests/fuzz/programs/read_program.h"
 #include "tests/fuzz/programs/schema.h"
@@ -58,9 +59,20 @@ void setUp() {
   if (done) return;
   done = true;
   at::set_num_threads(1);
+  guardMemory();
   // Retrograd registers derivatives that LibTorch lacks when it first derives: before any program is made.
   for (std::uint64_t i = 0; i < 3; ++i)
     if (const auto program = generate(i)) tryProgram(*program);
+}
+
+/// tryProgram(), and whether a kernel wrote beyond its memory meanwhile.
+Verdict tryGuarded(const Program& program) {
+  auto verdict = tryProgram(program);
+  if (auto damage = takeDamage(); !damage.empty()) {
+    verdict.kind = Verdict::Kind::failed;
+    verdict.message = std::move(damage);
+  }
+  return verdict;
 }
 
 std::string work(std::uint64_t seed, const std::unordered_map<std::string, std::size_t>& opIndex) {
@@ -81,7 +93,8 @@ std::string work(std::uint64_t seed, const std::unordered_map<std::string, std::
   forEachCall(*program, [&](const Call& call) {
     if (const auto it = opIndex.find(call.op); it != opIndex.end()) record.used.push_back(it->second);
   });
-  const auto verdict = tryProgram(*program);
+  const auto verdict = tryGuarded(*program);
+  record.noisy = verdict.noisy;
   record.kind = static_cast<int>(verdict.kind);
   record.where = verdict.where;
   record.message = verdict.message;
@@ -90,17 +103,18 @@ std::string work(std::uint64_t seed, const std::unordered_map<std::string, std::
   return record.line();
 }
 
-/// The smallest program that shows the same, as text, command and test.
-std::string report(std::uint64_t seed, const Options& options, bool dies) {
+/// The smallest program that shows the same (`kind`), as text, command and test.
+std::string report(std::uint64_t seed, const Options& options, Verdict::Kind kind, bool dies) {
   setUp();
   const auto program = generate(seed);
   if (!program) return "the seed gives no program any more";
   Verdict last;
-  const auto first = dies ? Verdict() : tryProgram(*program);
+  const auto first = dies ? Verdict() : tryGuarded(*program);
+  if (!dies && first.kind != kind) return fmt::format("# seed {}: by itself it is {}: {}\n{}", seed, name(first.kind), first.message, printProgram(*program));
   const auto wantedFamily = familyOf(first.message);
   const auto fails = [&](const Program& candidate) {
-    if (dies) return runIsolated([&] { return tryProgram(candidate).message; }, 30).died;
-    const auto verdict = tryProgram(candidate);
+    if (dies) return runIsolated([&] { return tryGuarded(candidate).message; }, 30).died;
+    const auto verdict = tryGuarded(candidate);
     if (verdict.kind != first.kind) return false;
     if (first.kind == Verdict::Kind::refused && familyOf(verdict.message) != wantedFamily) return false;
     last = verdict;
@@ -117,11 +131,11 @@ class Findings {
  public:
   explicit Findings(const Options& options) : options_(options) {}
 
-  void add(std::uint64_t seed, const std::string& where, const std::string& message, bool dies) {
+  void add(std::uint64_t seed, Verdict::Kind kind, const std::string& where, const std::string& message, bool dies) {
     const auto family = where + ": " + familyOf(message);
     if (families_[family]++ >= options_.perFamily) return;
     fmt::print("seed {} {}: {}\n", seed, where, message);
-    const auto text = runIsolated([&] { return report(seed, options_, dies); }, 180);
+    const auto text = runIsolated([&] { return report(seed, options_, kind, dies); }, 180);
     const auto body = text.died ? fmt::format("# seed {}: {}: {}; shrinking it {}\n", seed, where, message, text.text) : text.text;
     fmt::print("{}\n", body);
     std::fflush(stdout);
@@ -152,10 +166,10 @@ int runOne(const Options& options) {
   if (!program) return fmt::print("the seed gives no program\n"), 0;
   fmt::print("{}", printProgram(*program));
   fmt::print("# retrograd check program.txt {}\n", printMode(*program));
-  const auto verdict = tryProgram(*program);
+  const auto verdict = tryGuarded(*program);
   fmt::print("# {}: {}: {}\n", verdict.where, name(verdict.kind), verdict.message);
   if (!verdict.isFinding() && verdict.kind != Verdict::Kind::refused) return 0;
-  fmt::print("{}\n", report(*options.program, options, false));
+  fmt::print("{}\n", report(*options.program, options, verdict.kind, false));
   return 1;
 }
 
@@ -163,7 +177,7 @@ int runText(const Options& options) {
   setUp();
   std::ifstream file(options.text);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto verdict = tryProgram(readProgram(text, options.seed, options.mode));
+  const auto verdict = tryGuarded(readProgram(text, options.seed, options.mode));
   fmt::print("{}: {}: {}\n", verdict.where, name(verdict.kind), verdict.message);
   return verdict.kind == Verdict::Kind::same ? 0 : 1;
 }
@@ -188,7 +202,7 @@ int run(const Options& options) {
         if (record.kind >= 0) {
           const auto kind = static_cast<Verdict::Kind>(record.kind);
           if (kind == Verdict::Kind::different || kind == Verdict::Kind::failed || (options.refused && kind == Verdict::Kind::refused))
-            findings.add(programSeed(options.seed, i), record.where, name(kind) + ": " + record.message, false);
+            findings.add(programSeed(options.seed, i), kind, record.where, name(kind) + ": " + record.message, false);
         }
         if (++done % 10000 == 0) {
           fmt::print("{} of {} after {:.0f} s, {} findings\n", done, options.count, since(start), figures.findings());
@@ -200,7 +214,7 @@ int run(const Options& options) {
         record.kind = static_cast<int>(Verdict::Kind::failed);
         record.message = how;
         figures.add(record);
-        findings.add(programSeed(options.seed, i), "", how, true);
+        findings.add(programSeed(options.seed, i), Verdict::Kind::failed, "", how, true);
       });
   figures.print(since(start));
   if (figures.findings() > 0) fmt::print("findings\n"), findings.print();

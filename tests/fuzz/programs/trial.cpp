@@ -84,6 +84,7 @@ class Trial {
       if (!twice.compare(expected, again, true).empty()) return end(Verdict::Kind::skipped, "eager gives something else each time");
       return end(Verdict::Kind::different, std::move(difference));
     }
+    verdict_.noisy += judge.noisy();
     verdict_.oracleSeconds += since(begin);
     return true;
   }

@@ -12,6 +12,7 @@ struct Verdict {
   std::string where;    ///< "plain", "min-cut", "recompute all", "order 2", "stages", "s0 = 5"
   std::string message;  ///< why eager or Retrograd refused it, or what differs
   int steps = 0;        ///< ops of Retrograd's forward and backward, of the plain run
+  int noisy = 0;        ///< tensors that are noise in eager itself, and were not compared
   double subjectSeconds = 0, oracleSeconds = 0;
 
   bool isFinding() const { return kind == Kind::different || kind == Kind::failed; }

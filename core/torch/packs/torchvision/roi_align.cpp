@@ -155,6 +155,7 @@ auto backwardOp() { return c10::Dispatcher::singleton().findSchemaOrThrow("torch
 /// What both directions keep: they are linear in the pixels, and each is the other's derivative.
 void keep(AutogradContext* context, const at::Tensor& regions, const Options& options, at::IntArrayRef sizes) {
   context->save_for_backward({regions});
+  context->set_materialize_grads(false);
   context->saved_data["scale"] = options.scale;
   context->saved_data["numbers"] = std::vector<std::int64_t>{options.height, options.width, options.samples, options.aligned};
   context->saved_data["sizes"] = sizes.vec();
@@ -185,7 +186,7 @@ struct RoiAlign : torch::autograd::Function<RoiAlign> {
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     variable_list result(7);
-    result[0] = Kept(context).backward(gradients[0]);
+    if (gradients[0].defined()) result[0] = Kept(context).backward(gradients[0]);
     return result;
   }
 };
@@ -200,7 +201,7 @@ struct RoiAlignBackward : torch::autograd::Function<RoiAlignBackward> {
   }
   static variable_list backward(AutogradContext* context, const variable_list& arriving) {
     variable_list result(11);
-    result[0] = Kept(context).forward(arriving[0]);
+    if (arriving[0].defined()) result[0] = Kept(context).forward(arriving[0]);
     return result;
   }
 };

@@ -98,10 +98,12 @@ Pair callBackward(const at::Tensor& input, const at::Tensor& weight, const at::T
 struct GroupedMm : torch::autograd::Function<GroupedMm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets) {
     context->save_for_backward({input, weight, offsets});
+    context->set_materialize_grads(false);
     at::AutoDispatchBelowADInplaceOrView below;
     return callForward(input, weight, offsets);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    if (!gradients[0].defined()) return variable_list(3);
     const auto saved = context->get_saved_variables();
     const auto [ofInput, ofWeight] = callBackward(saved[0], saved[1], saved[2], gradients[0]);
     return {ofInput, ofWeight, at::Tensor()};

@@ -1,0 +1,73 @@
+// Ops that give a tensor other sizes or strides in place and write no element: transpose_, unsqueeze_ and their kin.
+#include <algorithm>
+#include <utility>
+
+#include "core/torch/grad/joint_builder.h"
+#include "core/torch/grad/literals.h"
+
+namespace retrograd {
+namespace {
+
+/// "aten.squeeze_.dim" -> "aten.squeeze.dim"
+std::string functionalName(const std::string& name) {
+  if (name == "aten.transpose_.default") return "aten.transpose.int";
+  const auto dot = name.rfind('.');
+  return dot != std::string::npos && dot > 0 && name[dot - 1] == '_' ? name.substr(0, dot - 1) + name.substr(dot) : std::string();
+}
+
+}  // namespace
+
+void JointBuilder::applyGeometryChange(BoundSymbolId op) {
+  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const auto call = callOf(op);
+  const auto target = call.computationValues.at(0);
+  if (region_.gradMode && !name.starts_with("aten.detach_.")) refuseLeaf(tensorOf(target)->family);
+  const auto before = resolve(target).value;
+  const auto instance = apply(op, internOp(functionalName(name)), call.pattern, call.tensors);
+  if (instance.rule->outputs[0] >= instance.rule->operandCount) {
+    Binding changed;
+    changed.value = output(instance, 0);
+    ValueId leaf;
+    if (!region_.gradMode && document_.value(before).requiresGrad) {
+      leaf = unusedLeaf(*tensorOf(target));
+      changed.value = changeUnseen(op, leaf, before, changed.value);
+    }
+    placeBinding(changed);
+    *tensorOf(target) = tensors_[changed.tensor];
+    if (leaf) reshapedLeaves_[tensorOf(target)->family] = leaf;
+  }
+  resolve(target);
+  const auto outputs = std::as_const(document_).outputs(op);
+  if (!outputs.empty() && outputs[0]) bindings_[outputs[0]] = bindings_[target];
+}
+
+/// The input that a tensor is, where no recorded op used it so far: autograd knows nothing of its sizes then.
+ValueId JointBuilder::unusedLeaf(const TensorState& tensor) const {
+  if (!tensor.path.empty()) return {};
+  const auto& family = aliases_.family(tensor.family);
+  const auto reshaped = reshapedLeaves_.find(tensor.family);
+  const auto leaf = family.leaf ? computation_.trace.inputs[family.input] : reshaped == reshapedLeaves_.end() ? ValueId() : reshaped->second;
+  const auto uses = [&](const Instance& instance) {
+    for (std::int32_t i = 0; instance.rule && i < instance.rule->operandCount; ++i)
+      if (aliases_.familyOfBase(valueOfLocal(instance, i)) == tensor.family) return true;
+    return false;
+  };
+  return leaf && std::none_of(instances_.begin(), instances_.end(), uses) ? leaf : ValueId();
+}
+
+/// `changed`, which lies in memory as `before` does, with the gradient of `before`: autograd does not record the change, and the gradient stays what it was,
+/// element by element. Of a leaf that no recorded op used it comes in the sizes that are new. Of any other tensor autograd sums what arrives to the sizes that
+/// it knows, which undoes new dimensions in front; it refuses any other.
+ValueId JointBuilder::changeUnseen(BoundSymbolId op, ValueId leaf, ValueId before, ValueId changed) {
+  const auto& known = document_.meta(document_.value(before).meta).sizes;
+  const std::vector<std::int64_t> sizes = document_.meta(document_.value(changed).meta).sizes;
+  if (known == sizes) return withGradientOf(op, changed, before);
+  if (leaf) result_.gradientSizes[leaf] = sizes;
+  else if (sizes.size() < known.size() || !std::equal(known.rbegin(), known.rend(), sizes.rbegin()))
+    throw Error(ErrorCode::unsupportedOp, "it changes the sizes of a tensor that requires a gradient, unseen by autograd",
+                "torch.ops." + document_.symbol(document_.boundSymbol(op).symbol).name);
+  const GradModeScope recorded(region_, true);
+  return withGradientOf(op, changed, call1(op, "aten.reshape.default", {integers(sizes)}, before));
+}
+
+}  // namespace retrograd
