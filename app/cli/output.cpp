@@ -32,9 +32,17 @@ bool isSameFile(const std::string& a, const std::string& b) {
   return !b.empty() && fs::equivalent(a, b, ignored);
 }
 
+/// Before anything is computed: whether a file can be made where this one is to appear.
+void requirePlace(const std::string& path) {
+  auto folder = fs::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw Error(ErrorCode::io, std::string("cannot write: ") + std::strerror(errno), path);
+}
+
 void requireOther(const CLI::App& app, const CLI::Option* output, bool ownSession) {
   for (const auto& path : output->results()) {
     if (isStandardOutput(path)) continue;
+    requirePlace(path);
     for (const auto* option : app.get_options()) {
       if (option == output) continue;
       const bool isOutput = outputs().contains(option);  // two that are not there yet have the same name only

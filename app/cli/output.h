@@ -11,7 +11,8 @@ CLI::Option* addOutput(CLI::App& app, const std::string& names, std::string& pat
 /// A name that an option had before: still read, and shown nowhere.
 void addOldOutput(CLI::App& app, const std::string& names, std::string& path);
 
-/// Throws Error(badUse) where an output of the command that was called is also one of its other files, under the same or another name.
+/// Throws Error(badUse) where an output of the command that was called is also one of its other files, under the same or another name, and Error(io) where no
+/// file can be made in an output's folder: said before the work, not after it.
 void requireOtherFiles(const CLI::App& app);
 
 /// Writes a text to a file that appears whole, or to standard output where that is `-` or /dev/stdout. Throws Error(io), Error(badUse).

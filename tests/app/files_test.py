@@ -114,6 +114,11 @@ class Outputs(Case):
         self.good("check", self.model, "--report", out)
         self.assertEqual(stat.S_IMODE(out.stat().st_mode), 0o604)
 
+    def test_a_place_that_is_not_there_is_said_before_the_work(self):
+        result = self.bad("run", MLP, "-o", self.path / "no_folder" / "out.safetensors")
+        self.assertIn("out.safetensors: cannot write: No such file or directory", result.stderr)
+        self.assertEqual(result.stdout, "")  # no table: nothing ran
+
     def test_a_text_goes_to_standard_output_on_request(self):
         for out in ("-", "/dev/stdout"):
             self.assertIn('"status"', self.good("check", self.model, "--report", out).stdout)

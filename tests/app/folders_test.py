@@ -57,6 +57,18 @@ class Folders(Case):
         self.assertIn("weights inside", self.good("save", trace).stdout)
         self.good("run", self.path / "trace.retrograd")
 
+    def test_the_session_of_printed_traces_opens_again_however_often_it_is_saved(self):
+        text, session = self.path / "model.py", self.path / "model.retrograd"
+        text.write_text('import torch\n\ndef computation(w, x):\n    # w: "cpu f32[4]", parameter lin.w\n    # x: "cpu f32[4]"\n'
+                        '    y = torch.ops.aten.mul.Tensor(w, x)  # y: "cpu f32[4]"\n    return (y,)\n')
+        self.good("save", text)
+        first, second = self.path / "first.safetensors", self.path / "second.safetensors"
+        self.good("run", session, "-o", first)
+        text.unlink()  # the session holds the weights that were drawn
+        self.assertIn("weights inside", self.good("save", session).stdout)
+        self.good("run", session, "-o", second)
+        self.assertEqual(first.read_bytes(), second.read_bytes())
+
     def test_what_cannot_be_replayed_is_said(self):
         folder = self.folder(["mlp"], failure={"kind": "nan_loss", "message": "the loss is nan"}, cannot_replay=["the weights (2 GiB)"])
         told = self.good("run", folder).stderr

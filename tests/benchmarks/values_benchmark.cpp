@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -50,17 +51,22 @@ void anyOp(benchmark::State& state, const std::shared_ptr<const Analysis>& analy
   state.counters["let_go"] = static_cast<double>(values.letGo());
 }
 
+void add(const std::string& name, const std::string& path, std::initializer_list<std::int64_t> shares, int ops) {
+  for (const auto share : shares)
+    benchmark::RegisterBenchmark(("values_of_any_op/" + name + "/" + std::to_string(share)).c_str(),
+                                 [path, share](benchmark::State& state) { anyOp(state, openModel(path), share); })
+        ->UseManualTime()
+        ->Iterations(ops)
+        ->Unit(benchmark::kMillisecond);
+}
+
 const bool registered = [] {
   for (const char* name : {"gpt12", "gpt96", "bert", "vit"}) {
     const std::string path = sourcePath("../shared/cases/large/") + name + "/model.pt2";
-    if (!std::filesystem::exists(path)) continue;
-    for (const std::int64_t share : {0, 50, 10})
-      benchmark::RegisterBenchmark(("values_of_any_op/" + std::string(name) + "/" + std::to_string(share)).c_str(),
-                                   [path, share](benchmark::State& state) { anyOp(state, openModel(path), share); })
-          ->UseManualTime()
-          ->Iterations(300)
-          ->Unit(benchmark::kMillisecond);
+    if (std::filesystem::exists(path)) add(name, path, {0, 50, 10}, 300);
   }
+  // One of scripts/large-llama, with the usual memory alone: to find out the bytes of all values would hold all of them.
+  if (const char* large = std::getenv("RETROGRAD_LARGE_MODEL")) add("large", large, {0}, 100);
   return true;
 }();
 

@@ -27,6 +27,7 @@ struct ModelFile {
   std::vector<Problem> problems;                  ///< what the file has lost (custom autograd.Function, ...), unknown ops
   std::shared_ptr<const TextTraces> printed;      ///< a text file's derived traces, in a document of their own; null where there are none
   bool isText = false;                            ///< weights are described only: they have no data
+  bool embedded = false;                          ///< weights, constants and sample inputs lie in the session that this was read from; `path` may be gone
 
   bool isPart = false;  ///< of a model: what weights and batch hold beyond it is no error
 

@@ -16,9 +16,8 @@ namespace retrograd {
 struct SessionFile {
   static constexpr std::int64_t format = 1;
 
-  ModelFile model;                 ///< `path`: absolute, where the model file was found; with `embedded`, where it once was
+  ModelFile model;                 ///< `path`: absolute, where the model file was found; where the weights are embedded, where it once was
   std::string relativePath;        ///< the same from the session file's folder, as it was when saved; filled by reading
-  bool embedded = false;           ///< weights, constants and sample inputs lie in the session file; else it refers to the model file
   Trace joint, forward, backward;  ///< without history where nothing was derived
 
   TensorMap inputs, cotangents;
@@ -43,7 +42,7 @@ struct SessionFile {
   std::map<ValueId, Argument> valueNumbers;  ///< the same for values that are no tensors
   std::map<std::string, std::string> marks;  ///< a window's breakpoints, notes and the like: JSON texts by name, kept verbatim
 
-  /// Gradients of gradients: the session whose joint or backward trace is this one's computation, under the same ids. Its `embedded` and
+  /// Gradients of gradients: the session whose joint or backward trace is this one's computation, under the same ids. Its `model.embedded` and
   /// `marks` are not asked.
   std::shared_ptr<SessionFile> differentiated;
 

@@ -79,7 +79,7 @@ class LevelReader {
     constexpr std::size_t deepest = 16;
     if (folder.size() > deepest * std::string_view(differentiatedFolder).size()) fail("differentiated too many times", folder);
     session_.differentiated = std::make_shared<SessionFile>(LevelReader(archive_, folder, tensors_, lookup_, progress_).run());
-    if (session_.differentiated->embedded != session_.embedded) fail("is embedded in one part and not in another");
+    if (session_.differentiated->model.embedded != session_.model.embedded) fail("is embedded in one part and not in another");
   }
 
   void read(const char* record, void (LevelReader::*member)(const Json&)) {
@@ -104,10 +104,10 @@ class LevelReader {
     model.identity.size = static_cast<std::uint64_t>(readInteger(json.at("size"), 0, std::numeric_limits<std::int64_t>::max()));
     model.identity.checksum = static_cast<std::uint32_t>(readInteger(json.at("checksum"), 0, std::numeric_limits<std::uint32_t>::max()));
     model.torchVersion = readText(json.at("torch"));
-    session_.embedded = json.at("embedded").boolean();
-    readTensors(json.at("weights"), model.weights, !session_.embedded);
-    readTensors(json.at("constants"), model.constants, !session_.embedded);
-    readTensors(json.at("samples"), model.sampleInputs, !session_.embedded);
+    model.embedded = json.at("embedded").boolean();
+    readTensors(json.at("weights"), model.weights, !model.embedded);
+    readTensors(json.at("constants"), model.constants, !model.embedded);
+    readTensors(json.at("samples"), model.sampleInputs, !model.embedded);
     readNumbers(json.at("sample_numbers"), model.sampleNumbers);
     if (const Json* guards = json.find("guards")) model.guards = readTexts(*guards);  // there since shapes may be dynamic
     model.problems = readProblems(json.at("problems"), counts_.ops);
@@ -237,7 +237,7 @@ SessionFile readSessionFile(const std::string& path, const SymbolLookup& lookup,
     const auto bytes = mapFile(path);
     const ReadingScope scope(bytes.size);
     auto session = readUnchanged(bytes.data, [&] { return readSessionRecords(Archive::open(bytes, path, progress), lookup, progress); });
-    if (!session.embedded) session::attachModelFile(session, path, lookup, progress);
+    if (!session.model.embedded) session::attachModelFile(session, path, lookup, progress);
     return session;
   } catch (const Error& e) {
     throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);

@@ -30,7 +30,7 @@ class SessionWriter {
     checkMarks();
     if (isSameFile(path_, first_.model.path))
       throw Error(ErrorCode::badUse, "is the model file, which a session does not replace: name another file to write", path_);
-    if (!session_.embedded) checkModelFile();
+    if (!session_.model.embedded) checkModelFile();
     checkReadable(session_);
     // All of the text comes first: what cannot be written as JSON leaves no half of a file.
     std::vector<Record> records{{sessionRecord, Out{{"format", SessionFile::format}}.dump()}};
@@ -112,7 +112,7 @@ class SessionWriter {
     Out list = Out::array();
     for (const auto& [name, tensor] : model.*map) {
       const auto it = ofFile.find(name);
-      const bool refer = !session_.embedded && it != ofFile.end() && it->second.data == tensor.data && it->second.meta == tensor.meta;
+      const bool refer = !session_.model.embedded && it != ofFile.end() && it->second.data == tensor.data && it->second.meta == tensor.meta;
       list.push_back(Out::array({textOut(name), refer ? TensorRecords::reference(tensor) : tensors_.add(tensor)}));
     }
     return list;
@@ -127,7 +127,7 @@ class SessionWriter {
             {"size", model.identity.size},
             {"checksum", model.identity.checksum},
             {"torch", textOut(model.torchVersion)},
-            {"embedded", session_.embedded},
+            {"embedded", session_.model.embedded},
             {"weights", tensorsOut(model, &ModelFile::weights)},
             {"constants", tensorsOut(model, &ModelFile::constants)},
             {"samples", tensorsOut(model, &ModelFile::sampleInputs)},

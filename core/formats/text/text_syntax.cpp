@@ -1,6 +1,8 @@
 #include "core/formats/text/text_syntax.h"
 
 #include <charconv>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
@@ -251,10 +253,10 @@ class Parser {
     ExpressionParser parser(source_, line_.tokens, 1);
     result.name = parser.name("the name of a function").text;
     parser.expect("(");
+    std::unordered_set<std::string_view> names;
     while (!parser.take(")")) {
       const auto name = parser.name("the name of a parameter");
-      for (const auto& other : result.parameters)
-        if (other.name == name.text) fail(source_, name.place, "expected a name that no other parameter has, found " + describe(name));
+      if (!names.insert(name.text).second) fail(source_, name.place, "expected a name that no other parameter has, found " + describe(name));
       result.parameters.push_back({std::string(name.text), name.place});
       if (!parser.take(",") && !parser.isSign(")")) parser.expected("',' or ')'");
     }

@@ -135,14 +135,14 @@ bool isRepro(const ModelFile& file) {
 
 bool embedsWeights(const Analysis& analysis, const SaveSessionOptions& options) {
   const auto& first = firstOf(analysis);
-  return options.embed || first.request.precision || !first.request.data.weights.empty() || isRepro(first.file) || first.file.isPart;
+  return options.embed || first.request.precision || !first.request.data.weights.empty() || isRepro(first.file) || first.file.isText || first.file.embedded;
 }
 
 void saveSession(const Analysis& analysis, const std::string& path, const SaveSessionOptions& options, const Progress& progress) {
   auto session = sessionOf(analysis);
   const auto threads = options.threads > 0 ? options.threads : savedThreads(analysis).value_or(threadCount());
   const ThreadScope scope(threads);
-  session.embedded = embedsWeights(analysis, options);
+  session.model.embedded = embedsWeights(analysis, options);
   if (options.values && analysis.derived()) {
     auto values = runValues(analysis, progress);
     session.values = std::move(values.tensors);

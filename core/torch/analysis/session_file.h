@@ -16,7 +16,8 @@ struct SaveSessionOptions {
 };
 
 /// Whether the session holds the weights whatever the options say: those of another precision or of a checkpoint are not the model file's, a repro script
-/// would have to run again to be read, and a job's log holds none.
+/// would have to run again to be read, and printed traces and a job's log only describe them. A session that holds its weights goes on holding
+/// them when it is saved again.
 bool embedsWeights(const Analysis& analysis, const SaveSessionOptions& options);
 
 /// Saves all that an analysis is (docs/session-file.md), whole or not at all. Throws Error(unsupportedOp) where the traces call an op

@@ -19,7 +19,7 @@ class SessionBuilder {
     session_.model.path = "/nowhere/model.pt2";
     session_.model.torchVersion = "2.15";
     session_.model.document = std::make_shared<Document>();
-    session_.embedded = true;
+    session_.model.embedded = true;
   }
 
   SessionFile build() {

@@ -87,7 +87,7 @@ TEST(SessionFile, savingWhatWasReadGivesTheSameBytes) {
 TEST(SessionFile, keepsAllThatIsNoTable) {
   const auto before = SessionBuilder().build();
   const auto after = readSessionFile(written(before), stubLookup);
-  EXPECT_TRUE(after.embedded);
+  EXPECT_TRUE(after.model.embedded);
   EXPECT_EQ(after.model.path, before.model.path);
   EXPECT_EQ(after.model.torchVersion, "2.15");
   EXPECT_EQ(after.model.guards, before.model.guards);
@@ -148,7 +148,7 @@ TEST(SessionFile, everyTestModelKeepsItsComputation) {
   for (const auto& path : test::filesBelow(test::data(), ".pt2")) {
     SessionFile before;
     before.model = readModelFile(path, stubLookup);
-    before.embedded = true;
+    before.model.embedded = true;
     const auto after = readSessionFile(written(before), stubLookup);
     EXPECT_EQ(printTrace(*before.model.document, before.model.computation.trace), printTrace(*after.model.document, after.model.computation.trace)) << path;
     EXPECT_FALSE(after.derived());
