@@ -1,4 +1,5 @@
 #include <QMouseEvent>
+#include <QScrollBar>
 #include <QTest>
 #include <QTimer>
 
@@ -14,6 +15,7 @@ class CuttingTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void V10_bordersHaveRoomOfTheirOwn();
   void modulesAreCutAt();
   void aModuleIsCutAtUnderAPolicyToo();
   void aModuleThatIsCutAtSaysSo();
@@ -95,6 +97,27 @@ QPoint edge(ListingView& listing, BoundSymbolId op) {
 }
 
 }  // namespace
+
+// V10: the border between two stages covers no line.
+void CuttingTest::V10_bordersHaveRoomOfTheirOwn() {
+  const auto f = cutInTwo();
+  QVERIFY(f);
+  auto& listing = f->listing(TraceKind::forward);
+  int borders = 0, bottom = -1;
+  for (int row = listing.verticalScrollBar()->value(); row < listing.rowCount() && listing.isRowVisible(row); ++row) {
+    const auto rect = listing.rowRect(row);
+    const int room = rect.top() - bottom - 1;
+    QVERIFY2(room == 0 || room >= rect.height() / 2, qPrintable(QString::number(room)));
+    borders += room > 0 ? 1 : 0;
+    QCOMPARE(listing.rowAtY(rect.center().y()), row);
+    QCOMPARE(listing.rowAtY(rect.top()), row);
+    bottom = rect.bottom();
+  }
+  QCOMPARE(borders, 1);
+  // The end of the listing can be reached all the same.
+  listing.verticalScrollBar()->setValue(listing.verticalScrollBar()->maximum());
+  QVERIFY(listing.isRowVisible(listing.rowCount() - 1));
+}
 
 void CuttingTest::modulesAreCutAt() {
   WindowFixture f;

@@ -5,6 +5,7 @@
 #include <QHash>
 #include <QPointer>
 #include <QScrollBar>
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
@@ -125,16 +126,35 @@ void CodeView::updateMetrics() { std::tie(rowHeight_, ascent_, charWidth_) = use
 
 int CodeView::visibleRows() const { return std::max(1, viewport()->height() / rowHeight_); }
 
-QRect CodeView::rowRect(int visible) const { return {0, (visible - verticalScrollBar()->value()) * rowHeight_, rowWidth(), rowHeight_}; }
+int CodeView::rowTop(int visible) const {
+  const int first = verticalScrollBar()->value(), last = std::min({visible, first + visibleRows() + 1, rowCount() - 1});
+  int top = (visible - first) * rowHeight_;
+  for (int row = first; row <= last; ++row) top += roomAbove(row);
+  return top;
+}
+
+QRect CodeView::rowRect(int visible) const { return {0, rowTop(visible), rowWidth(), rowHeight_}; }
+
+int CodeView::lastTop() const {
+  int row = rowCount();
+  for (int room = viewport()->height(); row > 0; --row)
+    if ((room -= rowHeight_ + roomAbove(row - 1)) < 0) break;
+  return std::max(0, std::min(row, rowCount() - 1));
+}
 
 bool CodeView::isRowVisible(int visible) const {
-  const auto top = verticalScrollBar()->value();
-  return visible >= top && visible < top + visibleRows();
+  const auto first = verticalScrollBar()->value();
+  return visible == first || (visible > first && rowTop(visible) + rowHeight_ <= viewport()->height());
 }
 
 int CodeView::rowAtY(int y) const {
-  const int visible = verticalScrollBar()->value() + y / rowHeight_;
-  return y >= 0 && visible < rowCount() ? visible : -1;
+  if (y < 0) return -1;
+  int row = verticalScrollBar()->value();
+  for (int below = 0; row < rowCount(); ++row) {
+    below += roomAbove(row) + rowHeight_;
+    if (y < below) return row;
+  }
+  return -1;
 }
 
 void CodeView::announce() {

@@ -5,7 +5,8 @@
 
 namespace retrograd::views {
 
-/// A canvas for code: rows of equal height in the code font, as many as one likes, of which only those on screen are made and painted.
+/// A canvas for code: rows of equal height in the code font, as many as one likes, of which only those on screen are made and painted. Above a row there may be
+/// room for something else, such as the border between two stages.
 ///
 /// It keeps the row of the keyboard and gives the rows to assistive technology: a list whose items have the rows' text as their name.
 class CodeView : public QAbstractScrollArea {
@@ -34,7 +35,12 @@ class CodeView : public QAbstractScrollArea {
  protected:
   /// Pixels that rows have, from the left.
   virtual int rowWidth() const { return viewport()->width(); }
-  int visibleRows() const;
+  int visibleRows() const;  ///< that fit into the viewport where nothing has room above it
+  /// Pixels that stay free above a row; asked of rows in sight.
+  virtual int roomAbove(int) const { return 0; }
+  int rowTop(int visible) const;  ///< in viewport coordinates
+  /// The first row in sight when the last one ends the viewport.
+  int lastTop() const;
   int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
   void updateMetrics();
   /// Tells assistive technology that the cursor is in another row.

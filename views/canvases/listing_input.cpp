@@ -84,7 +84,8 @@ void ListingView::mouseMoveEvent(QMouseEvent* event) {
   viewport()->setCursor(borderAt(event->position().toPoint()) >= 0 ? Qt::SplitVCursor : Qt::ArrowCursor);
   if (!(event->buttons() & Qt::LeftButton) || cursor_ < 0) return;
   const int y = static_cast<int>(event->position().y());
-  const auto visible = std::clamp(verticalScrollBar()->value() + (y < 0 ? -1 : y / rowHeight_), 0, std::max(0, rows_.count() - 1));
+  const int last = std::max(0, rows_.count() - 1), at = rowAtY(y);
+  const auto visible = y < 0 ? std::max(0, verticalScrollBar()->value() - 1) : at < 0 ? last : at;
   if (visible != cursor_) moveCursor(visible, true);
 }
 

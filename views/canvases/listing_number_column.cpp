@@ -40,11 +40,12 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
   painter.fillRect(QRect(column.left(), 0, 1, column.height()), colors.border);
   auto bar = colors.op;
   bar.setAlphaF(0.28F);
-  for (int visible = first; visible < last; ++visible) {
+  for (int visible = first, top = 0; visible < last; ++visible, top += rowHeight_) {
+    top += roomAbove(visible);
     const auto op = opAt(visible);
     const auto number = op ? numbers.number(column_, op) : std::nullopt;
     if (!number) continue;
-    const QRect cell(column.left() + 4, (visible - first) * rowHeight_, column.width() - 8, rowHeight_);
+    const QRect cell(column.left() + 4, top, column.width() - 8, rowHeight_);
     const double share = scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
     painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4), column_ == LineNumber::bad ? colors.bad : bar);
     painter.setPen(colors.text);

@@ -90,7 +90,10 @@ void ListingView::paintEvent(QPaintEvent*) {
   }
   const int first = verticalScrollBar()->value();
   const int last = std::min(rows_.count(), first + viewport()->height() / rowHeight_ + 2);
-  for (int visible = first; visible < last; ++visible) paintRow(painter, visible, (visible - first) * rowHeight_);
+  for (int visible = first, top = 0; visible < last; ++visible, top += rowHeight_) {
+    top += roomAbove(visible);
+    paintRow(painter, visible, top);
+  }
   paintStageBorders(painter, first, last);
   paintColumn(painter, first, last);
   painter.fillRect(QRect(gutterWidth() - 1, 0, 1, viewport()->height()), colors.border);

@@ -40,9 +40,18 @@ int ListingView::stageAbove(int visible) const {
   return -1;
 }
 
+bool ListingView::beginsStage(int visible) const {
+  const int stage = stageAt(visible), above = stage < 0 ? -1 : stageAbove(visible);
+  return above >= 0 && stage != above;
+}
+
+int ListingView::roomAbove(int visible) const { return stagesWidth() > 0 && beginsStage(visible) ? rowHeight_ * 3 / 4 : 0; }
+
+int ListingView::borderY(int visible) const { return rowTop(visible) - roomAbove(visible) / 2; }
+
 QString ListingView::crossingText(int visible) const {
+  if (!beginsStage(visible)) return {};
   const int stage = stageAt(visible), above = stageAbove(visible);
-  if (stage < 0 || above < 0 || stage == above) return {};
   const auto text = QStringLiteral("%1 \u25b8 %2").arg(above).arg(stage);
   if (std::abs(stage - above) != 1) return text;
   const auto& border = context_.stages->cut()->borders[static_cast<std::size_t>(std::min(stage, above))];
@@ -67,7 +76,7 @@ void ListingView::paintStageBorders(QPainter& painter, int first, int last) cons
   if (stagesWidth() == 0) return;
   const auto& colors = context_.theme->colors();
   auto font = painter.font();
-  font.setPointSizeF(font.pointSizeF() * 0.85);
+  font.setPointSizeF(font.pointSizeF() * 0.75);
   painter.save();
   painter.setFont(font);
   const QFontMetrics metrics(font);
@@ -75,7 +84,7 @@ void ListingView::paintStageBorders(QPainter& painter, int first, int last) cons
     const auto text = crossingText(visible);
     if (text.isEmpty()) continue;
     const auto color = stageColor(stageAt(visible), context_.theme->dark());
-    const int y = (visible - first) * rowHeight_;
+    const int y = borderY(visible);
     painter.setPen(QPen(color, 1, Qt::DashLine));
     painter.drawLine(marksWidth(), y, viewport()->width(), y);
     const int width = metrics.horizontalAdvance(text) + 12, height = metrics.height();
@@ -87,17 +96,17 @@ void ListingView::paintStageBorders(QPainter& painter, int first, int last) cons
     painter.setPen(colors.text);
     painter.drawText(tag, Qt::AlignCenter, text);
   }
-  paintDrag(painter, first);
+  paintDrag(painter);
   painter.restore();
 }
 
 /// Where the border comes when it is let go, and in words whether it can.
-void ListingView::paintDrag(QPainter& painter, int first) const {
+void ListingView::paintDrag(QPainter& painter) const {
   if (drag_.stage < 0) return;
   const bool good = dropPlace() >= 0;
   const auto& colors = context_.theme->colors();
   const auto color = good ? stageColor(drag_.stage, context_.theme->dark()) : colors.gutterText;
-  const int y = (drag_.row - first) * rowHeight_;
+  const int y = borderY(drag_.row);
   painter.setPen(QPen(color, 3));
   painter.drawLine(marksWidth(), y, viewport()->width(), y);
   const auto text = good ? tr("Stage %1 begins here").arg(drag_.descending ? drag_.stage - 1 : drag_.stage) : tr("Not here");
@@ -110,12 +119,16 @@ void ListingView::paintDrag(QPainter& painter, int first) const {
   painter.drawText(tag, Qt::AlignCenter, text);
 }
 
-int ListingView::edgeAt(int y) const { return std::clamp(verticalScrollBar()->value() + (y + rowHeight_ / 2) / rowHeight_, 0, rows_.count()); }
+int ListingView::edgeAt(int y) const {
+  const int row = rowAtY(y);
+  if (row < 0) return y < 0 ? verticalScrollBar()->value() : rows_.count();
+  return y > rowTop(row) + rowHeight_ / 2 ? row + 1 : row;
+}
 
 int ListingView::borderAt(const QPoint& point) const {
   if (stagesWidth() == 0 || point.x() < marksWidth() || point.x() >= gutterWidth()) return -1;
   const int row = edgeAt(point.y());
-  if (std::abs((row - verticalScrollBar()->value()) * rowHeight_ - point.y()) > grip) return -1;
+  if (std::abs(borderY(row) - point.y()) > std::max(grip, roomAbove(row) / 2)) return -1;
   const int stage = stageAt(row), above = stageAbove(row);
   return stage >= 0 && above >= 0 && std::abs(stage - above) == 1 ? row : -1;
 }

@@ -108,7 +108,7 @@ void ListingView::updateScrollBars() {
   auto* vertical = verticalScrollBar();
   vertical->setPageStep(visibleRows());
   vertical->setSingleStep(1);
-  vertical->setRange(0, std::max(0, rows_.count() - visibleRows()));
+  vertical->setRange(0, lastTop());
   updateMarks();
 }
 
@@ -160,6 +160,7 @@ void ListingView::ensureVisible(int visible, bool centre) {
   const int rows = visibleRows();
   if (centre) bar->setValue(visible - rows / 2);
   else bar->setValue(visible < bar->value() ? visible : visible - rows + 1);
+  while (!isRowVisible(visible) && bar->value() < std::min(visible, bar->maximum())) bar->setValue(bar->value() + 1);  // borders of stages have room of their own
 }
 
 void ListingView::setCursor(int visible, bool extend) {

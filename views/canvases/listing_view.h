@@ -141,6 +141,10 @@ class ListingView : public CodeView {
   int stageAt(int visible) const;
   /// The stage of the nearest row above that is in one; -1: none.
   int stageAbove(int visible) const;
+  /// Whether a stage ends above the row and another begins in it: their border has three quarters of a row of its own.
+  bool beginsStage(int visible) const;
+  int borderY(int visible) const;
+  int roomAbove(int visible) const override;
   /// "0 > 1: 3.1 MiB": what crosses before this row; empty where no stage begins.
   QString crossingText(int visible) const;
   /// The row whose upper edge is nearest.
@@ -152,7 +156,7 @@ class ListingView : public CodeView {
   bool takeBorder(const QPoint& point);
   void dragBorder(int y);
   void letGoOfBorder(bool drop);
-  void paintDrag(QPainter& painter, int first) const;
+  void paintDrag(QPainter& painter) const;
 
   void paintRow(QPainter& painter, int visible, int top) const;
   void paintBackground(QPainter& painter, int visible, const QRect& rect, Relation relation) const;

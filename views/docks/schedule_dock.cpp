@@ -6,6 +6,7 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QSplitter>
+#include <QStyle>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
@@ -51,6 +52,7 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   for (const auto& [column, width] :
        {std::pair<int, int>(Ranks::rank, 36), {Ranks::bubble, 54}, {Ranks::inFlight, 54}, {Ranks::peakBytes, 66}, {Ranks::busy, 64}})
     table_->header()->resizeSection(column, width);
+  table_->setMinimumWidth(table_->header()->length() + 2 * table_->frameWidth() + style()->pixelMetric(QStyle::PM_ScrollBarExtent));  // no column is cut
   auto* drawing = new QWidget(this);
   auto* column = new QVBoxLayout(drawing);
   column->setContentsMargins(0, 0, 0, 0);
@@ -61,9 +63,8 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   parts->setObjectName(QStringLiteral("schedule-parts"));
   parts->addWidget(drawing);
   parts->addWidget(table_);
-  parts->setStretchFactor(0, 2);
-  parts->setStretchFactor(1, 1);
-  parts->setSizes({640, 320});
+  parts->setStretchFactor(0, 1);
+  parts->setStretchFactor(1, 0);
   parts->setChildrenCollapsible(false);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
