@@ -51,6 +51,9 @@ void printText(const SecondOpinion& opinion) {
     fmt::print("  reference: {} tensors compared; furthest: {}: {}\n", opinion.referenced.size(), worst->name, textOf(*worst));
   }
   for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
+  if (opinion.drawn > 0)
+    fmt::print("  note: {} input{} drawn from the descriptors in the log; --weights and --batch give those of the job\n", opinion.drawn,
+               opinion.drawn == 1 ? " was" : "s were");
   if (opinion.verdict == Verdict::differs) {
     fmt::print(
         "  The difference may be right if the model has a backward of its own (autograd.Function) or a region under no_grad: the forward graph does not show "
@@ -76,6 +79,7 @@ void printJson(const std::string& path, const SecondOpinion& opinion) {
   json["reference"] = nlohmann::ordered_json::array();
   for (const auto& verdict : opinion.referenced) json["reference"].push_back(toJson(verdict));
   json["none"] = opinion.none;
+  json["drawn"] = opinion.drawn;
   json["notes"] = opinion.notes;
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }

@@ -85,8 +85,7 @@ void print(const Analysis& analysis, const TraceOptions& options) {
 int run(const TraceOptions& options, const Progress& progress) {
   if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
   if (jobs::isJobLog(options.file)) {
-    if (!options.filter.empty() || options.show == "computation")
-      throw Error(ErrorCode::badUse, "a log of torch.compile has a joint, a forward and a backward: choose one with --show, without --filter", options.file);
+    if (!options.filter.empty()) throw Error(ErrorCode::badUse, "--filter is for models, not for the graphs of a log of torch.compile", options.file);
     return traceLog(options.file, options.input.data.compile, options.input.data.rank, options.show, options.plain, options.format, progress);
   }
   const auto analysis = open(options.file, options.input, progress);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "app/cli/options.h"
@@ -21,11 +22,33 @@ struct Shown {
   TraceKind kind;
   jobs::GraphKind graph;
 };
-constexpr Shown all[] = {
-    {TraceKind::joint, jobs::GraphKind::joint}, {TraceKind::forward, jobs::GraphKind::forward}, {TraceKind::backward, jobs::GraphKind::backward}};
+constexpr Shown all[] = {{TraceKind::computation, jobs::GraphKind::inference},
+                         {TraceKind::joint, jobs::GraphKind::joint},
+                         {TraceKind::forward, jobs::GraphKind::forward},
+                         {TraceKind::backward, jobs::GraphKind::backward}};
 
 fx::Graph readRecord(const jobs::JobLog& log, const jobs::GraphRecord& record) {
   return fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload));
+}
+
+/// What to say where a compile lacks a graph that was asked for.
+std::string whyMissing(const jobs::GraphChoice& choice, const std::string& show) {
+  const auto compile = nameOf(*choice.compile);
+  if (show != "computation" && choice.attempt->find(jobs::GraphKind::inference))
+    return fmt::format("this compile has no backward in the log: {} was compiled for inference, without gradients; --show computation prints its graph",
+                       compile);
+  if (show == "computation") return fmt::format("compile {} has no inference graph in the log; choose joint, forward or backward with --show", compile);
+  const bool isAlone = choice.attempt->graphs.size() == 1 && choice.attempt->find(jobs::GraphKind::dynamo);
+  return fmt::format("compile {} has no {} graph in the log{}", compile, show,
+                     isAlone ? ", only Dynamo's: its backend made none, the compile failed, or its result came from a cache" : "");
+}
+
+/// The traces that were read, the computation first.
+std::vector<const Trace*> listOf(const TextTraces& traces) {
+  std::vector<const Trace*> list;
+  if (traces.computation) list.push_back(&traces.computation->trace);
+  for (const auto& trace : traces.derived) list.push_back(&trace);
+  return list;
 }
 
 /// How many outputs of joint or forward are the program's.
@@ -34,7 +57,8 @@ std::size_t resultsOf(const fx::Graph& graph, TraceKind kind, const fx::Graph* b
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
       if (graph.outputs[i].descriptor.kind() == "SavedForBackwardsAOTOutput") return i;
     }
-    if (graph.hasDescriptors || backward == nullptr) return graph.outputs.size();
+    const bool isDescribed = std::any_of(graph.outputs.begin(), graph.outputs.end(), [](const auto& output) { return !output.descriptor.text.empty(); });
+    if (isDescribed || backward == nullptr) return graph.outputs.size();
     std::size_t tangents = 0;
     for (const auto& input : backward->inputs) tangents += input.name.starts_with("tangents_");
     return graph.outputs.size() - std::min(graph.outputs.size(), backward->inputs.size() - tangents);
@@ -86,27 +110,26 @@ int traceLog(const std::string& path, const std::string& compile, std::optional<
     if (show != "all" && show != name(shown.kind)) continue;
     if (choice.attempt->find(shown.graph) == nullptr) {
       if (show == "all") continue;
-      throw Error(ErrorCode::badUse, fmt::format("compile {} has no {} graph in the log", nameOf(*choice.compile), show), path);
+      throw Error(ErrorCode::badUse, whyMissing(choice, show), path);
     }
     std::vector<std::string> notes;
     const auto traces = tracesOf(log, *choice.attempt, shown, notes, progress);
     if (format == "json") {
-      std::vector<const Trace*> list;
-      for (const auto& trace : traces.derived) list.push_back(&trace);
+      const auto list = listOf(traces);
       const Computation none;
-      TraceDocumentInfo info{path, choice.process->torchVersion, &none, nullptr, traces.problems, notes};
+      TraceDocumentInfo info{path, choice.process->torchVersion, traces.computation ? &*traces.computation : &none, nullptr, traces.problems, notes};
       std::puts(dumpJson(traceDocument(*traces.document, list, info)).c_str());
     } else {
       for (const auto& note : notes) fmt::print("# {}\n", note);
       PrintOptions printing;
       printing.source = !plain;
       printing.del = !plain;
-      for (const auto& trace : traces.derived) fmt::print("{}\n", printTrace(*traces.document, trace, printing));
+      for (const auto* trace : listOf(traces)) fmt::print("{}\n", printTrace(*traces.document, *trace, printing));
     }
     reportProblems(traces.problems);
     any = true;
   }
-  if (!any) throw Error(ErrorCode::badUse, fmt::format("compile {} has no {} graph in the log", nameOf(*choice.compile), show == "all" ? "ATen" : show), path);
+  if (!any) throw Error(ErrorCode::badUse, whyMissing(choice, "ATen"), path);
   return allWell;
 }
 

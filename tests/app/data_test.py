@@ -104,6 +104,53 @@ class Weights(Case):
         self.assertEqual(read_safetensors(self.run_file), expected)
 
 
+class Logs(Case):
+    """A job that evaluates before it trains: 0/0 has an inference graph alone, 0/1 all three."""
+    LOG = TOP / "resources" / "samples" / "evaluate" / "trace"
+
+    def test_an_inference_graph_is_a_computation(self):
+        shown = self.good("trace", self.LOG, "--compile", "0/0").stdout
+        self.assertIn("def computation(arg0_1,", shown)
+        self.assertIn("torch.ops.aten.nll_loss_forward.default", shown)
+        self.assertEqual(shown, self.good("trace", self.LOG, "--show", "computation").stdout)
+        traces = valid(self.good("trace", self.LOG, "--format", "json").stdout, "trace")["traces"]
+        self.assertEqual(len(traces), 1)
+        for kind in ("joint", "forward", "backward"):
+            self.assertIn("this compile has no backward in the log", self.bad("trace", self.LOG, "--compile", "0/0", "--show", kind).stderr)
+            self.assertIn(f"def {kind}(", self.good("trace", self.LOG, "--compile", "0/1", "--show", kind).stdout)
+        self.bad("trace", self.LOG, "--compile", "0/1", "--show", "computation")
+
+    def test_a_compile_without_a_backward_runs(self):
+        results = self.path / "run.safetensors"
+        ran = self.good("run", self.LOG, "--compile", "0/0", "--save", results)
+        self.assertIn("this compile has no backward in the log", ran.stderr)
+        self.assertEqual([name for name in read_safetensors(results) if name.startswith("grad.")], [])
+        self.good("run", self.LOG, "--compile", "0/1", "--save", results)
+        self.assertIn("grad.p.a.weight", read_safetensors(results))
+
+    def test_check_says_that_there_is_no_gradient(self):
+        told = self.ends(2, "check", self.LOG, "--compile", "0/0").stdout
+        self.assertIn("there is no gradient to compare", told)
+        report = valid(self.ends(2, "check", self.LOG, "--compile", "0/0", "--format", "json").stdout, "check-log")
+        self.assertEqual(report["verdict"], "not possible")
+        # Without a name it is the first compile with a backward.
+        report = valid(self.good("check", self.LOG, "--format", "json").stdout, "check-log")
+        self.assertEqual((report["compile"], report["drawn"]), ("0/1", 6))
+        self.assertIn("6 inputs were drawn from the descriptors in the log", self.good("check", self.LOG).stdout)
+
+    def test_a_log_that_ends_early(self):
+        """Without the backward, then without the forward: what is left opens, and says what is missing."""
+        text = next(self.LOG.iterdir()).read_text()
+        for ends_at, shown, told in (('{"aot_backward_graph"', "forward", "no backward in the log"), ('{"aot_forward_graph"', "joint", "the joint graph of compile 0/1")):
+            log = self.path / "cut.log"
+            log.write_text(text[:text.rindex("\n", 0, text.index(ends_at)) + 1])
+            self.assertIn(f"def {shown}(", self.good("trace", log, "--compile", "0/1").stdout)
+            ran = self.good("run", log, "--compile", "0/1", "--save", self.path / "run.safetensors")
+            self.assertIn(told, ran.stderr)
+            self.assertIn("grad.p.a.weight", read_safetensors(self.path / "run.safetensors"))
+            self.assertIn("there is no gradient to compare", self.ends(2, "check", log, "--compile", "0/1").stdout)
+
+
 @unittest.skipUnless(JOBS.exists(), "the samples are not beside the checkout")
 class Jobs(Case):
     def test_J13_the_step_that_went_nan_in_each_form(self):

@@ -270,10 +270,9 @@ void JobDock::ask(const Choice& choice) {
     std::vector<BoundSymbolId> places;
     places.reserve(opinion.findings.size());
     for (const auto& finding : opinion.findings) places.push_back(choice.isOpen ? derivedOp(*bench.document.analysis, finding) : BoundSymbolId());
-    const bool drawn = request.weights.empty() || request.batch.empty();
-    return [this, opinion = std::move(opinion), places = std::move(places), drawn] {
+    return [this, opinion = std::move(opinion), places = std::move(places)] {
       summary_->setText(verdictText(opinion));
-      findings_->show(opinion, places, drawn);
+      findings_->show(opinion, places);
       findingsTree_->expandAll();
       findingsTree_->setCurrentIndex(findings_->index(0, 0));
       findingsTree_->show();

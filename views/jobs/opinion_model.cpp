@@ -34,7 +34,7 @@ QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString&
 
 OpinionModel::OpinionModel(QObject* parent) : QStandardItemModel(0, columnCount, parent) { setHorizontalHeaderLabels({tr("Gradient"), tr("Difference")}); }
 
-void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSymbolId>& places, bool drawn) {
+void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSymbolId>& places) {
   removeRows(0, rowCount());
   auto* root = invisibleRootItem();
   for (std::size_t i = 0; i < opinion.findings.size(); ++i) {
@@ -53,7 +53,7 @@ void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSym
   if (!opinion.reason.empty()) addRow(root, tr("not compared"), toQt(opinion.reason));
   for (const auto& note : opinion.notes) addRow(root, tr("note"), toQt(note));
   if (opinion.verdict == SecondOpinion::Verdict::notPossible) return;
-  if (drawn) addRow(root, tr("values"), tr("drawn from the seed: load the job's weights and batch to compare what happened in the job"));
+  if (opinion.drawn > 0) addRow(root, tr("values"), tr("drawn from the seed: load the job's weights and batch to compare what happened in the job"));
   if (opinion.verdict == SecondOpinion::Verdict::differs)
     addRow(root, tr("may be right"), tr("where the model has an autograd.Function or a region under no_grad: the forward graph does not show them"));
 }

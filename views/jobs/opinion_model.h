@@ -17,8 +17,8 @@ class OpinionModel : public QStandardItemModel {
 
   explicit OpinionModel(QObject* parent = nullptr);
 
-  /// `places`: for each finding the op of the listing, or none. `drawn`: no weights or no batch of the job took part.
-  void show(const SecondOpinion& opinion, const std::vector<BoundSymbolId>& places, bool drawn);
+  /// `places`: for each finding the op of the listing, or none.
+  void show(const SecondOpinion& opinion, const std::vector<BoundSymbolId>& places);
 };
 
 /// "✗ 0/0: the job's backward differs from the derived one in 1 gradient".

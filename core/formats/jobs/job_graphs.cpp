@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/base/number_text.h"
 #include "core/formats/fx/fx_reader.h"
+#include "core/formats/jobs/listing.h"
+#include "core/formats/jobs/shared_draws.h"
 
 namespace retrograd {
 namespace {
@@ -22,6 +25,11 @@ bool isTangent(const fx::Input& input) {
   return input.descriptor.kind() == "TangentAOTInput" || (input.descriptor.text.empty() && input.name.starts_with("tangents_"));
 }
 
+/// Inputs of a joint or forward graph that are the program's.
+std::size_t primalsOf(const fx::Graph& graph) {
+  return static_cast<std::size_t>(std::count_if(graph.inputs.begin(), graph.inputs.end(), std::not_fn(isTangent)));
+}
+
 std::string nameOf(const fx::Graph& graph, const fx::Expression& value) { return value.is(Kind::value) ? graph.valueName(value.integer) : std::string(); }
 
 const fx::Type* typeOf(const fx::Graph& graph, const fx::Expression& value) {
@@ -33,10 +41,25 @@ const fx::Type* typeOf(const fx::Graph& graph, const fx::Expression& value) {
 /// Which input of Dynamo's graph an input of the forward is: by its descriptor, else by the number in its name.
 std::optional<std::size_t> dynamoIndex(const fx::Input& input) {
   if (const auto index = input.descriptor.plainIndex(); index && *index >= 0) return static_cast<std::size_t>(*index);
-  constexpr std::string_view prefix = "primals_";
-  if (!input.descriptor.text.empty() || !input.name.starts_with(prefix)) return std::nullopt;
-  const auto number = numberIn<std::size_t>(std::string_view(input.name).substr(prefix.size()));
-  return number && *number > 0 ? std::optional(*number - 1) : std::nullopt;
+  if (!input.descriptor.text.empty()) return std::nullopt;
+  std::string_view name = input.name;
+  if (name.starts_with("primals_")) {
+    const auto number = numberIn<std::size_t>(name.substr(8));
+    return number && *number > 0 ? std::optional(*number - 1) : std::nullopt;
+  }
+  if (!name.starts_with("arg") || !name.ends_with("_1")) return std::nullopt;  // "arg0_1" of an inference graph
+  return numberIn<std::size_t>(name.substr(3, name.size() - 5));
+}
+
+bool isOfBackward(const fx::Output& output) { return output.descriptor.kind() == "SavedForBackwardsAOTOutput" || output.descriptor.kind() == "GradAOTOutput"; }
+
+/// Throws what a log that lacks a graph is refused with.
+[[noreturn]] void refuse(const jobs::JobLog& log, const jobs::Attempt& attempt, std::string_view missing) {
+  const auto why = attempt.find(jobs::GraphKind::inference) ? ": it was compiled for inference, without gradients"
+                   : missing == "forward" && attempt.find(jobs::GraphKind::dynamo) && !attempt.find(jobs::GraphKind::joint)
+                       ? ", only Dynamo's graph: its backend made none, the compile failed, or its result came from a cache"
+                       : "";
+  throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile{}", missing, why), log.path);
 }
 
 void bindSources(const jobs::JobLog& log, const jobs::Attempt& attempt, JobGraphs& graphs) {
@@ -50,12 +73,19 @@ void bindSources(const jobs::JobLog& log, const jobs::Attempt& attempt, JobGraph
   }
 }
 
-/// The forward's outputs that are the program's come first; the others are saved.
+/// The forward's outputs that are the program's come first; the others are saved, or gradients in a joint graph.
 void countResults(JobGraphs& graphs) {
   const auto& outputs = graphs.forward.outputs;
-  const auto isSaved = [](const fx::Output& output) { return output.descriptor.kind() == "SavedForBackwardsAOTOutput"; };
-  if (graphs.forward.hasDescriptors) {
-    graphs.results = static_cast<std::size_t>(std::find_if(outputs.begin(), outputs.end(), isSaved) - outputs.begin());
+  graphs.results = outputs.size();
+  if (graphs.computed == jobs::GraphKind::inference) return;
+  // Where PyTorch changed the graph for draws that are repeated, it wrote the outputs without descriptors.
+  if (std::any_of(outputs.begin(), outputs.end(), [](const fx::Output& output) { return !output.descriptor.text.empty(); })) {
+    graphs.results = static_cast<std::size_t>(std::find_if(outputs.begin(), outputs.end(), isOfBackward) - outputs.begin());
+    return;
+  }
+  if (graphs.backward.inputs.empty()) {  // the joint has a gradient for each input behind the results
+    const auto gradients = primalsOf(graphs.forward);
+    if (graphs.joint) graphs.results = std::min(outputs.size(), graphs.joint->outputs.size() - std::min(graphs.joint->outputs.size(), gradients));
     return;
   }
   const auto saved = graphs.backward.inputs.size() - graphs.tangents.size();
@@ -105,19 +135,33 @@ void pairSaved(JobGraphs& graphs) {
   }
 }
 
+/// Takes a joint graph's backward out of `forward`, which then ends with the results of the program.
+void cutBackward(JobGraphs& graphs) {
+  auto& graph = graphs.forward;
+  graph.nodes.resize(jobs::backwardBorder(graph));
+  graph.outputs.resize(graphs.results);
+  for (auto& input : graph.inputs) input.dropped |= isTangent(input);
+  for (const auto& output : graph.outputs)
+    fx::forEachValue(output.value, [&](std::size_t value) {
+      if (value >= graph.valueCount()) throw Error(ErrorCode::badInput, "the joint graph makes a result in its backward", graphs.forwardPlace);
+    });
+}
+
 }  // namespace
 
-JobGraphs readUnpairedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
-  const auto* forward = attempt.find(jobs::GraphKind::forward);
-  const auto* backward = attempt.find(jobs::GraphKind::backward);
-  if (forward == nullptr || backward == nullptr) {
-    throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile", forward == nullptr ? "forward" : "backward"), log.path);
-  }
+JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
+  const jobs::GraphRecord* computed = nullptr;
+  for (const auto kind : {jobs::GraphKind::forward, jobs::GraphKind::inference, jobs::GraphKind::joint})
+    if (computed == nullptr) computed = attempt.find(kind);
+  if (computed == nullptr) refuse(log, attempt, "forward");
   JobGraphs graphs;
-  graphs.forwardPlace = jobs::placeOf(log, forward->payload);
-  graphs.backwardPlace = jobs::placeOf(log, backward->payload);
-  graphs.forward = read(log, *forward);
-  graphs.backward = read(log, *backward);
+  graphs.computed = computed->kind;
+  graphs.forwardPlace = jobs::placeOf(log, computed->payload);
+  graphs.forward = read(log, *computed);
+  if (const auto* backward = attempt.find(jobs::GraphKind::backward); backward != nullptr && computed->kind == jobs::GraphKind::forward) {
+    graphs.backwardPlace = jobs::placeOf(log, backward->payload);
+    graphs.backward = read(log, *backward);
+  }
   if (const auto* joint = attempt.find(jobs::GraphKind::joint)) graphs.joint = read(log, *joint);
   for (const auto& [name, value] : jobs::sizeHints(log, attempt)) graphs.sizes[name] = value;
   if (const auto* script = attempt.find(jobs::GraphKind::runnable)) {
@@ -129,25 +173,33 @@ JobGraphs readUnpairedGraphs(const jobs::JobLog& log, const jobs::Attempt& attem
   }
   bindSources(log, attempt, graphs);
   countResults(graphs);
+  if (graphs.computed == jobs::GraphKind::joint) cutBackward(graphs);
   return graphs;
+}
+
+JobGraphs readUnpairedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
+  for (const auto kind : {jobs::GraphKind::forward, jobs::GraphKind::backward})
+    if (attempt.find(kind) == nullptr) refuse(log, attempt, jobs::name(kind));
+  return readComputedGraphs(log, attempt);
 }
 
 JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
   auto graphs = readUnpairedGraphs(log, attempt);
   pairTangents(graphs);
   pairSaved(graphs);
+  shareDraws(graphs);
   return graphs;
 }
 
 bool isDifferentiated(const JobGraphs& graphs, std::size_t i) {
   const auto& input = graphs.forward.inputs[i];
-  if (input.type == fx::noIndex) return false;
+  if (input.type == fx::noIndex || graphs.computed == jobs::GraphKind::inference) return false;
   const auto& type = graphs.forward.types[input.type];
   if (type.kind != fx::Type::Kind::tensor || !isDifferentiable(type.dtype)) return false;
   if (graphs.sources[i] && !graphs.sources[i]->dtype.empty()) return graphs.sources[i]->requiresGrad;
-  if (graphs.joint && graphs.joint->outputs.size() == graphs.results + graphs.forward.inputs.size())
+  if (graphs.joint && graphs.joint->outputs.size() == graphs.results + primalsOf(graphs.forward))
     return !graphs.joint->outputs[graphs.results + i].value.is(Kind::none);
-  return !graphs.backward.outputs[i].value.is(Kind::none);
+  return i < graphs.backward.outputs.size() && !graphs.backward.outputs[i].value.is(Kind::none);
 }
 
 std::string inputLabel(const JobGraphs& graphs, std::size_t input) {

@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/formats/fx/fx_graph.h"
@@ -13,7 +14,9 @@ namespace retrograd {
 
 /// Forward and backward graph of a compile, and how their values answer to each other.
 struct JobGraphs {
-  fx::Graph forward, backward;
+  fx::Graph forward;
+  jobs::GraphKind computed = jobs::GraphKind::forward;  ///< what `forward` was read as: forward, inference, or joint (its ops before the backward)
+  fx::Graph backward;                                   ///< without inputs and outputs where the log has none
   std::optional<fx::Graph> joint;
   std::string forwardPlace, backwardPlace;
   SizeBindings sizes;
@@ -24,15 +27,21 @@ struct JobGraphs {
   /// By input of the backward the position of the forward's output that it is; none for tangents and for inputs of the forward that it
   /// reads itself.
   std::vector<std::optional<std::size_t>> savedFrom;
+  /// Draws that the backward repeats: node of the backward, and the position of the forward's output that it is (shareDraws()).
+  std::vector<std::pair<std::size_t, std::size_t>> shared;
 };
 
+/// Reads what a compile computes: its forward graph, else the inference graph of a compile without a backward, else the ops of the joint graph
+/// before its backward; and its backward graph, where it has one. Throws Error(badInput) where there is none of the three.
+JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
 /// Reads the graphs of an attempt, without pairing tangents and saved values. Throws Error(badInput) where there is no forward or no backward graph.
 JobGraphs readUnpairedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
 /// Reads the graphs of an attempt and pairs them: by descriptors where PyTorch wrote them (2.9), else by names and order.
 /// Throws Error(badInput) where there is no forward or no backward graph, or they do not fit each other.
 JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
 
-/// Whether a gradient is wanted for an input of the forward: as Dynamo described it, else as the joint or the backward graph gives one.
+/// Whether a gradient is wanted for an input of the forward: as Dynamo described it, else as the joint or the backward graph gives one. Of an
+/// inference graph none is.
 bool isDifferentiated(const JobGraphs& graphs, std::size_t input);
 /// "primals_2 (b.weight)"
 std::string inputLabel(const JobGraphs& graphs, std::size_t input);

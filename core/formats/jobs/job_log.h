@@ -127,7 +127,8 @@ struct GraphChoice {
 /// "0/0", "0/0#2" for its second occurrence.
 std::string nameOf(const Compile& compile);
 
-/// The attempt that `id` names ("0/0", "0/0#2", "0/0_1" for an attempt; empty: the first compile with a joint, inference or forward graph),
+/// The attempt that `id` names ("0/0", "0/0#2", "0/0_1" for an attempt; empty: the first compile with a joint, inference or forward graph,
+/// else the first with Dynamo's),
 /// of the process of `rank` (absent: the first that has it). Without an attempt it is the last that has graphs. Throws Error(badUse)
 /// listing what there is.
 GraphChoice chooseCompile(const JobLog& log, const std::string& id, std::optional<std::int64_t> rank = {});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/base/number_text.h"
@@ -44,18 +45,37 @@ class Writer {
     throw Error(ErrorCode::badInput, message, fmt::format("{} (line {} of the graph)", what, line));
   }
 
-  /// The items that are taken of each value: its results, where it is a call that gives several.
+  /// The call of several results that a node takes an item of; nothing where it takes none.
+  std::optional<std::size_t> baseOf(const fx::Node& node) const {
+    const auto& call = node.call;
+    if (!call.is(Kind::item) || !call.items[0].is(Kind::value) || !call.items[1].is(Kind::integer)) return std::nullopt;
+    const auto base = static_cast<std::size_t>(call.items[0].integer);
+    return base < graph_.inputs.size() || typeOf(base) != nullptr ? std::nullopt : std::optional(base);
+  }
+
+  /// The items that are taken of each value: its results, where it is a call that gives several. Those of a tuple within come behind the others.
   void collectItems() {
+    std::unordered_set<std::size_t> bases;
+    for (const auto& node : graph_.nodes)
+      if (const auto base = baseOf(node)) bases.insert(*base);
+    std::vector<std::pair<std::size_t, std::uint32_t>> inner;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const auto& call = graph_.nodes[i].call;
-      if (!call.is(Kind::item) || !call.items[0].is(Kind::value) || !call.items[1].is(Kind::integer)) continue;
-      const auto base = static_cast<std::size_t>(call.items[0].integer);
-      if (base < graph_.inputs.size() || typeOf(base) != nullptr) continue;
-      auto& results = items_[base];
-      const auto index = static_cast<std::size_t>(std::clamp<std::int64_t>(call.items[1].integer, 0, 4096));
-      if (results.size() <= index) results.resize(index + 1, fx::noIndex);
-      if (results[index] == fx::noIndex) results[index] = static_cast<std::uint32_t>(i);
+      const auto base = baseOf(graph_.nodes[i]);
+      if (!base) continue;
+      const auto value = graph_.inputs.size() + i;
+      const auto tuple = tuples_.find(*base);
+      if (bases.contains(value)) {
+        tuples_.emplace(value, tuple == tuples_.end() ? *base : tuple->second);
+      } else if (tuple != tuples_.end()) {
+        inner.emplace_back(tuple->second, static_cast<std::uint32_t>(i));
+      } else {
+        auto& results = items_[*base];
+        const auto index = static_cast<std::size_t>(std::clamp<std::int64_t>(graph_.nodes[i].call.items[1].integer, 0, 4096));
+        if (results.size() <= index) results.resize(index + 1, fx::noIndex);
+        if (results[index] == fx::noIndex) results[index] = static_cast<std::uint32_t>(i);
+      }
     }
+    for (const auto& [call, node] : inner) items_[call].push_back(node);
   }
 
   const fx::Type* typeOf(std::size_t value) const {
@@ -74,6 +94,7 @@ class Writer {
       const auto [taken, isNew] = assumed_.try_emplace(symbol, static_cast<std::int64_t>(2 + assumed_.size()));
       if (isNew) listing_.notes.push_back(fmt::format("the log does not say what {} was; {} is taken for it", symbol, taken->second));
       bindings[symbol] = taken->second;
+      listing_.assumedSizes = true;
     }
     const auto value = expression->evaluate(bindings);
     if (!value) fail(line, text, "a size that comes to no whole number");
@@ -90,6 +111,17 @@ class Writer {
     return text;
   }
 
+  std::string inputType(const std::string& name, const fx::Type& type, int line) {
+    const auto given = options_.given.find(name);
+    return given == options_.given.end() || given->second.dtype == type.dtype ? typeText(type, line) : typeText(given->second);
+  }
+
+  static std::string typeText(const TensorMeta& meta) {
+    auto text = fmt::format("{} {}[{}]", toString(meta.device), shortName(meta.dtype), fmt::join(meta.sizes, ", "));
+    if (meta.strides != contiguousStrides(meta.sizes)) text += fmt::format(" strides [{}]", fmt::join(meta.strides, ", "));
+    return text;
+  }
+
   void writeHead() {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
       const auto& input = graph_.inputs[i];
@@ -100,7 +132,7 @@ class Writer {
       if (type->kind == fx::Type::Kind::number) {
         numbers_[i] = sizeOf(type->expression, input.line);
       } else if (type->kind == fx::Type::Kind::tensor) {
-        addInput(names_[i], typeText(*type, input.line), i, roleOf(input));
+        addInput(names_[i], inputType(input.name, *type, input.line), i, roleOf(input));
       } else {
         listing_.notes.push_back(fmt::format("the input {} is left out: it is not a tensor but {}", input.name, type->text));
       }
@@ -137,6 +169,7 @@ class Writer {
     listing_.lines.emplace(names_[value], node.line);
     const auto* type = typeOf(value);
     if (type != nullptr && type->kind == fx::Type::Kind::number) return foldNumber(value, *type, node);
+    if (tuples_.contains(value) || (baseOf(node) && tuples_.contains(*baseOf(node)))) return useOf(node.call.items[0], node);
     if (node.call.is(Kind::item) && node.call.items[0].is(Kind::value) && items_.contains(node.call.items[0].integer)) {
       useOf(node.call.items[0], node);
       return takeItem(i, node);
@@ -177,7 +210,7 @@ class Writer {
       bodies_[value] = attribute;
       return;
     }
-    addInput(names_[value], typeText(*type, node.line), static_cast<std::size_t>(-1));
+    addInput(names_[value], inputType(node.name, *type, node.line), static_cast<std::size_t>(-1));
     listing_.notes.push_back(fmt::format("{} is a constant of the compiled program (self.{}); a log has no data for it", node.name, attribute));
   }
 
@@ -240,14 +273,19 @@ class Writer {
     std::vector<std::string> notes;
     const auto left = targetsOf(value, target, node, notes);
     const bool isBackward = options_.kind == TraceKind::backward || value >= graph_.inputs.size() + options_.backwardFrom;
-    if (const auto origin = options_.origins.find(node.name); isBackward && origin != options_.origins.end()) notes.push_back(origin->second);
+    if (const auto origin = options_.origins.find(node.name); isBackward && origin != options_.origins.end()) {
+      notes.push_back(origin->second);
+    } else if (options_.kind != TraceKind::computation && left.find_first_not_of("[(_, )]") == std::string::npos) {
+      notes.push_back(fmt::format("computation: {}: \"{}\"", names_[value], target));  // no result of it says which op it is
+    }
     body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", target, fmt::join(arguments, ", "));
     if (!notes.empty()) body_ += fmt::format("  # {}", fmt::join(notes, ", "));
     body_ += "\n";
   }
 
-  std::string noteOf(std::size_t value, int line) {
-    const auto* type = options_.runnable ? nullptr : typeOf(value);  // what is run shows its types itself
+  std::string noteOf(std::size_t value, int line, bool isKnown) {
+    if (options_.runnable && isKnown) return {};  // what is run shows its types itself
+    const auto* type = typeOf(value);
     if (type != nullptr && type->kind == fx::Type::Kind::tensor) return fmt::format("{}: \"{}\"", names_[value], typeText(*type, line));
     return {};
   }
@@ -258,7 +296,7 @@ class Writer {
     const auto results = items_.find(value);
     if (results == items_.end() && (!symbol || symbol->returns.size() == 1)) {
       if (symbol && symbol->returns[0].type.starts_with("Tensor") && symbol->returns[0].type.ends_with("[]")) return "[]";
-      if (auto note = noteOf(value, node.line); !note.empty()) notes.push_back(std::move(note));
+      if (auto note = noteOf(value, node.line, symbol.has_value()); !note.empty()) notes.push_back(std::move(note));
       return names_[value];
     }
     const auto count = symbol && symbol->returns.size() > 1 ? symbol->returns.size() : results == items_.end() ? 0 : results->second.size();
@@ -272,7 +310,7 @@ class Writer {
       const auto item = graph_.inputs.size() + results->second[k];
       names_[item] = valueName(graph_.valueName(item));
       names.push_back(names_[item]);
-      if (auto note = noteOf(item, node.line); !note.empty()) notes.push_back(std::move(note));
+      if (auto note = noteOf(item, node.line, symbol.has_value()); !note.empty()) notes.push_back(std::move(note));
     }
     if (count == 0) return {};
     const bool isList = !symbol || symbol->returns.size() == 1;
@@ -280,7 +318,7 @@ class Writer {
     return isList ? "[" + all + "]" : names.size() == 1 ? all : "(" + all + ")";
   }
 
-  /// LibTorch has no prims: they are made in Python, of ATen.
+  /// LibTorch has no prims: they are made in Python, of ATen. Inductor's draws become those of LibTorch's generator, without a seed of their own.
   void lower(std::string& target, std::vector<std::string>& arguments, const fx::Node& node) {
     if (!target.starts_with("torch.ops.prims.")) return;
     if (target == "torch.ops.prims.convert_element_type.default" && arguments.size() == 2) {
@@ -293,6 +331,29 @@ class Writer {
     } else if (target == "torch.ops.prims.device_put.default" && arguments.size() >= 2) {
       target = "torch.ops.aten._to_copy.default";
       arguments = {arguments[0], "device=" + arguments[1]};
+    } else if (target == "torch.ops.prims.inductor_seeds.default" && arguments.size() == 2) {
+      target = "torch.ops.aten.zeros.default";
+      arguments = {"[" + arguments[0] + "]", "dtype=torch.int64", "device=" + arguments[1]};
+    } else if (target == "torch.ops.prims.inductor_lookup_seed.default" && arguments.size() == 2) {
+      target = "torch.ops.aten.select.int";
+      arguments = {arguments[0], "0", arguments[1]};
+    } else if (target == "torch.ops.prims.inductor_random.default" && arguments.size() >= 3) {
+      target = arguments[2] == "\"randn\"" || arguments[2] == "'randn'" ? "torch.ops.aten.randn.default" : "torch.ops.aten.rand.default";
+      arguments = {arguments[0]};
+    } else if (target == "torch.ops.prims.inductor_randint.default" && arguments.size() >= 4) {
+      target = "torch.ops.aten.randint.low";
+      arguments.resize(3);
+    } else if (target == "torch.ops.prims.fma.default" && arguments.size() == 3) {
+      target = "torch.ops.aten.addcmul.default";
+      std::rotate(arguments.begin(), arguments.begin() + 2, arguments.end());
+    } else if (target == "torch.ops.prims.rev.default") {
+      target = "torch.ops.aten.flip.default";
+    } else if (target == "torch.ops.prims._low_memory_max_pool_with_offsets.default" && arguments.size() >= 2) {
+      const bool isOf3 = std::count(arguments[1].begin(), arguments[1].end(), ',') == 2;
+      target = isOf3 ? "torch.ops.aten.max_pool3d_with_indices.default" : "torch.ops.aten.max_pool2d_with_indices.default";
+    } else if (target == "torch.ops.prims._low_memory_max_pool_offsets_to_indices.default" && !arguments.empty()) {
+      target = "torch.ops.aten.alias.default";  // the pooling above gives indices already
+      arguments.resize(1);
     }
   }
 
@@ -361,12 +422,34 @@ class Writer {
   std::vector<std::optional<std::int64_t>> numbers_;  ///< values that are sizes
   std::vector<char> made_;
   std::unordered_map<std::size_t, std::vector<std::uint32_t>> items_;  ///< by value: the nodes that take its results
+  std::unordered_map<std::size_t, std::size_t> tuples_;                ///< an item that is a tuple: the call whose result it is
   std::unordered_map<std::size_t, std::string> bodies_;
   SizeBindings assumed_;
   std::uint32_t source_ = fx::noIndex;
 };
 
+/// Ops of prims that Writer::lower() says in terms of aten.
+constexpr std::array<std::string_view, 12> lowered{"convert_element_type",
+                                                   "iota",
+                                                   "view_of",
+                                                   "device_put",
+                                                   "inductor_seeds",
+                                                   "inductor_lookup_seed",
+                                                   "inductor_random",
+                                                   "inductor_randint",
+                                                   "fma",
+                                                   "rev",
+                                                   "_low_memory_max_pool_with_offsets",
+                                                   "_low_memory_max_pool_offsets_to_indices"};
+
 }  // namespace
+
+bool isLowered(std::string_view op) {
+  constexpr std::string_view before = "prims.", after = ".default";
+  if (!op.starts_with(before) || !op.ends_with(after)) return false;
+  op = op.substr(before.size(), op.size() - before.size() - after.size());
+  return std::find(lowered.begin(), lowered.end(), op) != lowered.end();
+}
 
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) { return Writer(graph, lookup, options).write(); }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/tensor_meta.h"
 #include "core/formats/fx/fx_graph.h"
 #include "core/trace/size_expression.h"
 #include "core/trace/symbol.h"
@@ -20,6 +21,7 @@ struct ListingOptions {
   bool returnsAll = true;
   std::map<std::string, std::string> origins;               ///< by node: what its comment says of where it comes from ("forward: mm: \"torch.ops...\"")
   std::size_t backwardFrom = static_cast<std::size_t>(-1);  ///< joint: the first node of the backward
+  std::map<std::string, TensorMeta> given;                  ///< by input: what it is in fact, where that has another dtype
   std::size_t results = 0;                                  ///< joint, forward: outputs[0..results) are the program's; gradients or what is saved follow
 };
 
@@ -30,6 +32,7 @@ struct Listing {
   std::vector<std::size_t> positions;  ///< of each of them among the graph's inputs
   std::vector<std::string> outputs;    ///< by position in the graph's outputs that are returned: the name of a value, "None" or a literal
   std::vector<std::string> notes;      ///< what was taken for granted
+  bool assumedSizes = false;           ///< a size symbol was given a value, because the log does not say it
   std::map<std::string, int> lines;    ///< line of each node in the log's text, by name
 };
 
@@ -37,6 +40,9 @@ struct Listing {
 /// results an op has. Throws Error(badInput) naming node and line for what is no ATen graph: calls of methods and functions, values used
 /// before they are made.
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options);
+
+/// Whether a runnable listing says this op of `prims` ("prims.iota.default") in terms of `aten`.
+bool isLowered(std::string_view op);
 
 /// For each node of a backward graph that comes of a line of Python the forward's op of that line, as ListingOptions::origins. Where a line
 /// has several ops, the one of the same name is taken, else the last: the text has no better link. `forwardNodes`: how many of `forward`

@@ -183,12 +183,14 @@ bool isUsable(const Attempt& attempt) {
   return attempt.find(GraphKind::joint) || attempt.find(GraphKind::forward) || attempt.find(GraphKind::inference) || attempt.find(GraphKind::dynamo);
 }
 
+bool hasOps(const Attempt& attempt) { return attempt.find(GraphKind::forward) || attempt.find(GraphKind::joint) || attempt.find(GraphKind::inference); }
+
 /// The last attempt with ATen graphs, else the last with any.
 const Attempt* lastUsable(const Compile& compile) {
   const Attempt* any = nullptr;
   for (auto attempt = compile.attempts.rbegin(); attempt != compile.attempts.rend(); ++attempt) {
     if (!isUsable(*attempt)) continue;
-    if (attempt->find(GraphKind::forward) || attempt->find(GraphKind::joint) || attempt->find(GraphKind::inference)) return &*attempt;
+    if (hasOps(*attempt)) return &*attempt;
     if (any == nullptr) any = &*attempt;
   }
   return any;
@@ -212,19 +214,25 @@ std::string listOf(const JobLog& log, std::optional<std::int64_t> rank) {
 GraphChoice chooseCompile(const JobLog& log, const std::string& id, std::optional<std::int64_t> rank) {
   const auto underscore = id.rfind('_');
   const auto number = underscore == std::string::npos ? std::nullopt : numberIn<std::int64_t>(std::string_view(id).substr(underscore + 1));
+  const auto wantedAttempt = number.value_or(-1);
   const auto wanted = number ? id.substr(0, underscore) : id;
+  GraphChoice other;  // where nothing was asked for: of Dynamo's graph alone
   for (const auto& process : log.processes) {
     if (rank && process.rank != rank) continue;
     for (const auto& compile : process.compiles) {
       if (!wanted.empty() && nameOf(compile) != wanted) continue;
       const auto* attempt = lastUsable(compile);
       if (number) {
-        const auto found = std::find_if(compile.attempts.begin(), compile.attempts.end(), [&](const auto& a) { return number == a.number && isUsable(a); });
+        const auto found =
+            std::find_if(compile.attempts.begin(), compile.attempts.end(), [&](const auto& a) { return a.number == wantedAttempt && isUsable(a); });
         attempt = found == compile.attempts.end() ? nullptr : &*found;
       }
-      if (attempt != nullptr) return {&process, &compile, attempt};
+      if (attempt == nullptr) continue;
+      if (!id.empty() || hasOps(*attempt)) return {&process, &compile, attempt};
+      if (other.attempt == nullptr) other = {&process, &compile, attempt};
     }
   }
+  if (other.attempt != nullptr) return other;
   throw Error(ErrorCode::badUse,
               fmt::format("no graphs {}{}; compiles with graphs: {}", wanted.empty() ? std::string("of any compile") : "of compile " + id,
                           rank ? fmt::format(" of rank {}", *rank) : "", listOf(log, rank)),

@@ -7,6 +7,7 @@
 
 #include "core/formats/jobs/job_graphs.h"
 #include "core/formats/jobs/listing.h"
+#include "core/formats/jobs/shared_draws.h"
 #include "core/formats/text/text_trace.h"
 #include "core/torch/tracing/op_table.h"
 
@@ -42,12 +43,24 @@ class InputNamer {
   std::set<std::string> names_;
 };
 
+std::string whatIsShown(const JobGraphs& graphs, const std::string& compile) {
+  if (graphs.computed == jobs::GraphKind::inference)
+    return fmt::format("the inference graph of compile {}: it was compiled without gradients, so this compile has no backward in the log", compile);
+  if (graphs.computed == jobs::GraphKind::joint)
+    return fmt::format("the forward part of the joint graph of compile {}, which has no forward and no backward graph in the log; the backward is derived here",
+                       compile);
+  if (graphs.backward.inputs.empty() && graphs.backward.outputs.empty())
+    return fmt::format("the forward graph of compile {}, which has no backward in the log; the backward is derived here", compile);
+  return fmt::format("the forward graph of compile {}; its backward is derived here (`retrograd check` compares it with the job's own)", compile);
+}
+
 }  // namespace
 
 ModelFile readJobModel(const std::string& path, const GivenData& data, const Progress& progress) {
   const auto log = jobs::openJobLog(path, progress);
   const auto choice = jobs::chooseCompile(log, data.compile, data.rank);
-  const auto graphs = readJobGraphs(log, *choice.attempt);
+  auto graphs = readComputedGraphs(log, *choice.attempt);
+  drawPlainly(graphs.forward);
   jobs::ListingOptions options;
   options.sizes = graphs.sizes;
   options.runnable = true;
@@ -65,10 +78,7 @@ ModelFile readJobModel(const std::string& path, const GivenData& data, const Pro
     const auto spec = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.name == listing.inputs[k]; });
     if (spec != inputs.end() && listing.positions[k] != constantOfTheProgram) namer.name(*spec, listing.positions[k]);
   }
-  file.problems.push_back({Problem::Severity::note,
-                           fmt::format("the forward graph of compile {}; its backward is derived here (`retrograd check` compares it with the job's own)",
-                                       jobs::nameOf(*choice.compile)),
-                           path, -1});
+  file.problems.push_back({Problem::Severity::note, whatIsShown(graphs, jobs::nameOf(*choice.compile)), path, -1});
   return file;
 }
 

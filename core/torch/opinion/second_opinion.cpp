@@ -76,7 +76,7 @@ class Opinion {
   }
 
  private:
-  /// Ops of forward and backward that LibTorch does not have, without those of prims, which are said in aten.
+  /// Ops of forward and backward that LibTorch does not have, without those of prims that are said in aten.
   std::set<std::string> opaqueOps() const {
     constexpr std::string_view prefix = "torch.ops.";
     std::set<std::string> opaque;
@@ -84,7 +84,7 @@ class Opinion {
       for (const auto& node : graph->nodes) {
         if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path) || !node.call.items[0].text.starts_with(prefix)) continue;
         const auto name = std::string_view(node.call.items[0].text).substr(prefix.size());
-        if (!name.starts_with("prims.") && !lookupSymbol(name)) opaque.emplace(name);
+        if (!jobs::isLowered(name) && !lookupSymbol(name)) opaque.emplace(name);
       }
     }
     return opaque;
@@ -96,11 +96,13 @@ class Opinion {
     TensorMap given;
     std::vector<std::string> missing;
     std::set<std::string> used;
-    if (request_.weights.empty() && request_.batch.empty()) return given;
+    const bool drawsAll = request_.weights.empty() && request_.batch.empty();
     for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i) {
       const auto& input = graphs_.forward.inputs[i];
       const auto type = input.type == fx::noIndex ? nullptr : &graphs_.forward.types[input.type];
-      if (type == nullptr || type->kind != fx::Type::Kind::tensor) continue;
+      if (type == nullptr || type->kind != fx::Type::Kind::tensor || input.dropped) continue;
+      ++opinion_.drawn;
+      if (drawsAll) continue;
       if (!graphs_.sources[i]) {
         missing.push_back(input.name);
         continue;
@@ -109,6 +111,7 @@ class Opinion {
       const auto* found = find(source, used);
       if (found != nullptr) {
         given.emplace(input.name, *found);
+        --opinion_.drawn;
       } else {
         missing.push_back(fmt::format("{} {}[{}]", jobs::plainName(source.name), shortName(type->dtype), fmt::join(type->sizes, ", ")));
       }
@@ -157,12 +160,26 @@ class Opinion {
     for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i) {
       if (isDifferentiated(graphs_, i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
     }
-    derived_ = openGraph(graphs_.forward, graphs_.forwardPlace, options, std::move(request), progress_);
+    try {
+      derived_ = openGraph(graphs_.forward, graphs_.forwardPlace, options, std::move(request), progress_);
+    } catch (const Error& e) {
+      refuseUnrun(e);
+    }
     for (const auto& note : derived_.listing.notes) opinion_.notes.push_back(note);
     if (std::find(derived_.listing.positions.begin(), derived_.listing.positions.end(), static_cast<std::size_t>(-1)) != derived_.listing.positions.end()) {
       throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them"};
     }
-    derivedRun_ = namedResults(*derived_.analysis, runJoint(*derived_.analysis));
+    try {
+      derivedRun_ = namedResults(*derived_.analysis, runJoint(*derived_.analysis));
+    } catch (const Error& e) {
+      refuseUnrun(e);
+    }
+  }
+
+  /// Rethrows the present error, as a reason where it is the forward that does not run.
+  void refuseUnrun(const Error& e) const {
+    if (e.code() != ErrorCode::execution) throw;
+    throw NotPossible{fmt::format("the forward does not run on {}: {}", opinion_.drawn > 0 ? "values that are drawn" : "these values", e.what())};
   }
 
   /// The forward once more with all that it saves, from the same seed: the same draws.
@@ -198,6 +215,9 @@ class Opinion {
       const auto position = *graphs_.savedFrom[i];
       if (position < forwardRun_.size() && forwardRun_[position]) request.inputs.emplace(graphs_.backward.inputs[i].name, *forwardRun_[position]);
     }
+    for (const auto& [node, position] : graphs_.shared)
+      if (position < forwardRun_.size() && forwardRun_[position]) request.inputs.emplace(graphs_.backward.nodes[node].name, *forwardRun_[position]);
+    for (const auto& [name, tensor] : request.inputs) options.given.emplace(name, tensor.meta);  // types in a log are those of fake tensors
     try {
       auto listing = jobs::listingOf(graphs_.backward, lookupSymbol, options);
       std::erase_if(request.inputs,
@@ -207,12 +227,19 @@ class Opinion {
       return true;
     } catch (const Error& e) {
       if (e.code() == ErrorCode::cancelled || e.code() == ErrorCode::unknownOp || e.code() == ErrorCode::io) throw;
+      refuseAssumed(e.what());
       opinion_.findings.push_back({"all", "the job's backward does not run: " + std::string(e.what()), {}, {}, 0});
       return false;
     } catch (const NotPossible& e) {  // every op is there, so it is the graph that does not hold together
+      refuseAssumed(e.reason);
       opinion_.findings.push_back({"all", "the job's backward does not run: " + e.reason, {}, {}, 0});
       return false;
     }
+  }
+
+  /// A size that nobody knows (it depends on data) may be why the backward does not run: then that is no finding.
+  void refuseAssumed(const std::string& reason) const {
+    if (derived_.listing.assumedSizes) throw NotPossible{"the job's backward does not run with sizes that the log does not say: " + reason};
   }
 
   // What they gave.
@@ -397,6 +424,29 @@ namespace {
 
 bool hasBoth(const jobs::Attempt& attempt) { return attempt.find(jobs::GraphKind::forward) != nullptr && attempt.find(jobs::GraphKind::backward) != nullptr; }
 
+/// The compile that was asked for, else the first with both graphs.
+jobs::GraphChoice choiceOf(const jobs::JobLog& log, const SecondOpinionRequest& request) {
+  if (!request.compile.empty()) return jobs::chooseCompile(log, request.compile, request.rank);
+  for (const auto& process : log.processes) {
+    if (request.rank && process.rank != request.rank) continue;
+    for (const auto& compile : process.compiles)
+      for (auto attempt = compile.attempts.rbegin(); attempt != compile.attempts.rend(); ++attempt)
+        if (hasBoth(*attempt)) return {&process, &compile, &*attempt};
+  }
+  return jobs::chooseCompile(log, {}, request.rank);
+}
+
+/// Why a compile that lacks a graph cannot be compared.
+std::string whyNotCompared(const jobs::Attempt& attempt) {
+  if (attempt.find(jobs::GraphKind::inference))
+    return "there is no gradient to compare: it was compiled for inference, and the log has its inference graph alone";
+  if (attempt.find(jobs::GraphKind::forward) || attempt.find(jobs::GraphKind::joint)) {
+    const auto missing = attempt.find(jobs::GraphKind::forward) ? "backward" : "forward and no backward";
+    return fmt::format("there is no gradient to compare: the log has no {} graph of this compile", missing);
+  }
+  return "there is no gradient to compare: the log has only Dynamo's graph of this compile";
+}
+
 /// The compiles that nobody asked for by name and that are therefore not looked at.
 std::vector<std::string> leftOut(const jobs::JobLog& log, const jobs::Compile& chosen) {
   std::vector<std::string> names;
@@ -411,12 +461,12 @@ std::vector<std::string> leftOut(const jobs::JobLog& log, const jobs::Compile& c
 }  // namespace
 
 SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest& request, const Progress& progress) {
-  const auto choice = jobs::chooseCompile(log, request.compile, request.rank);
+  const auto choice = choiceOf(log, request);
   SecondOpinion opinion;
   const auto name = jobs::nameOf(*choice.compile);
   if (!hasBoth(*choice.attempt)) {
     opinion.compile = name;
-    opinion.reason = "the log has no forward and backward graph of this compile";
+    opinion.reason = whyNotCompared(*choice.attempt);
     return opinion;
   }
   opinion = Opinion(readJobGraphs(log, *choice.attempt), request, progress).form();

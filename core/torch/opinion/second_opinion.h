@@ -48,6 +48,7 @@ struct SecondOpinion {
   std::vector<std::string> notes;
   TensorMap imported;                  ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
   std::size_t compared = 0, none = 0;  ///< gradients compared by value; gradients that are None in both
+  std::size_t drawn = 0;               ///< inputs of the forward that neither weights nor batch gave: drawn from the seed
 };
 
 /// J15. The forward graph of the compile is derived by our own rules; its gradients are compared with what the backward graph gives on what

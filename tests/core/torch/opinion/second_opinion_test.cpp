@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/formats/fx/fx_reader.h"
+#include "core/formats/jobs/job_graphs.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/checking/compare.h"
 #include "tests/core/formats/cases.h"
@@ -140,6 +141,79 @@ TEST(SecondOpinion, J15_DrawsAreShared) {
   auto read = replaced(backward, "torch.ops.aten.mul.Tensor(expand, 2)", "torch.ops.aten.mul.Tensor(expand, rand)");
   read = replaced(read, "        tanh: \"f32[4, 5][5, 1]cpu\",\n", "        rand: \"f32[4, 5][5, 1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
   EXPECT_EQ(opinionOn(drawn, read).verdict, Verdict::agrees);
+}
+
+// Checkpointed dropout: the backward draws once more from the state that the forward saved.
+TEST(SecondOpinion, J15_CheckpointedDrawsAreShared) {
+  auto drawn = replaced(forward, "torch.ops.aten.mul.Tensor(tanh, 2)", "torch.ops.aten.mul.Tensor(out, 2)");
+  drawn = replaced(drawn, "        mul: ",
+                   "        pair = torch.ops.higher_order.run_and_save_rng_state(torch.ops.aten.native_dropout.default, tanh, 0.5, True)\n"
+                   "        state: \"u8[5056][1]cpu\" = pair[0]\n        results = pair[1]\n"
+                   "        out: \"f32[4, 5][5, 1]cpu\" = results[0]\n        mul: ");
+  drawn = replaced(drawn, "            tanh,  # Saved", "            state,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
+  auto read = replaced(backward, "        tanh: \"f32[4, 5][5, 1]cpu\",\n", "        state_0: \"u8[5056][1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
+  read = replaced(read, "        mul_2: ",
+                  "        again = torch.ops.higher_order.run_with_rng_state(state_0, torch.ops.aten.native_dropout.default, tanh, 0.5, True)\n"
+                  "        mask: \"b8[4, 5][5, 1]cpu\" = again[1]\n"
+                  "        masked: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.native_dropout_backward.default(mul_1, mask, 2.0)\n        mul_2: ");
+  const auto right = replaced(read, "mul.Tensor(mul_1, sub)", "mul.Tensor(masked, sub)");
+  const auto opinion = opinionOn(drawn, right);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(opinion.compared, 2U);
+  EXPECT_EQ(opinionOn(drawn, read).verdict, Verdict::differs);
+}
+
+// Inductor's own ops, which LibTorch lacks.
+TEST(SecondOpinion, J15_OpsOfPrimsAreSaidInAten) {
+  const auto fused = replaced(backward, "mul_3: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.mul.Tensor(mul_1, sub)",
+                              "mul_3: \"f32[4, 5][5, 1]cpu\" = torch.ops.prims.fma.default(mul_1, sub, expand)");
+  const auto zero = replaced(fused, "        mul_1: ", "        zero: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.mul.Tensor(expand, 0)\n        mul_1: ");
+  EXPECT_EQ(opinionOn(forward, replaced(zero, "fma.default(mul_1, sub, expand)", "fma.default(mul_1, sub, zero)")).verdict, Verdict::agrees);
+  EXPECT_EQ(opinionOn(forward, zero).verdict, Verdict::differs);
+  const auto unknown = opinionOn(forward, replaced(backward, "torch.ops.aten.mul.Tensor(mul_1, sub)", "torch.ops.prims.no_such_op.default(mul_1, sub)"));
+  EXPECT_EQ(unknown.verdict, Verdict::notPossible);
+  EXPECT_NE(unknown.reason.find("prims.no_such_op"), std::string::npos) << unknown.reason;
+
+  auto drawn = replaced(forward, "torch.ops.aten.mul.Tensor(tanh, 2)", "torch.ops.aten.mul.Tensor(tanh, noise)");
+  const std::string draw =
+      "        seed: \"i64[][]cpu\" = torch.ops.prims.inductor_lookup_seed.default(seeds, 0)\n"
+      "        noise: \"f32[4, 5][5, 1]cpu\" = torch.ops.prims.inductor_random.default([4, 5], seed, 'rand')\n";
+  drawn = replaced(
+      drawn, "        mul: ", "        seeds: \"i64[1][1]cpu\" = torch.ops.prims.inductor_seeds.default(1, device(type='cpu'))\n" + draw + "        mul: ");
+  drawn = replaced(drawn, "            tanh,  # Saved", "            seeds,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
+  auto read = replaced(backward, "torch.ops.aten.mul.Tensor(expand, 2)", "torch.ops.aten.mul.Tensor(expand, noise)");
+  read = replaced(read, "        tanh: \"f32[4, 5][5, 1]cpu\",\n", "        seeds: \"i64[1][1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
+  const auto opinion = opinionOn(drawn, replaced(read, "        mul_1: ", draw + "        mul_1: "));
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(opinion.compared, 2U);
+}
+
+// What fake tensors said of a saved value need not be what LibTorch makes.
+TEST(SecondOpinion, J15_SavedValuesHaveTheTypesThatTheyHave) {
+  EXPECT_EQ(opinionOn(forward, replaced(backward, "        tanh: \"f32[4, 5]", "        tanh: \"bf16[4, 5]")).verdict, Verdict::agrees);
+}
+
+TEST(SecondOpinion, J15_InputsThatAreDrawnAreCounted) {
+  EXPECT_EQ(opinionOn(forward, backward).drawn, 2U);
+  SecondOpinionRequest request;
+  request.batch["x"] = opinionOn(forward, backward).imported.at("primals_1");  // its gradient has its type
+  request.useWhatBinds = true;
+  EXPECT_EQ(opinionOn(forward, backward, request).drawn, 1U);
+}
+
+TEST(SecondOpinion, J15_WithoutABackwardThereIsNothingToCompare) {
+  auto log = logOf(forward, backward);
+  log = log.substr(0, log.find("V1122 08:20:21.133000 77 a/b.py:18] {\"aot_backward_graph\""));
+  const auto opened = jobs::openJobLog(test::writeTemporary("forward.log", log));
+  EXPECT_EQ(secondOpinion(opened, {}).verdict, Verdict::notPossible);
+  EXPECT_NE(secondOpinion(opened, {}).reason.find("no backward graph"), std::string::npos);
+  const auto graphs = readComputedGraphs(opened, *jobs::chooseCompile(opened, "0/0").attempt);
+  EXPECT_EQ(graphs.results, 1U);
+  EXPECT_TRUE(isDifferentiated(graphs, 0));
+  EXPECT_THROW(readUnpairedGraphs(opened, *jobs::chooseCompile(opened, "0/0").attempt), Error);
+  const auto inference = jobs::openJobLog(test::writeTemporary("inference.log", replaced(log, "aot_forward_graph", "aot_inference_graph")));
+  EXPECT_NE(secondOpinion(inference, {}).reason.find("compiled for inference"), std::string::npos);
+  EXPECT_FALSE(isDifferentiated(readComputedGraphs(inference, *jobs::chooseCompile(inference, "0/0").attempt), 0));
 }
 
 TEST(SecondOpinion, J15_WhatCannotRunIsNotPossible) {
