@@ -60,7 +60,10 @@ bool JointBuilder::needsAliases() const {
     if (symbol.isMutable) return true;
     if (symbol.isHigherOrder || !(bound.effects & effect::writes)) continue;
     if (symbol.name.starts_with("aten.instance_norm.")) return true;
-    for (auto operand : writtenOperands(document_, op)) silently[operand] = 1, any = true;
+    for (auto operand : writtenOperands(document_, op)) {
+      silently[operand] = 1;
+      any = true;
+    }
   }
   if (!any) return false;
   for (std::size_t i = 0; i < document_.boundSymbolCount(); ++i) {
