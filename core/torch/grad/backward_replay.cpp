@@ -73,7 +73,7 @@ void JointBuilder::replay(Instance& instance) {
     any = true;
   }
   if (!any) return;  // A14: no output of it leads to a result
-  const auto operands = std::span<const ValueId>(writer_.locals()).subspan(instance.localsBegin, static_cast<std::size_t>(rule.operandCount));
+  const auto operands = std::span<const ValueId>(writer_.locals()).subspan(instance.localsBegin, rule.operandCount);
   const auto& variant = rules_.backward(instance, operands, metas, cotangents);
   emitVariant(instance, variant, cotangents);
 }
@@ -85,7 +85,7 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
   const auto forwardLocals = rule.locals.size();
   locals.resize(begin + forwardLocals + variant.locals.size());
   std::copy_n(locals.begin() + static_cast<std::ptrdiff_t>(instance.localsBegin), forwardLocals, locals.begin() + static_cast<std::ptrdiff_t>(begin));
-  for (const auto& [local, value] : instance.readInstead) locals[begin + static_cast<std::size_t>(local)] = value;
+  for (const auto& [local, value] : instance.readInstead) locals[begin + local] = value;
   if (!result_.readLate.empty()) readLate(instance, variant, begin, forwardLocals);
   std::vector<StorageId> storages;
   for (std::size_t i = 0; i < forwardLocals; ++i) {
