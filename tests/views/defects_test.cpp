@@ -1,124 +1,44 @@
 #include <QClipboard>
 #include <QComboBox>
-#include <QContextMenuEvent>
 #include <QDialogButtonBox>
 #include <QHelpEvent>
-#include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
-#include <QLockFile>
 #include <QPushButton>
 #include <QRegularExpression>
-#include <QTest>
-#include <QThreadPool>
-#include <QTimer>
 #include <QToolTip>
-#include <thread>
 
+#include "tests/views/menus.h"
 #include "tests/views/panels.h"
-#include "tests/views/window_fixture.h"
 #include "views/dialogs/export_dialog.h"
-#include "views/parts/history_memory.h"
 #include "views/settings/keymap.h"
 #include "views/text/format.h"
-#include "views/window/graph_pane.h"
-#include "views/window/session_keeper.h"
 
 namespace retrograd::views {
 
-/// What the window once got wrong, by the numbers of the findings: questions that replace others, copying, paths, keys in texts, seeds, menus over a reload.
+/// What the window once got wrong, by the numbers of the findings: copying, paths, keys in texts, seeds, tooltips, letters that are typed.
 class DefectsTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void aReplacedQuestionIsNotHeardOf();
-  void savingTwoValuesWritesBoth();
-  void whatAClosedFileDidNotAnswerIsAskedAgain();
   void copyByMenuAndByKeyIsTheSame();
   void treesAreCopiedByMenuAndByKey();
   void theExportDialogKeepsWhatWasChosen();
-  void aSecondInstanceLeavesTheSessionAlone();
   void textsNameTheKeysOfNow();
   void seedsHaveAllTheirBits();
   void theTooltipPromisesWhatAClickDoes();
-  void menusGoWithTheirDocument();
-  void dialogsGoWithTheirDocument();
-  void aMenuMayOutliveItsWindow();
-  void breakpointsKeepTheirOrder();
   void lettersSearchInTrees();
   void lettersChooseInBoxes();
 };
 
 namespace {
 
-/// Checks of gradients go on until they are let go or cancelled.
-class HeldEngine : public FakeEngine {
- public:
-  GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override {
-    ++begun;
-    while (!released) {
-      progress.check();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return FakeEngine::checkGradients(analysis, ops, progress);
-  }
-  std::vector<DeviceStatus> devices() override {
-    while (holdsDevices) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return FakeEngine::devices();
-  }
-  std::atomic<int> begun = 0;
-  std::atomic<bool> released = false, holdsDevices = false;
-};
-
-QAction* action(MainWindow& window, const char* name) { return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name)); }
-
-template <class T>
-T* child(WindowFixture& f, const char* name) {
-  return f.window().findChild<T*>(QLatin1String(name));
-}
-
-/// Opens the widget's context menu with the mouse and hands it to `use` while it is open.
-void withMenu(QWidget* widget, const QPoint& at, const std::function<void(QMenu&)>& use) {
-  bool used = false;
-  QTest::mouseClick(widget, Qt::RightButton, Qt::NoModifier, at);
-  QTimer::singleShot(0, widget, [&] {
-    auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
-    QVERIFY(menu);
-    used = true;
-    use(*menu);
-    if (auto* popup = QApplication::activePopupWidget()) popup->close();
-  });
-  QContextMenuEvent event(QContextMenuEvent::Mouse, at, widget->mapToGlobal(at));
-  QApplication::sendEvent(widget, &event);
-  QVERIFY(used);
-}
-
-/// Clicks the entry with this text, whatever key stands behind it.
-void clickEntry(QMenu& menu, const QString& text) {
-  for (auto* entry : menu.actions())
-    if (entry->text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&')) == text) {
-      QVERIFY2(entry->isEnabled(), qPrintable(text));
-      return QTest::mouseClick(&menu, Qt::LeftButton, Qt::NoModifier, menu.actionGeometry(entry).center());
-    }
-  QFAIL(qPrintable(QStringLiteral("no entry ") + text));
-}
-
 QString clipboard() { return QApplication::clipboard()->text(); }
-
-/// The window in front, as a window manager leaves it when a dialog closes.
-void toFront(WindowFixture& f) { QApplication::setActiveWindow(&f.window()); }
 
 void type(QWidget* widget, const QString& text) {
   widget->setFocus();
   QTest::keyClick(widget, Qt::Key_A, Qt::ControlModifier);
   QTest::keyClicks(widget, text);
-}
-
-QString makeFile(const QTemporaryDir& folder, const QString& name) {
-  QFile file(folder.filePath(name));
-  if (!file.open(QIODevice::WriteOnly)) qFatal("cannot write");
-  file.write("x");
-  return file.fileName();
 }
 
 QString tipAt(QWidget* viewport, const QPoint& at) {
@@ -128,65 +48,6 @@ QString tipAt(QWidget* viewport, const QPoint& at) {
 }
 
 }  // namespace
-
-// Holds W2: a question that replaces another one does not get the first one's "cancelled".
-void DefectsTest::aReplacedQuestionIsNotHeardOf() {
-  const auto engine = std::make_shared<HeldEngine>();
-  WindowFixture f(engine);
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  front(f, "dock-checks");
-  auto* range = child<QLineEdit>(f, "checks-range");
-  const auto* summary = child<QLabel>(f, "checks-summary");
-  range->setFocus();
-  QTest::keyClick(range, Qt::Key_Return);
-  QTRY_COMPARE(engine->begun.load(), 1);
-  QTest::keyClick(range, Qt::Key_Return);
-  QTRY_COMPARE(engine->begun.load(), 2);  // the worker has told what came of the first one by now
-  QCoreApplication::processEvents();
-  QCOMPARE(summary->text(), QStringLiteral("Checking..."));
-  // One that is cancelled is heard of.
-  action(f.window(), "stop")->trigger();
-  QTRY_COMPARE(summary->text(), QStringLiteral("Cancelled"));
-  engine->released = true;
-  QTest::keyClick(range, Qt::Key_Return);
-  QTRY_VERIFY2(summary->text().startsWith(QChar(0x2713)), qPrintable(summary->text()));
-}
-
-// Holds W2: what is to be done, other than what is to be answered, is not replaced at all.
-void DefectsTest::savingTwoValuesWritesBoth() {
-  const auto engine = std::make_shared<HeldEngine>();
-  WindowFixture f(engine);
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  front(f, "dock-checks");
-  auto* range = child<QLineEdit>(f, "checks-range");
-  range->setFocus();
-  QTest::keyClick(range, Qt::Key_Return);
-  QTRY_COMPARE(engine->begun.load(), 1);
-  const QTemporaryDir folder;
-  QStringList said;
-  const auto inputs = f.analysis().joint.inputs;
-  for (int i : {0, 1})
-    f.controller().questions().saveValue(inputs[static_cast<std::size_t>(i)], folder.filePath(QStringLiteral("%1.npy").arg(i)),
-                                         [&](const QString& problem) { said << problem; });
-  engine->released = true;
-  QTRY_COMPARE(said, QStringList({QString(), QString()}));
-  for (int i : {0, 1}) QVERIFY(QFile::exists(folder.filePath(QStringLiteral("%1.npy").arg(i))));
-}
-
-// Holds W2: a question whose document goes before it is answered is asked again of the next one.
-void DefectsTest::whatAClosedFileDidNotAnswerIsAskedAgain() {
-  const auto engine = std::make_shared<HeldEngine>();
-  WindowFixture f(engine);
-  engine->holdsDevices = true;
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  f.press(Qt::Key_W, Qt::ControlModifier);
-  QTRY_VERIFY(!f.controller().document());
-  engine->holdsDevices = false;
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  QTRY_VERIFY(f.window().findChild<QAction*>(QStringLiteral("action-device-cpu")));
-}
 
 // Holds W5: several lines are copied by the menu as by the key.
 void DefectsTest::copyByMenuAndByKeyIsTheSame() {
@@ -263,39 +124,6 @@ void DefectsTest::theExportDialogKeepsWhatWasChosen() {
   QCOMPARE(path->text(), QStringLiteral("/nowhere/mine.picture"));
   QVERIFY(f.open(QStringLiteral("synthetic:5")));
   QVERIFY2(path->text().contains(QStringLiteral("synthetic:5")), qPrintable(path->text()));
-}
-
-// Holds W9: while one instance of the program opens the last session, another one that starts does not take it for failed and clear it.
-void DefectsTest::aSecondInstanceLeavesTheSessionAlone() {
-  WindowFixture f;
-  const QTemporaryDir folder;
-  auto& session = SessionKeeper::of(f.window().shared().settings).session();
-  WindowRecord record;
-  record.request.path = makeFile(folder, QStringLiteral("synthetic3")).toStdString();
-  session.save({record});
-  f.window().shared().settings->sync();
-  QSettings settingsOfOther(f.window().shared().settings->fileName(), QSettings::IniFormat);
-  LastSession other(&settingsOfOther);
-  other.beginRestoring();
-  f.window().shared().settings->sync();
-  QVERIFY(!session.failedToRestore() && session.isRestoredElsewhere());
-  QVERIFY(reopenLastSession(f.window().shared()).isEmpty());
-  QCOMPARE(session.windows().size(), std::size_t(1));
-  // Nor does closing its window, which has no file.
-  f.window().setAttribute(Qt::WA_DeleteOnClose, false);
-  f.window().close();
-  QCoreApplication::processEvents();
-  QCOMPARE(session.windows().size(), std::size_t(1));
-  f.window().shared().settings->sync();
-  settingsOfOther.sync();
-  QVERIFY(other.failedToRestore());  // as the next start would find it, should this one end here
-  other.endRestoring();
-  f.window().shared().settings->sync();
-  QVERIFY(!session.failedToRestore() && !session.isRestoredElsewhere());
-  const auto windows = reopenLastSession(f.window().shared());
-  QCOMPARE(windows.size(), 1);
-  QTRY_VERIFY(windows.front()->context().controller->document());
-  delete windows.front();
 }
 
 // Holds W10: no text names a key that a preset took away.
@@ -391,110 +219,6 @@ void DefectsTest::theTooltipPromisesWhatAClickDoes() {
   QVERIFY2(tipAt(view.viewport(), left).contains(promise), qPrintable(QToolTip::text()));
   QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier, left);
   QCOMPARE(breakpoints(f).size(), std::size_t(1));
-}
-
-// Holds W14: a menu that is open while the file is read again closes, as its entries are for ids that are no longer good.
-void DefectsTest::menusGoWithTheirDocument() {
-  WindowFixture f;
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  front(f, "dock-modules");
-  auto* modules = child<QTreeView>(f, "modules");
-  const auto row = modules->visualRect(modules->model()->index(0, 0)).center();
-  QTest::mouseClick(modules->viewport(), Qt::LeftButton, Qt::NoModifier, row);
-  auto& view = f.listing(TraceKind::forward);
-  const auto line = view.rowRect(view.rowOf(f.analysis().forward.ops[1])).center();
-  for (auto [widget, at] : {std::pair<QWidget*, QPoint>(view.viewport(), line), {modules->viewport(), row}}) {
-    const auto before = f.controller().document();
-    withMenu(widget, at, [&](QMenu&) {
-      f.controller().reload();
-      QTRY_VERIFY(f.controller().document() != before);
-      QVERIFY(!QApplication::activePopupWidget());
-    });
-    f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  }
-}
-
-// Holds W14 for dialogs that are about an op or a value.
-void DefectsTest::dialogsGoWithTheirDocument() {
-  WindowFixture f;
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  for (const auto& [name, open] : {std::pair<const char*, std::function<void()>>("fill", [&] { action(f.window(), "fill")->trigger(); }),
-                                   {"save-contents", [&] { action(f.window(), "save-contents")->trigger(); }},
-                                   {"inputs", [&] { f.press(Qt::Key_I, Qt::ControlModifier); }},
-                                   {"comment", [&] { f.press(Qt::Key_Semicolon); }}}) {
-    toFront(f);
-    f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-    f.selection().selectValue(f.analysis().joint.inputs[0]);
-    QTRY_VERIFY2(action(f.window(), name)->isEnabled(), name);
-    open();
-    const auto dialogs = [&] {
-      int count = 0;
-      for (const auto* dialog : f.window().findChildren<QDialog*>()) count += dialog->isVisible();
-      return count;
-    };
-    QTRY_COMPARE(dialogs(), 1);
-    const auto before = f.controller().document();
-    f.controller().reload();
-    QTRY_VERIFY(f.controller().document() != before);
-    QTRY_COMPARE(dialogs(), 0);
-  }
-}
-
-// Holds W14: a window that closes under an open menu takes the menu along, once.
-void DefectsTest::aMenuMayOutliveItsWindow() {
-  WindowFixture f;
-  const QPointer<MainWindow> window = new MainWindow(f.window().shared());
-  window->show();
-  window->openFile(QStringLiteral("synthetic:3"));
-  QTRY_VERIFY(window->context().controller->document());
-  auto& view = window->listings().listing(TraceKind::forward);
-  const auto rect = view.rowRect(1);
-  const QPoint at(rect.height() + 58, rect.center().y());
-  bool closed = false;
-  QTest::mouseClick(view.viewport(), Qt::RightButton, Qt::NoModifier, at);
-  QTimer::singleShot(0, &f.window(), [&] {
-    QVERIFY(QApplication::activePopupWidget());
-    window->close();
-    QTRY_VERIFY(!window);
-    closed = true;
-  });
-  QContextMenuEvent event(QContextMenuEvent::Mouse, at, view.viewport()->mapToGlobal(at));
-  QApplication::sendEvent(view.viewport(), &event);
-  QVERIFY(closed);
-}
-
-// Holds W15: breakpoints come back in the order in which they were set, however many threads there are.
-void DefectsTest::breakpointsKeepTheirOrder() {
-  auto* pool = QThreadPool::globalInstance();
-  const int threads = pool->maxThreadCount();
-  pool->setMaxThreadCount(8);
-  WindowFixture f;
-  const auto order = [&] {
-    std::vector<std::int64_t> skips;
-    for (const auto& breakpoint : breakpoints(f)) skips.push_back(breakpoint.skip);
-    return skips;
-  };
-  const QTemporaryDir folder;
-  const auto path = makeFile(folder, QStringLiteral("synthetic300"));
-  QVERIFY(f.open(path));
-  constexpr int count = 60;
-  std::vector<std::int64_t> wanted;
-  for (int i = 1; i <= count; ++i) {
-    wanted.push_back(i);
-    // Now one that is found at once, now one for which the traces are walked.
-    const auto words = i % 2 ? QStringLiteral("module layers.299 if nan after %1") : QStringLiteral("any if nan after %1");
-    f.controller().marks().addBreakpoint(words.arg(i), [](const QString& problem) { QCOMPARE(problem, QString()); });
-  }
-  QTRY_COMPARE(breakpoints(f).size(), std::size_t(count));
-  QCOMPARE(order(), wanted);
-  for (int start = 0; start < 3; ++start) {
-    f.controller().close();
-    QVERIFY(f.open(path));
-    QTRY_COMPARE(breakpoints(f).size(), std::size_t(count));
-    QCOMPARE(order(), wanted);
-  }
-  pool->setMaxThreadCount(threads);
 }
 
 // Holds W16: a letter that is typed into a tree searches there, and runs no command.

@@ -1,27 +1,20 @@
 #include <QAccessible>
 #include <QCheckBox>
-#include <QLineEdit>
-#include <QSignalSpy>
-#include <QTest>
 #include <algorithm>
 #include <ctime>
 #include <set>
 
-#include "core/layout/labels.h"
-#include "tests/views/window_fixture.h"
-#include "views/text/line_text.h"
+#include "tests/views/graph_test_base.h"
 
 namespace retrograd::views {
 
 using layout::Lane;
 
-/// The graph canvas in the window: a ladder of six layers, then of 108,000 ops.
-class GraphTest : public QObject {
+/// Moving in the graph: opening groups, selecting, keys, zoom, the menu; a ladder of six layers, then one of 108,000 ops.
+class GraphTest : public GraphTestBase {
   Q_OBJECT
 
  private Q_SLOTS:
-  void initTestCase();
-  void cleanupTestCase();
   void init();
   void isHiddenAndIdleAtFirst();
   void opensByMouseAndKeyboard();
@@ -30,55 +23,20 @@ class GraphTest : public QObject {
   void spaceSwitches();
   void enterJumpsToTheOrigin();
   void arrowsWalkAlongEdges();
-  void edgeKindsAreSwitched();
   void zoomKeepsWhatIsUnderThePointer();
   void draggingPans();
   void minimapLeadsThere();
-  void hoverLightsThePath();
-  void findsAreMarkedInPlace();
-  void waysLightUp();
-  void breakpointAndExecutionShow();
   void otherTracesAreDrawnToo();
   void layoutsOfAnotherTraceComeTooLate();
-  void overlaysTellInWords();
-  void devicesAreTold();
   void keysZoom();
   void menuLooksAndOpens();
   void screenReaderHearsTheBox();
   void aNewDocumentIsLaidOutAnew();
   void largeGraphs();
-
- private:
-  GraphView& graph() { return fixture_->window().listings().graph(); }
-  bool laidOut() {
-    return QTest::qWaitFor([&] { return graph().picture() && !graph().busy(); }, 30000);
-  }
-  /// Opens all and goes to full size around the op.
-  int show(BoundSymbolId op) {
-    graph().reveal(op);
-    if (!laidOut()) return -1;
-    const int box = graph().boxOf(op);
-    graph().zoomTo(toQt(graph().picture()->scene.boxes[static_cast<std::size_t>(box)].rect).marginsAdded({300, 200, 300, 200}), 1);
-    return box;
-  }
-  QPoint middle(int box) { return graph().boxRect(box).center().toPoint(); }
-  BoundSymbolId gradientOp(std::size_t i) { return fixture_->analysis().backward.ops[i]; }
-  std::unique_ptr<WindowFixture> fixture_;
 };
 
-void GraphTest::initTestCase() {
-  installCodeAccessibility();
-  installGraphAccessibility();
-  fixture_ = std::make_unique<WindowFixture>();
-}
-
-void GraphTest::cleanupTestCase() { fixture_.reset(); }
-
 void GraphTest::init() {
-  if (QTest::currentTestFunction() == std::string("isHiddenAndIdleAtFirst")) return;
-  if (!fixture_->controller().document() || fixture_->analysis().joint.ops.size() != 54) QVERIFY(fixture_->open(QStringLiteral("synthetic6")));
-  fixture_->window().listings().graphAction()->setChecked(true);
-  QVERIFY(laidOut());
+  if (QTest::currentTestFunction() != std::string("isHiddenAndIdleAtFirst")) openLadder();
 }
 
 void GraphTest::isHiddenAndIdleAtFirst() {
@@ -189,18 +147,6 @@ void GraphTest::arrowsWalkAlongEdges() {
   QVERIFY(graph().picture()->scene.boxes[static_cast<std::size_t>(graph().current())].open);
 }
 
-void GraphTest::edgeKindsAreSwitched() {
-  show(gradientOp(1));
-  QVERIFY(standsStill(graph()));
-  const auto before = graph().grab().toImage();
-  auto& button = fixture_->window().listings().graphPane().edgeButton(layout::EdgeKind::gradient);
-  QTest::mouseClick(&button, Qt::LeftButton);
-  QVERIFY(!graph().edgesShown(layout::EdgeKind::gradient));
-  QVERIFY(graph().grab().toImage() != before);
-  QTest::mouseClick(&button, Qt::LeftButton);
-  QCOMPARE(graph().grab().toImage(), before);
-}
-
 void GraphTest::zoomKeepsWhatIsUnderThePointer() {
   const int box = show(gradientOp(1));
   const auto at = graph().boxRect(box).center();
@@ -232,96 +178,6 @@ void GraphTest::minimapLeadsThere() {
   QVERIFY(!map.isEmpty());
   QTest::mouseClick(&graph(), Qt::LeftButton, {}, QPoint(static_cast<int>(map.center().x()), static_cast<int>(map.top() + 3)));
   QVERIFY(QRectF(graph().rect()).intersects(graph().boxRect(top)));
-}
-
-void GraphTest::hoverLightsThePath() {
-  show(gradientOp(2));
-  QVERIFY(standsStill(graph()));
-  graph().setFocus();
-  const auto other = graph().boxOf(gradientOp(3));
-  QMouseEvent leave(QEvent::MouseMove, QPointF(3, 3), graph().mapToGlobal(QPointF(3, 3)), Qt::NoButton, Qt::NoButton, {});
-  QApplication::sendEvent(&graph(), &leave);
-  const auto before = graph().grab().toImage();
-  const auto at = graph().boxRect(other).center();
-  QMouseEvent hover(QEvent::MouseMove, at, graph().mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
-  QApplication::sendEvent(&graph(), &hover);
-  QVERIFY(graph().grab().toImage() != before);
-  QEvent left(QEvent::Leave);
-  QApplication::sendEvent(&graph(), &left);
-  QCOMPARE(graph().grab().toImage(), before);
-}
-
-// Holds J's search: results are marked in place, closed groups say how many they hold, and the next one is gone to.
-void GraphTest::findsAreMarkedInPlace() {
-  graph().setAllOpen(false);
-  QVERIFY(laidOut());
-  graph().setFocus();
-  QSignalSpy done(&graph(), &GraphView::findDone);
-  QTest::keyClick(&graph(), Qt::Key_F, Qt::ControlModifier);
-  auto* text = fixture_->window().findChild<QLineEdit*>(QStringLiteral("find-text"));
-  QVERIFY(text->hasFocus());
-  QTest::keyClicks(text, QStringLiteral("addmm"));
-  QTest::keyClick(text, Qt::Key_Return);
-  QTRY_COMPARE(done.count(), 1);
-  const int all = done[0][0].toInt();
-  QVERIFY(all > 0);
-  QCOMPARE(done[0][1].toInt(), 1);
-  QVERIFY(laidOut());
-  // What is gone to shows, and is one of them; the groups that are still closed hold the rest.
-  QVERIFY(graph().current() >= 0 && graph().foundIn(graph().current()) > 0);
-  QVERIFY(shortOpName(*fixture_->analysis().document, graph().opOf(graph().current())).contains(QStringLiteral("addmm")));
-  int marked = 0;
-  for (int i = 0; i < static_cast<int>(graph().picture()->scene.boxes.size()); ++i)
-    if (!graph().picture()->scene.boxes[static_cast<std::size_t>(i)].open) marked += graph().foundIn(i);
-  QCOMPARE(marked, all);
-  QTest::keyClick(text, Qt::Key_Return);
-  QTRY_COMPARE(done.count(), 2);
-  QCOMPARE(done[1][1].toInt(), 2 % all == 0 ? all : 2);
-  QVERIFY(laidOut());
-  QTest::keyClick(text, Qt::Key_Escape);
-  QCOMPARE(graph().foundIn(graph().current()), 0);
-}
-
-// Holds J's paths: all ways from an op to the loss are lit, and what is beside them is not; Esc ends it.
-void GraphTest::waysLightUp() {
-  graph().setAllOpen(true);
-  QVERIFY(laidOut());
-  const auto& forward = fixture_->analysis().forward.ops;
-  fixture_->selection().select(forward[1]);
-  fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-way-from"))->trigger();
-  fixture_->selection().select(forward[4]);
-  fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-way-to"))->trigger();
-  const auto isLit = [&](BoundSymbolId op) {
-    const auto& boxes = graph().ways().boxes;
-    return std::find(boxes.begin(), boxes.end(), graph().boxOf(op)) != boxes.end();
-  };
-  QVERIFY(isLit(forward[1]) && isLit(forward[4]));
-  QVERIFY(!isLit(forward[7]) && !isLit(gradientOp(2)));
-  QVERIFY(!graph().ways().edges.empty());
-  QVERIFY(graph().textOf(graph().boxOf(forward[1])).contains(QStringLiteral("on a lit way")));
-  graph().setFocus();
-  QTest::keyClick(&graph(), Qt::Key_Escape);
-  QVERIFY(graph().ways().boxes.empty());
-}
-
-void GraphTest::breakpointAndExecutionShow() {
-  const auto op = gradientOp(2);
-  const int box = show(op);
-  QTest::mouseClick(&graph(), Qt::LeftButton, {}, middle(box));
-  QVERIFY(standsStill(graph()));
-  const auto before = graph().grab().toImage();
-  graph().setFocus();
-  QTest::keyClick(&graph(), Qt::Key_F9);
-  QVERIFY(fixture_->window().context().execution->hasBreakpoint(op));
-  QVERIFY(graph().grab().toImage() != before);
-  fixture_->controller().run().continueForward();
-  QVERIFY(fixture_->settle());
-  QCOMPARE(fixture_->execution().current, op);
-  QVERIFY(QRectF(graph().rect()).intersects(graph().boxRect(graph().boxOf(op))));
-  fixture_->picture(QStringLiteral("graph-stopped"));
-  fixture_->controller().marks().toggleBreakpoint(op);
-  fixture_->controller().run().restart();
-  QVERIFY(fixture_->settle());
 }
 
 void GraphTest::otherTracesAreDrawnToo() {
@@ -356,45 +212,6 @@ void GraphTest::layoutsOfAnotherTraceComeTooLate() {
   disconnect(connection);
   QCOMPARE(shown, std::set{TraceKind::computation});
   graph().setKind(TraceKind::joint);
-}
-
-void GraphTest::overlaysTellInWords() {
-  const auto op = fixture_->analysis().forward.ops[1];
-  const auto box = [&] { return graph().boxOf(op); };
-  show(op);
-  auto& choice = fixture_->window().listings().graphPane().overlayChoice();
-  for (auto overlay : overlays) {
-    QVERIFY(standsStill(graph()));
-    const auto before = graph().grab().toImage();
-    choice.setCurrentIndex(choice.findData(static_cast<int>(overlay)));
-    Q_EMIT choice.activated(choice.currentIndex());
-    QCOMPARE(graph().overlay(), overlay);
-    if (overlay == Overlay::role) continue;
-    QVERIFY(QTest::qWaitFor([&] { return graph().overlayShown() && graph().overlayShown()->kind() == overlay; }, 5000));
-    QVERIFY(graph().grab().toImage() != before);
-    QVERIFY(!graph().overlayShown()->legend().empty());
-  }
-  QVERIFY(graph().textOf(box()).contains(QStringLiteral("f32")));  // the last is dtype
-  graph().setOverlay(Overlay::bytes);
-  QVERIFY(graph().textOf(box()).contains(QStringLiteral("320 B")));  // 8 x 10 floats
-  fixture_->picture(QStringLiteral("graph-bytes"));
-  graph().setOverlay(Overlay::role);
-  QVERIFY(!graph().overlayShown());
-}
-
-void GraphTest::devicesAreTold() {
-  const auto op = fixture_->analysis().forward.ops[1];
-  show(op);
-  graph().setOverlay(Overlay::device);
-  QVERIFY(graph().textOf(graph().boxOf(op)).contains(QStringLiteral("cpu")));
-  const auto legend = graph().overlayShown()->legend();
-  QCOMPARE(legend.size(), std::size_t(1));
-  QCOMPARE(legend[0].text, QStringLiteral("cpu"));
-  // A group tells what all of it is on.
-  graph().setAllOpen(false);
-  QVERIFY(laidOut());
-  QVERIFY(graph().textOf(0).contains(QStringLiteral("cpu")));
-  graph().setOverlay(Overlay::role);
 }
 
 void GraphTest::keysZoom() {

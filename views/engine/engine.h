@@ -73,7 +73,7 @@ class Runner {
   virtual std::size_t known() const { return 0; }
   virtual RunNews news() { return {}; }
   /// Called on the worker whenever there is news, also in the midst of a run.
-  virtual void setOnNews(std::function<void()>) {}
+  virtual void setOnNews(std::function<void()>) {}  // NOLINT(performance-unnecessary-value-param): who overrides it keeps it
   virtual void setKeptBytes(std::int64_t) {}
   virtual std::int64_t keptBytes() const { return 0; }
 };

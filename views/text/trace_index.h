@@ -33,7 +33,10 @@ struct Outline {
   std::int32_t rows() const { return static_cast<std::int32_t>(item.size()); }
   bool foldable(std::int32_t row) const { return end[static_cast<std::size_t>(row)] > row + 1; }
   bool isHeader(std::int32_t row) const { return item[static_cast<std::size_t>(row)] < 0; }
-  const OutlineHeader& header(std::int32_t row) const { return headers[static_cast<std::size_t>(~item[static_cast<std::size_t>(row)])]; }
+  const OutlineHeader& header(std::int32_t row) const {
+    const std::int32_t index = ~item[static_cast<std::size_t>(row)];
+    return headers[static_cast<std::size_t>(index)];
+  }
 };
 
 /// What a listing needs to know of a trace, made once off the UI thread and never changed.

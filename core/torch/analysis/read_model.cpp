@@ -15,8 +15,8 @@
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/memory_budget.h"
 #include "core/torch/fx/repro_model.h"
+#include "core/torch/torchscript/torchscript.h"
 #include "core/torch/tracing/op_table.h"
-#include "core/torch/tracing/torchscript.h"
 
 namespace retrograd {
 namespace {

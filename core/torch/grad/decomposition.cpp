@@ -32,8 +32,7 @@ std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecompos
   const std::string name = document_.symbol(symbol).name;
   const auto* decomposition = options_.rules ? options_.rules->findDecomposition(name) : nullptr;
   if (!decomposition || !region_.gradMode || options_.rules->findGradTransform(name) || options_.rules->findAugmentedPair(name)) return {};
-  bool withData = false;
-  auto* rule = ruleFor(symbol, pattern, tensors, WriteMode::cloneMarked, withData);
+  auto* rule = rules_.find(symbol, pattern, tensors).rule;
   if (!rule->anyRequiresGrad || isDifferentiable(*rule)) return {};
 
   struct Depth {  // a decomposition that comes back to its own op would never end
@@ -43,7 +42,7 @@ std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecompos
   } depth(decompositionDepth_);
   if (decompositionDepth_ > 32) throw Error(ErrorCode::unsupportedOp, "its decomposition leads back to itself", "torch.ops." + name);
   const CallPattern calls = document_.pattern(pattern);
-  const auto decomposed = decompose(document_, requestFor(name, calls, tensors, WriteMode::cloneMarked), *decomposition);
+  const auto decomposed = decompose(document_, rules_.request(name, calls, tensors, WriteMode::cloneMarked), *decomposition);
   std::vector<FlatOutput> numbered;  // by the decomposition's numbers
   for (auto tensor : tensors) numbered.push_back({tensor, {}});
   const auto wanted = [&](const Argument& output) {
@@ -63,7 +62,7 @@ std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecompos
       for (auto& item : argument.items) renumber(item);
     };
     for (auto& argument : inner.arguments) renumber(argument);
-    const auto called = internOp(call.op);
+    const auto called = writer_.internOp(call.op);
     inner.arguments.resize(document_.symbol(called).arguments.size(), Argument::ofMissing());
     inner.operandCount = static_cast<std::int32_t>(operands.size());
     std::vector<ValueId> names;

@@ -7,10 +7,17 @@
 namespace retrograd {
 
 JointBuilder::JointBuilder(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress)
-    : document_(document), computation_(computation), options_(options), cache_(cache), progress_(progress), aliases_(document) {
+    : document_(document),
+      computation_(computation),
+      options_(options),
+      progress_(progress),
+      aliases_(document),
+      writer_(document, region_, result_.constants, options.realValues),
+      rules_(document, options, cache, region_, writer_.ops(), result_.dataDependent),
+      gradients_(document, rules_, writer_) {
   bindings_.resize(document_.valueCount());
-  taken_.resize(document_.valueCount());
   tracksAliases_ = needsAliases();
+  if (tracksAliases_) writer_.tell(aliases_);
 }
 
 JointResult JointBuilder::build() {
@@ -24,33 +31,25 @@ JointResult JointBuilder::build() {
   }
   copyBack();
   renewWhatIsReadLate();
-  forwardCount_ = ops_.size();
+  const auto forwardCount = writer_.ops().size();
   replayBackward();
-  moveStorages();
+  writer_.moveStorages();
   auto& joint = result_.joint;
   joint.kind = TraceKind::joint;
   joint.name = "joint";
-  joint.ops = std::move(ops_);
-  joint.forwardCount = forwardCount_;
+  joint.ops = writer_.takeOps();
+  joint.forwardCount = forwardCount;
   joint.inputs = computation_.trace.inputs;
   joint.inputs.insert(joint.inputs.end(), cotangents_.begin(), cotangents_.end());
   joint.resultCount = outputs_.size();
   joint.outputs = outputs_;
   for (std::size_t i = 0; i < computation_.inputs.size(); ++i) {
     const auto value = computation_.trace.inputs[i];
-    const bool wanted = gradients_.contains(value) && options_.differentiate[i] && !gradients_[value].refused;
-    joint.outputs.push_back(wanted ? gradients_[value].value : ValueId());
+    const bool wanted = gradients_.reached(value) && options_.differentiate[i] && !gradients_.refused(value);
+    joint.outputs.push_back(wanted ? gradients_.sum(value) : ValueId());
   }
   noteRefusals();
   return std::move(result_);
-}
-
-/// Values of the computation that are not in the joint lie where they lay: in the memory of those they shared it with in the file.
-void JointBuilder::moveStorages() {
-  for (auto id : bindings_.ids()) {
-    auto& value = document_.value(id);
-    if (const auto to = movedStorages_.find(value.storage); value.storage && !taken_[id] && to != movedStorages_.end()) value.storage = to->second;
-  }
 }
 
 void JointBuilder::bindInputs() {
@@ -60,7 +59,7 @@ void JointBuilder::bindInputs() {
     const auto id = computation_.trace.inputs[i];
     if (!id) continue;
     auto& binding = bindings_[id];
-    taken_[id] = 1;
+    writer_.take(id);
     if (auto number = options_.numbers.find(id); number != options_.numbers.end()) {
       binding.number = number->second;
       continue;
@@ -247,7 +246,7 @@ void JointBuilder::evaluateNumbers(BoundSymbolId op) {
 
 void JointBuilder::emitVerbatim(BoundSymbolId op) {
   const auto call = callOf(op);
-  emit(document_.boundSymbol(op).symbol, call.pattern, effect::opaque, call.tensors, {}, forwardOrigin(op));
+  writer_.emit(document_.boundSymbol(op).symbol, call.pattern, effect::opaque, call.tensors, {}, JointWriter::forwardOrigin(op));
 }
 
 JointResult gradTransform(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress) {

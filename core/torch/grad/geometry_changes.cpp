@@ -23,7 +23,7 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
   const auto target = call.computationValues.at(0);
   if (region_.gradMode && !name.starts_with("aten.detach_.")) refuseLeaf(tensorOf(target)->family);
   const auto before = resolve(target).value;
-  const auto instance = apply(op, internOp(functionalName(name)), call.pattern, call.tensors);
+  const auto instance = apply(op, writer_.internOp(functionalName(name)), call.pattern, call.tensors);
   if (instance.rule->outputs[0] >= instance.rule->operandCount) {
     Binding changed;
     changed.value = output(instance, 0);

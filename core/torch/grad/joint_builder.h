@@ -1,13 +1,15 @@
 #pragma once
 // Working state of the grad transform; only the .cpp files of grad/ include this.
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/id_vector.h"
 #include "core/torch/grad/alias_families.h"
-#include "core/torch/grad/derive.h"
-#include "core/torch/grad/transform.h"
+#include "core/torch/grad/gradient_sums.h"
+#include "core/torch/grad/joint_writer.h"
+#include "core/torch/grad/rule_finder.h"
 
 namespace retrograd {
 
@@ -26,40 +28,8 @@ struct TensorState {
   ViewPath path;             ///< from the family's base to the tensor
 };
 
-/// A rule applied: from its locals to the joint's values.
-struct Instance {
-  Rule* rule = nullptr;         ///< null: the gradient of `to` passes unchanged to `from`
-  BoundSymbolId op;             ///< computation op
-  std::size_t localsBegin = 0;  ///< in JointBuilder::locals
-  ValueId from, to;
-  SymbolId symbol;  ///< what the rule was made for, to derive it again with data
-  PatternId pattern;
-  std::int32_t autocast = 0;
-  bool withData = false;  ///< the rule was derived with real operands
-  WriteMode writes = WriteMode::cloneMarked;
-  std::vector<std::pair<std::int32_t, ValueId>> readInstead;  ///< locals in whose place the backward reads another value
-  BoundSymbolId opaque;                                       ///< of an opaque op: its op in the joint; it has no rule
-};
-
-/// How the ops of a region run.
-struct RegionState {
-  bool gradMode = true;
-  AutocastState autocast;
-};
-
-/// Sets a region's grad mode and restores it.
-class GradModeScope {
- public:
-  GradModeScope(RegionState& region, bool gradMode) : region_(region), before_(region.gradMode) { region.gradMode = gradMode; }
-  ~GradModeScope() { region_.gradMode = before_; }
-  GradModeScope(const GradModeScope&) = delete;
-  GradModeScope& operator=(const GradModeScope&) = delete;
-
- private:
-  RegionState& region_;
-  bool before_;
-};
-
+/// Walks the computation forward, then backward. It decides what each op becomes; RuleFinder finds the rules, JointWriter writes the ops, GradientSums adds
+/// the gradients that meet, AliasFamilies follow writes to memory.
 class JointBuilder {
  public:
   JointBuilder(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress);
@@ -89,33 +59,15 @@ class JointBuilder {
   void refuseNumberOf(ValueId value, BoundSymbolId reader) const;
   void refuseThrough(const Instance& instance);
   bool refuseBefore(const Instance& instance);
-  void refuseGradient(ValueId value, BoundSymbolId through);
   void noteRefusals();
-  void moveStorages();
 
   // apply_rule.cpp
   /// Finds or derives the rule, emits its forward ops, and returns the instance (listed for the backward where it needs one).
   /// `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to trace.
   Instance apply(BoundSymbolId op, SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, std::span<const ValueId> preferred = {},
                  WriteMode writes = WriteMode::cloneMarked);
-  /// `withData` tells that data decided the rule.
-  Rule* ruleFor(SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, WriteMode writes, bool& withData);
-  DeriveRequest requestFor(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors, WriteMode writes) const;
-  /// `runReal`: on real tensors throughout, which sparse tensors and kernels that read data ask for.
-  std::unique_ptr<Rule> deriveWithData(DeriveRequest request, std::span<const ValueId> tensors, bool runReal = false);
-  const BackwardVariant& variantWithData(Instance& instance, const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents, bool runReal);
-  std::int32_t autocastIndex();
-  SymbolId internOp(const std::string& name);
   ValueId output(const Instance& instance, std::size_t flatOutput) const;
-  ValueId valueOfLocal(const Instance& instance, std::int32_t local) const { return locals_[instance.localsBegin + local]; }
-  StorageId storageOf(const RuleLocal& local, std::vector<StorageId>& storages);
-  ValueId makeValue(const RuleLocal& local, std::vector<StorageId>& storages, ValueKind kind, ValueId preferred = {});
-  static Origin forwardOrigin(BoundSymbolId op);
-  BoundSymbolId emit(const RuleOp& op, std::size_t localsBegin, const Origin& origin);
-  BoundSymbolId emit(SymbolId symbol, PatternId pattern, std::uint8_t effects, std::span<const ValueId> operands, std::span<const ValueId> outputs,
-                     const Origin& origin);
-  void addConstants(const RuleConstants& constants, std::size_t localsBegin);
-  at::Tensor real(ValueId value);
+  ValueId valueOfLocal(const Instance& instance, std::int32_t local) const { return writer_.locals()[instance.localsBegin + local]; }
 
   // decomposition.cpp
   struct FlatOutput {
@@ -193,47 +145,30 @@ class JointBuilder {
   void replayBackward();
   void seedCotangents();
   void replay(Instance& instance);
-  void accumulate(ValueId value, ValueId gradient);
-  void nameTerms();
   void readLate(const Instance& instance, const BackwardVariant& variant, std::size_t begin, std::size_t count);
-  void resizeGradients();
-  const BackwardVariant& variantFor(Instance& instance, const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents);
   void emitVariant(const Instance& instance, const BackwardVariant& variant, const std::vector<ValueId>& cotangents);
 
   Document& document_;
   const Computation& computation_;
   const TransformOptions& options_;
-  RuleCache& cache_;
   const Progress& progress_;
 
   IdVector<ValueId, Binding> bindings_;  // of computation values
-  IdVector<ValueId, char> taken_;        // computation values that already stand in the joint
   std::vector<TensorState> tensors_;
-  AliasFamilies aliases_;
   std::unordered_map<std::int32_t, ValueId> reshapedLeaves_;  // by family: the input that it is, reshaped under no_grad before a recorded op used it
-  std::unordered_map<StorageId, StorageId> movedStorages_;    // the file's storages: where the values that were reused lie now
   bool tracksAliases_ = false;
 
   int decompositionDepth_ = 0;
-  RegionState region_;
-  std::vector<BoundSymbolId> ops_;  // the joint so far
-  std::size_t forwardCount_ = 0;
-  std::vector<ValueId> locals_;
-  std::vector<AutocastState> autocasts_;   // distinct states met; a rule's key holds the index
-  std::vector<StorageId> storageScratch_;  // scratch: reused, as these run once per op
-  std::vector<ValueId> wantedScratch_, operandScratch_, outputScratch_;
-  RuleCache::Key keyScratch_;
   std::vector<Instance> instances_;
 
   std::vector<ValueId> outputs_, cotangents_;
-  struct Gradient {
-    ValueId value;
-    std::vector<ValueId> terms;  // all gradients summed into it, in order
-    std::vector<BoundSymbolId> additions;
-    BoundSymbolId refused;  // a part of it would pass through this opaque op: there is none then
-  };
-  IdVector<ValueId, Gradient> gradients_;  // of joint values
   JointResult result_;
+
+  RegionState region_;
+  AliasFamilies aliases_;
+  JointWriter writer_;
+  RuleFinder rules_;
+  GradientSums gradients_;
 };
 
 }  // namespace retrograd

@@ -8,14 +8,14 @@ namespace retrograd {
 ValueId JointBuilder::opaqueResult(BoundSymbolId op, ValueId declared) {
   const auto meta = document_.value(declared).meta;
   if (!meta) {  // a number or an object: it is only handed on
-    taken_[declared] = 1;
+    writer_.take(declared);
     return declared;
   }
   std::vector<StorageId> storages;
   const auto& known = document_.meta(meta);
   if (known.layout == Layout::strided && known.strides.size() != known.sizes.size())
     throw Error(ErrorCode::badInput, "the file does not declare the strides of its result '" + document_.displayName(declared) + "'", document_.opName(op));
-  return makeValue({meta, 0, known.storageBytes()}, storages, ValueKind::activation, declared);
+  return writer_.makeValue({meta, 0, known.storageBytes()}, storages, ValueKind::activation, declared);
 }
 
 void JointBuilder::applyOpaque(BoundSymbolId op) {
@@ -25,7 +25,7 @@ void JointBuilder::applyOpaque(BoundSymbolId op) {
   std::vector<ValueId> results;
   for (auto value : declared) results.push_back(value ? opaqueResult(op, value) : ValueId());
   const auto effects = static_cast<std::uint8_t>(document_.boundSymbol(op).effects | effect::opaque);
-  const auto emitted = emit(document_.boundSymbol(op).symbol, call.pattern, effects, call.tensors, results, forwardOrigin(op));
+  const auto emitted = writer_.emit(document_.boundSymbol(op).symbol, call.pattern, effects, call.tensors, results, JointWriter::forwardOrigin(op));
   bool anyRequiresGrad = false;
   for (auto tensor : call.tensors) anyRequiresGrad |= document_.isTensor(tensor) && document_.value(tensor).requiresGrad;
   anyRequiresGrad &= region_.gradMode;
@@ -56,47 +56,42 @@ void JointBuilder::refuseNumberOf(ValueId value, BoundSymbolId reader) const {
                 document_.opName(reader));
 }
 
-void JointBuilder::refuseGradient(ValueId value, BoundSymbolId through) {
-  if (document_.isTensor(value) && document_.value(value).requiresGrad && !gradients_[value].refused) gradients_[value].refused = through;
-}
-
 /// The backward has come to an opaque op. Gradients of its results end here, and what it may have written has none from here on.
 void JointBuilder::refuseThrough(const Instance& instance) {
-  const auto hasGradient = [&](ValueId value) { return value && gradients_.contains(value) && (gradients_[value].value || gradients_[value].refused); };
   const auto operands = std::as_const(document_).operands(instance.opaque);
   bool any = false;
-  for (auto output : std::as_const(document_).outputs(instance.opaque)) any |= hasGradient(output);
+  for (auto output : std::as_const(document_).outputs(instance.opaque)) any |= gradients_.reached(output);
   if (any)
     for (auto operand : operands)
-      if (operand) refuseGradient(operand, instance.op);
+      if (operand) gradients_.refuse(operand, instance.op);
   if (!mayWriteUnseen(document_, instance.opaque)) return;
   for (auto operand : operands) {
     const auto storage = operand ? document_.value(operand).storage : StorageId();
     if (!storage) continue;
-    for (auto id : gradients_.ids())
-      if (hasGradient(id) && document_.value(id).storage == storage) refuseGradient(id, instance.op);
+    for (auto id : gradients_.values())
+      if (gradients_.reached(id) && document_.value(id).storage == storage) gradients_.refuse(id, instance.op);
   }
 }
 
 /// Whether a gradient that this op's backward reads was refused; then those it leads to are refused, too.
 bool JointBuilder::refuseBefore(const Instance& instance) {
   if (!instance.rule) {
-    const auto refused = gradients_[instance.to].refused;
-    if (refused) refuseGradient(instance.from, refused);
+    const auto refused = gradients_.refused(instance.to);
+    if (refused) gradients_.refuse(instance.from, refused);
     return refused.valid();
   }
   BoundSymbolId refused;
   for (std::size_t o = 0; o < instance.rule->outputs.size() && !refused; ++o)
-    if (instance.rule->outputRequiresGrad[o]) refused = gradients_[output(instance, o)].refused;
+    if (instance.rule->outputRequiresGrad[o]) refused = gradients_.refused(output(instance, o));
   if (!refused) return false;
-  for (std::int32_t operand = 0; operand < instance.rule->operandCount; ++operand) refuseGradient(valueOfLocal(instance, operand), refused);
+  for (std::int32_t operand = 0; operand < instance.rule->operandCount; ++operand) gradients_.refuse(valueOfLocal(instance, operand), refused);
   return true;
 }
 
 void JointBuilder::noteRefusals() {
   for (std::size_t i = 0; i < computation_.inputs.size(); ++i) {
     const auto value = bindings_.contains(computation_.trace.inputs[i]) ? computation_.trace.inputs[i] : ValueId();
-    if (value && gradients_.contains(value) && options_.differentiate[i] && gradients_[value].refused) result_.refused[i] = gradients_[value].refused;
+    if (value && gradients_.reached(value) && options_.differentiate[i] && gradients_.refused(value)) result_.refused[i] = gradients_.refused(value);
   }
 }
 

@@ -121,7 +121,7 @@ void JointBuilder::bindResults(BoundSymbolId op, const std::vector<Binding>& res
 bool JointBuilder::truth(const Binding& predicate) {
   if (predicate.number) return predicate.number->asDouble() != 0;
   if (!predicate.value) throw Error(ErrorCode::badInput, "its condition is None");
-  const bool taken = real(valueOf(predicate)).item().toBool();
+  const bool taken = rules_.real(valueOf(predicate)).item().toBool();
   result_.dataDependent.push_back("the branch taken on " + document_.displayName(predicate.value));
   return taken;
 }
@@ -230,7 +230,7 @@ void JointBuilder::runScan(BoundSymbolId op, const std::vector<SubgraphId>& grap
   if (stacked.empty()) return bindResults(op, carry);  // as PyTorch does
   const auto n = leadingSize(stacked, "scan");
   std::vector<std::vector<Binding>> outputs(graph.outputs.size() - carry.size());
-  LoopLimit limit("scan", ops_);
+  LoopLimit limit("scan", writer_.ops());
   for (std::int64_t i = 0; i < n; ++i) {
     limit.step();
     auto arguments = carry;
@@ -252,7 +252,7 @@ void JointBuilder::runMap(BoundSymbolId op, const std::vector<SubgraphId>& graph
   const auto additional = after.size() > 1 ? bindingsOf(op, after[1]) : std::vector<Binding>();
   const Subgraph graph = document_.subgraph(graphs[0]);
   std::vector<std::vector<Binding>> outputs(graph.outputs.size());
-  LoopLimit limit("map", ops_);
+  LoopLimit limit("map", writer_.ops());
   for (std::int64_t i = 0, n = leadingSize(stacked, "map"); i < n; ++i) {
     limit.step();
     std::vector<Binding> arguments;
@@ -274,7 +274,7 @@ void JointBuilder::runWhile(BoundSymbolId op, const std::vector<SubgraphId>& gra
   if (condition.outputs.size() != 1)
     throw Error(ErrorCode::badInput, "its condition returns " + std::to_string(condition.outputs.size()) + " values, not one", "while_loop");
   requireResults(body, carry.size(), true, "while_loop");
-  for (LoopLimit limit("while_loop", ops_);; limit.step()) {
+  for (LoopLimit limit("while_loop", writer_.ops());; limit.step()) {
     progress_.check();  // a body without ops comes by no other place that can be cancelled
     auto arguments = carry;
     arguments.insert(arguments.end(), additional.begin(), additional.end());

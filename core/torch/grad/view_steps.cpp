@@ -8,7 +8,7 @@
 namespace retrograd {
 ValueId JointBuilder::call(BoundSymbolId origin, std::string_view symbol, CallPattern pattern, std::vector<ValueId> tensors) {
   pattern.operandCount = static_cast<std::int32_t>(tensors.size());
-  const auto id = internOp(std::string(symbol));
+  const auto id = writer_.internOp(std::string(symbol));
   const auto instance = apply(origin, id, document_.internPattern(pattern), tensors);
   return instance.rule->outputs[0] < instance.rule->operandCount ? tensors[instance.rule->outputs[0]] : output(instance, 0);
 }

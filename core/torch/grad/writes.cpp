@@ -60,7 +60,10 @@ bool JointBuilder::needsAliases() const {
     if (symbol.isMutable) return true;
     if (symbol.isHigherOrder || !(bound.effects & effect::writes)) continue;
     if (symbol.name.starts_with("aten.instance_norm.")) return true;
-    for (auto operand : writtenOperands(document_, op)) any = silently[operand] = 1;
+    for (auto operand : writtenOperands(document_, op)) {
+      silently[operand] = 1;
+      any = true;
+    }
   }
   if (!any) return false;
   for (std::size_t i = 0; i < document_.boundSymbolCount(); ++i) {
@@ -341,7 +344,8 @@ void JointBuilder::leaveInInput(std::size_t i, std::string_view op, std::vector<
   // An input that is differentiated was written unseen by autograd, or it would not be (WritesToLeaf): a further derivative does not see it either.
   std::optional<GradModeScope> unseen;
   if (document_.value(computation_.trace.inputs[i]).requiresGrad) unseen.emplace(region_, false);
-  emit(internOp(std::string(op)), document_.internPattern(pattern), effect::writes, operands, std::array{after}, forwardOrigin(origin));
+  writer_.emit(writer_.internOp(std::string(op)), document_.internPattern(pattern), effect::writes, operands, std::array{after},
+               JointWriter::forwardOrigin(origin));
   result_.mutated[i] = after;
 }
 

@@ -229,7 +229,7 @@ std::vector<std::size_t> KeptValues::plan(std::span<const ValueId> values, std::
     open.pop_back();
     const auto* version = versionAt(value, at);
     if (!version || !version->isLetGo) continue;
-    const auto maker = static_cast<std::size_t>(remaking_.producedAt(value));
+    const std::size_t maker = remaking_.producedAt(value);
     if (!ops.insert(maker).second) continue;
     for (auto operand : document_.operands(ops_[maker]))
       if (operand) open.emplace_back(operand, maker);

@@ -219,7 +219,7 @@ struct OpValues::Impl : RunFollower {
     std::optional<Place> place;
     for (auto derived : analysis->links.derived(op)) {
       if (!positions.contains(derived) || positions[derived] < 0 || document.boundSymbol(derived).origin.role != Role::forward) continue;
-      const auto at = static_cast<std::size_t>(positions[derived]);
+      const std::size_t at = positions[derived];
       if (!place) place = {at, at};
       place->last = std::max(place->last, at);
     }

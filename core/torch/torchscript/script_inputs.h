@@ -3,8 +3,8 @@
 #include <ATen/core/ivalue.h>
 
 #include "core/derivation/trace_inputs.h"
+#include "core/torch/torchscript/script_module.h"
 #include "core/torch/tracing/computation_recorder.h"
-#include "core/torch/tracing/script_module.h"
 
 namespace retrograd {
 

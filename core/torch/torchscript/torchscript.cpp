@@ -1,13 +1,13 @@
-#include "core/torch/tracing/torchscript.h"
+#include "core/torch/torchscript/torchscript.h"
 
 #include <ATen/core/grad_mode.h>
 
 #include <chrono>
 #include <map>
 
+#include "core/torch/torchscript/script_inputs.h"
+#include "core/torch/torchscript/script_interpreter.h"
 #include "core/torch/tracing/generator.h"
-#include "core/torch/tracing/script_inputs.h"
-#include "core/torch/tracing/script_interpreter.h"
 
 namespace retrograd {
 namespace {

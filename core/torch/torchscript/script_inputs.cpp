@@ -1,4 +1,4 @@
-#include "core/torch/tracing/script_inputs.h"
+#include "core/torch/torchscript/script_inputs.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "core/torch/tracing/script_module.h"
+#include "core/torch/torchscript/script_module.h"
 
 #include <ATen/core/grad_mode.h>
 #include <caffe2/serialize/versions.h>
@@ -7,8 +7,8 @@
 #include <torch/csrc/jit/operator_upgraders/upgraders_entry.h>
 #include <torch/csrc/jit/serialization/import_source.h>
 
+#include "core/torch/torchscript/script_values.h"
 #include "core/torch/tracing/convert.h"
-#include "core/torch/tracing/script_values.h"
 
 namespace retrograd {
 namespace {

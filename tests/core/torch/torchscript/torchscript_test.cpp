@@ -1,5 +1,5 @@
 // What is recorded of a TorchScript module: ops, names, places, inputs, effects.
-#include "core/torch/tracing/torchscript.h"
+#include "core/torch/torchscript/torchscript.h"
 #include "core/formats/read/read_file.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "core/trace/source.h"
 #include "core/trace/verifier.h"
-#include "tests/core/torch/tracing/script_files.h"
+#include "tests/core/torch/torchscript/script_files.h"
 
 namespace retrograd {
 namespace {

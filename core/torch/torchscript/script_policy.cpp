@@ -1,13 +1,13 @@
-#include "core/torch/tracing/script_policy.h"
+#include "core/torch/torchscript/script_policy.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <sstream>
 
+#include "core/torch/torchscript/script_code.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/op_table.h"
-#include "core/torch/tracing/script_code.h"
 
 namespace retrograd {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/torch/tracing/script_values.h"
+#include "core/torch/torchscript/script_values.h"
 
 #include <ATen/core/enum_type.h>
 #include <ATen/ops/empty.h>

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/torch/torchscript/script_module.h"
 #include "core/torch/tracing/computation_recorder.h"
-#include "core/torch/tracing/script_module.h"
 
 namespace retrograd {
 

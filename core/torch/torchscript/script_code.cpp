@@ -1,4 +1,4 @@
-#include "core/torch/tracing/script_code.h"
+#include "core/torch/torchscript/script_code.h"
 
 #include <fmt/format.h>
 #include <torch/csrc/jit/frontend/lexer.h>

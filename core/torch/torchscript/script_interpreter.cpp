@@ -1,4 +1,4 @@
-#include "core/torch/tracing/script_interpreter.h"
+#include "core/torch/torchscript/script_interpreter.h"
 
 #include <fmt/format.h>
 #include <torch/csrc/jit/ir/constants.h>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/formats/torchscript/torchscript.h"
-#include "core/torch/tracing/script_code.h"
-#include "core/torch/tracing/script_policy.h"
+#include "core/torch/torchscript/script_code.h"
+#include "core/torch/torchscript/script_policy.h"
 
 namespace retrograd {
 

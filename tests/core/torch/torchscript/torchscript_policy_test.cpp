@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "core/formats/read/read_file.h"
-#include "tests/core/torch/tracing/script_files.h"
+#include "tests/core/torch/torchscript/script_files.h"
 
 namespace retrograd {
 namespace {

@@ -1,0 +1,169 @@
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <algorithm>
+
+#include "tests/views/graph_test_base.h"
+#include "views/text/line_text.h"
+
+namespace retrograd::views {
+
+/// What is drawn on the graph's boxes and edges: kinds of edges, paths, finds, breakpoints, overlays.
+class GraphMarksTest : public GraphTestBase {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init() { openLadder(); }
+  void edgeKindsAreSwitched();
+  void hoverLightsThePath();
+  void findsAreMarkedInPlace();
+  void waysLightUp();
+  void breakpointAndExecutionShow();
+  void overlaysTellInWords();
+  void devicesAreTold();
+};
+
+void GraphMarksTest::edgeKindsAreSwitched() {
+  show(gradientOp(1));
+  QVERIFY(standsStill(graph()));
+  const auto before = graph().grab().toImage();
+  auto& button = fixture_->window().listings().graphPane().edgeButton(layout::EdgeKind::gradient);
+  QTest::mouseClick(&button, Qt::LeftButton);
+  QVERIFY(!graph().edgesShown(layout::EdgeKind::gradient));
+  QVERIFY(graph().grab().toImage() != before);
+  QTest::mouseClick(&button, Qt::LeftButton);
+  QCOMPARE(graph().grab().toImage(), before);
+}
+
+void GraphMarksTest::hoverLightsThePath() {
+  show(gradientOp(2));
+  QVERIFY(standsStill(graph()));
+  graph().setFocus();
+  const auto other = graph().boxOf(gradientOp(3));
+  QMouseEvent leave(QEvent::MouseMove, QPointF(3, 3), graph().mapToGlobal(QPointF(3, 3)), Qt::NoButton, Qt::NoButton, {});
+  QApplication::sendEvent(&graph(), &leave);
+  const auto before = graph().grab().toImage();
+  const auto at = graph().boxRect(other).center();
+  QMouseEvent hover(QEvent::MouseMove, at, graph().mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
+  QApplication::sendEvent(&graph(), &hover);
+  QVERIFY(graph().grab().toImage() != before);
+  QEvent left(QEvent::Leave);
+  QApplication::sendEvent(&graph(), &left);
+  QCOMPARE(graph().grab().toImage(), before);
+}
+
+// Holds J's search: results are marked in place, closed groups say how many they hold, and the next one is gone to.
+void GraphMarksTest::findsAreMarkedInPlace() {
+  graph().setAllOpen(false);
+  QVERIFY(laidOut());
+  graph().setFocus();
+  QSignalSpy done(&graph(), &GraphView::findDone);
+  QTest::keyClick(&graph(), Qt::Key_F, Qt::ControlModifier);
+  auto* text = fixture_->window().findChild<QLineEdit*>(QStringLiteral("find-text"));
+  QVERIFY(text->hasFocus());
+  QTest::keyClicks(text, QStringLiteral("addmm"));
+  QTest::keyClick(text, Qt::Key_Return);
+  QTRY_COMPARE(done.count(), 1);
+  const int all = done[0][0].toInt();
+  QVERIFY(all > 0);
+  QCOMPARE(done[0][1].toInt(), 1);
+  QVERIFY(laidOut());
+  // What is gone to shows, and is one of them; the groups that are still closed hold the rest.
+  QVERIFY(graph().current() >= 0 && graph().foundIn(graph().current()) > 0);
+  QVERIFY(shortOpName(*fixture_->analysis().document, graph().opOf(graph().current())).contains(QStringLiteral("addmm")));
+  int marked = 0;
+  for (int i = 0; i < static_cast<int>(graph().picture()->scene.boxes.size()); ++i)
+    if (!graph().picture()->scene.boxes[static_cast<std::size_t>(i)].open) marked += graph().foundIn(i);
+  QCOMPARE(marked, all);
+  QTest::keyClick(text, Qt::Key_Return);
+  QTRY_COMPARE(done.count(), 2);
+  QCOMPARE(done[1][1].toInt(), 2 % all == 0 ? all : 2);
+  QVERIFY(laidOut());
+  QTest::keyClick(text, Qt::Key_Escape);
+  QCOMPARE(graph().foundIn(graph().current()), 0);
+}
+
+// Holds J's paths: all ways from an op to the loss are lit, and what is beside them is not; Esc ends it.
+void GraphMarksTest::waysLightUp() {
+  graph().setAllOpen(true);
+  QVERIFY(laidOut());
+  const auto& forward = fixture_->analysis().forward.ops;
+  fixture_->selection().select(forward[1]);
+  fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-way-from"))->trigger();
+  fixture_->selection().select(forward[4]);
+  fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-way-to"))->trigger();
+  const auto isLit = [&](BoundSymbolId op) {
+    const auto& boxes = graph().ways().boxes;
+    return std::find(boxes.begin(), boxes.end(), graph().boxOf(op)) != boxes.end();
+  };
+  QVERIFY(isLit(forward[1]) && isLit(forward[4]));
+  QVERIFY(!isLit(forward[7]) && !isLit(gradientOp(2)));
+  QVERIFY(!graph().ways().edges.empty());
+  QVERIFY(graph().textOf(graph().boxOf(forward[1])).contains(QStringLiteral("on a lit way")));
+  graph().setFocus();
+  QTest::keyClick(&graph(), Qt::Key_Escape);
+  QVERIFY(graph().ways().boxes.empty());
+}
+
+void GraphMarksTest::breakpointAndExecutionShow() {
+  const auto op = gradientOp(2);
+  const int box = show(op);
+  QTest::mouseClick(&graph(), Qt::LeftButton, {}, middle(box));
+  QVERIFY(standsStill(graph()));
+  const auto before = graph().grab().toImage();
+  graph().setFocus();
+  QTest::keyClick(&graph(), Qt::Key_F9);
+  QVERIFY(fixture_->window().context().execution->hasBreakpoint(op));
+  QVERIFY(graph().grab().toImage() != before);
+  fixture_->controller().run().continueForward();
+  QVERIFY(fixture_->settle());
+  QCOMPARE(fixture_->execution().current, op);
+  QVERIFY(QRectF(graph().rect()).intersects(graph().boxRect(graph().boxOf(op))));
+  fixture_->picture(QStringLiteral("graph-stopped"));
+  fixture_->controller().marks().toggleBreakpoint(op);
+  fixture_->controller().run().restart();
+  QVERIFY(fixture_->settle());
+}
+
+void GraphMarksTest::overlaysTellInWords() {
+  const auto op = fixture_->analysis().forward.ops[1];
+  const auto box = [&] { return graph().boxOf(op); };
+  show(op);
+  auto& choice = fixture_->window().listings().graphPane().overlayChoice();
+  for (auto overlay : overlays) {
+    QVERIFY(standsStill(graph()));
+    const auto before = graph().grab().toImage();
+    choice.setCurrentIndex(choice.findData(static_cast<int>(overlay)));
+    Q_EMIT choice.activated(choice.currentIndex());
+    QCOMPARE(graph().overlay(), overlay);
+    if (overlay == Overlay::role) continue;
+    QVERIFY(QTest::qWaitFor([&] { return graph().overlayShown() && graph().overlayShown()->kind() == overlay; }, 5000));
+    QVERIFY(graph().grab().toImage() != before);
+    QVERIFY(!graph().overlayShown()->legend().empty());
+  }
+  QVERIFY(graph().textOf(box()).contains(QStringLiteral("f32")));  // the last is dtype
+  graph().setOverlay(Overlay::bytes);
+  QVERIFY(graph().textOf(box()).contains(QStringLiteral("320 B")));  // 8 x 10 floats
+  fixture_->picture(QStringLiteral("graph-bytes"));
+  graph().setOverlay(Overlay::role);
+  QVERIFY(!graph().overlayShown());
+}
+
+void GraphMarksTest::devicesAreTold() {
+  const auto op = fixture_->analysis().forward.ops[1];
+  show(op);
+  graph().setOverlay(Overlay::device);
+  QVERIFY(graph().textOf(graph().boxOf(op)).contains(QStringLiteral("cpu")));
+  const auto legend = graph().overlayShown()->legend();
+  QCOMPARE(legend.size(), std::size_t(1));
+  QCOMPARE(legend[0].text, QStringLiteral("cpu"));
+  // A group tells what all of it is on.
+  graph().setAllOpen(false);
+  QVERIFY(laidOut());
+  QVERIFY(graph().textOf(0).contains(QStringLiteral("cpu")));
+  graph().setOverlay(Overlay::role);
+}
+
+}  // namespace retrograd::views
+
+QTEST_MAIN(retrograd::views::GraphMarksTest)
+#include "graph_marks_test.moc"
