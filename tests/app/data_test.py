@@ -104,6 +104,53 @@ class Weights(Case):
         self.assertEqual(read_safetensors(self.run_file), expected)
 
 
+class Shrink(Case):
+    """Faults planted in small graphs: what is left is the op that makes them, with what it reads."""
+    PLANTED = TOP / "tests" / "data" / "planted"
+
+    def shrunk(self, *arguments):
+        report = valid(self.good("shrink", *arguments, "-o", self.path / "small", "--format", "json").stdout, "shrink")
+        self.assertTrue(pathlib.Path(report["script"]).is_file())
+        self.good("run", report["session"])
+        return [op["op"].removeprefix("torch.ops.aten.") for op in report["ops"]]
+
+    def test_to_the_op_that_makes_a_nan(self):
+        self.assertEqual(self.shrunk(self.PLANTED / "zero_over_zero.txt", "--nan"), ["mul.Tensor", "sqrt.default"])
+        self.assertEqual(self.shrunk(self.PLANTED / "half_overflow.txt", "--nan"), ["sin.default"])
+        self.assertEqual(self.shrunk(self.PLANTED / "log_of_zero.txt", "--nan"), ["mul.Tensor", "log.default"])
+        # What was written shows the fault by itself.
+        self.assertIn("root: ", self.good("debug", self.path / "small.retrograd", "-c", "walk-nan").stdout)
+        self.good("shrink", self.path / "small.retrograd", "--nan", "-o", self.path / "again")
+
+    def test_to_the_op_that_lacks_precision(self):
+        self.assertEqual(self.shrunk(self.PLANTED / "half_overflow.txt", "--double"), ["mul.Tensor"])
+        self.assertIn("does not show the fault", self.bad("shrink", self.PLANTED / "log_of_zero.txt", "--double").stderr)
+        self.assertIn("does not show the fault", self.bad("shrink", self.PLANTED / "half_overflow.txt", "--double", "--tolerance", "inf").stderr)
+
+    def test_to_the_op_that_differs_from_another_run(self):
+        model = self.path / "chain.txt"
+        model.write_text("""def computation(x):
+    # x: "f32[4]"
+    y = aten.mul.Tensor(x, 2.0)
+    z = aten.add.Tensor(y, 1.0)
+    w = aten.mul.Tensor(z, 3.0)
+    v = aten.neg(w)
+    return v
+""")
+        inputs = support.safetensors(self.path / "x.safetensors", {"in.x": [1, 2, 3, 4]})
+        right = {"y": [2, 4, 6, 8], "z": [3, 5, 7, 9], "w": [9, 15, 21, 27], "v": [-9, -15, -21, -27]}
+        wrong = {**right, "w": [9, 15, 21, 27.5], "v": [-9, -15, -21, -27.5]}
+        given = (model, "--inputs", inputs, "--reference")
+        reference = support.safetensors(self.path / "wrong.safetensors", wrong)
+        self.assertEqual(self.shrunk(*given, reference), ["mul.Tensor"])
+        self.assertIn("does not show the fault", self.bad("shrink", *given, reference, "--tolerance", "0.1").stderr)
+        self.assertIn("does not show the fault", self.bad("shrink", *given, support.safetensors(self.path / "right.safetensors", right)).stderr)
+
+    def test_one_fault_at_a_time(self):
+        for options in ([], ["--nan", "--double"]):
+            self.assertIn("one of --nan, --double, --reference FILE, --command COMMAND", self.bad("shrink", self.PLANTED / "log_of_zero.txt", *options).stderr)
+
+
 class Logs(Case):
     """A job that evaluates before it trains: 0/0 has an inference graph alone, 0/1 all three."""
     LOG = TOP / "resources" / "samples" / "evaluate" / "trace"
