@@ -11,6 +11,7 @@
 #include "tests/views/menus.h"
 #include "tests/views/panels.h"
 #include "views/dialogs/export_dialog.h"
+#include "views/parts/history_memory.h"
 #include "views/settings/keymap.h"
 #include "views/text/format.h"
 

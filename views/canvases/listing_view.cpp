@@ -160,7 +160,8 @@ void ListingView::ensureVisible(int visible, bool centre) {
   const int rows = visibleRows();
   if (centre) bar->setValue(visible - rows / 2);
   else bar->setValue(visible < bar->value() ? visible : visible - rows + 1);
-  while (!isRowVisible(visible) && bar->value() < std::min(visible, bar->maximum())) bar->setValue(bar->value() + 1);  // borders of stages have room of their own
+  while (!isRowVisible(visible) && bar->value() < std::min(visible, bar->maximum()))
+    bar->setValue(bar->value() + 1);  // borders of stages have room of their own
 }
 
 void ListingView::setCursor(int visible, bool extend) {

@@ -102,7 +102,7 @@ BoundSymbolId JointWriter::emit(const RuleOp& op, std::size_t localsBegin, const
 }
 
 BoundSymbolId JointWriter::emit(SymbolId symbol, PatternId pattern, std::uint8_t effects, std::span<const ValueId> operands, std::span<const ValueId> outputs,
-                                 const Origin& origin) {
+                                const Origin& origin) {
   BoundSymbol bound;
   bound.symbol = symbol;
   bound.pattern = pattern;

@@ -104,7 +104,8 @@ std::int32_t RuleFinder::autocastIndex() {
 
 /// Shapes alone first; then with real operands and cotangents where the formula asks for data; then on real tensors throughout,
 /// where it reads data without asking or makes a sparse gradient.
-const BackwardVariant& RuleFinder::backward(Instance& instance, std::span<const ValueId> operands, const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents) {
+const BackwardVariant& RuleFinder::backward(Instance& instance, std::span<const ValueId> operands, const std::vector<MetaId>& metas,
+                                            const std::vector<ValueId>& cotangents) {
   std::optional<Error> refusal;
   if (!instance.withData) {
     try {
@@ -130,8 +131,8 @@ const BackwardVariant& RuleFinder::backward(Instance& instance, std::span<const 
   throw Error(ErrorCode::internal, "unreachable");
 }
 
-const BackwardVariant& RuleFinder::backwardWithData(Instance& instance, std::span<const ValueId> operands, const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents,
-                                                     bool runReal) {
+const BackwardVariant& RuleFinder::backwardWithData(Instance& instance, std::span<const ValueId> operands, const std::vector<MetaId>& metas,
+                                                    const std::vector<ValueId>& cotangents, bool runReal) {
   if (!instance.withData || runReal) {
     // The rule once more with real operands; its locals come out the same, as the op runs the same way.
     const std::string name = document_.symbol(instance.symbol).name;
