@@ -37,7 +37,7 @@ const TensorVerdict* worstOf(const std::vector<TensorVerdict>& verdicts) {
   return worst;
 }
 
-void printText(const SecondOpinion& opinion) {
+void printText(const SecondOpinion& opinion, bool drawsAll) {
   fmt::print("{}  compile {}: the job's backward against the one derived from its forward\n", word(opinion.verdict), opinion.compile);
   if (!opinion.reason.empty()) fmt::print("  {}\n", opinion.reason);
   for (const auto& finding : opinion.findings) {
@@ -51,7 +51,7 @@ void printText(const SecondOpinion& opinion) {
     fmt::print("  reference: {} tensors compared; furthest: {}: {}\n", opinion.referenced.size(), worst->name, textOf(*worst));
   }
   for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
-  if (opinion.drawn > 0)
+  if (drawsAll && opinion.drawn > 0)  // otherwise each is named above
     fmt::print("  note: {} input{} drawn from the descriptors in the log; --weights and --batch give those of the job\n", opinion.drawn,
                opinion.drawn == 1 ? " was" : "s were");
   if (opinion.verdict == Verdict::differs) {
@@ -97,7 +97,7 @@ int checkLog(const std::string& path, const GivenData& data, const std::string& 
   if (!data.batch.empty()) request.batch = readBatchFile(data.batch, progress).tensors;
   if (!reference.empty()) request.reference = readSafetensors(reference).tensors;
   const auto opinion = secondOpinion(jobs::openJobLog(path, progress), request, progress);
-  format == "json" ? printJson(path, opinion) : printText(opinion);
+  format == "json" ? printJson(path, opinion) : printText(opinion, data.weights.empty() && data.batch.empty());
   return exitCode(opinion.verdict);
 }
 
