@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,8 +15,8 @@ Precision precisionOf(const Program& program);
 /// Compares what Retrograd made with what eager LibTorch made, tensor by tensor. Each is held to 1e-9 (f64) of its own largest element plus a
 /// floor of 64 roundings of the program's largest value; what lies beyond is held against eager's own noise, which is computed
 /// then: in float64, what rounding of the inputs makes of the tensor, or, where that leaves no two digits, nothing is compared and the tensor is counted; in a
-/// shorter dtype, four times what eager errs against its own run in float64. Integers are equal where rounding does not change them in eager, NaN and
-/// infinities stand in the same places, None stands where eager has None.
+/// shorter dtype, four times what eager errs against its own run in float64, or twice what one step of the inputs makes of it. Integers are equal where
+/// rounding does not change them in eager, NaN and infinities stand in the same places, None stands where eager has None.
 class Judge {
  public:
   Judge(const Program& program, const std::vector<at::Tensor>& inputs, const Cotangents& cotangents, const OracleOptions& options);
@@ -32,6 +33,7 @@ class Judge {
   bool isNoise(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::* part, std::size_t i);
   double noise(const at::Tensor& expected, std::vector<at::Tensor> Outcome::* part, std::size_t i);
   bool isAllNoise(const at::Tensor& expected, std::vector<at::Tensor> Outcome::* part, std::size_t i);
+  bool isInfiniteComplex(std::vector<at::Tensor> Outcome::* part) const;
   const Outcome* reference();
   Outcome perturbed(double by);
 
@@ -43,7 +45,8 @@ class Judge {
   double largest_ = 1;
   bool asked_ = false;
   std::vector<Outcome> references_;
-  std::vector<Outcome> further_;  ///< perturbed twice as much as `references_`
+  std::vector<std::array<Outcome, 2>> moved_;  ///< by 1, 2, ... times the perturbation, up and down
+  bool infinite_ = false;                      ///< a gradient of eager is not finite somewhere
   int noisy_ = 0;
 };
 

@@ -87,6 +87,8 @@ bool square(Draft& d, const std::string& op) {
     if (u < 0) return false;
     return op == "aten.triangular_solve.default" ? d.call(op, {Arg::value(b), Arg::value(u)}) : d.call(op, {Arg::value(u), Arg::value(b), Arg::boolean(true)});
   }
+  if (op == "aten.linalg_pinv.default") return d.call(op, {Arg::value(a), Arg::number(1e-6)});
+  if (op == "aten.linalg_matrix_norm.default") return d.call(op, {Arg::value(a), Arg::number(d.random.of<std::int64_t>({1, -1, 2, -2}))});
   return d.call(op, {Arg::value(a)});
 }
 
@@ -103,10 +105,9 @@ void addMatrices(Catalogue& c) {
       "linalg_inv.default inverse.default linalg_det.default det.default logdet.default slogdet.default linalg_slogdet.default linalg_cholesky.default "
       "linalg_matrix_power.default matrix_power.default "
       "linalg_solve.default linalg_solve_triangular.default triangular_solve.default cholesky_inverse.default cholesky_solve.default linalg_pinv.default "
-      "linalg_qr.default linalg_eigvalsh.default linalg_svdvals.default "
+      "linalg_qr.default linalg_eigvalsh.default linalg_svdvals.default linalg_matrix_norm.default "
       "linalg_lu.default linalg_inv_ex.default linalg_cholesky_ex.default",
       square);
-  c.add("linalg_matrix_norm.default", "r=2");
   c.add("linalg_cross.default", [](Draft& d, const std::string& op) {
     const auto a = d.shaped({2, 3}), b = a < 0 ? -1 : d.shaped({2, 3}, a);
     return b >= 0 && d.call(op, {Arg::value(a), Arg::value(b)});

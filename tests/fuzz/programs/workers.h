@@ -9,7 +9,7 @@ struct WorkerOptions {
   std::uint64_t count = 0;  ///< programs
   int jobs = 1;
   double seconds = 0;  ///< stop after so long; 0: never
-  double hang = 30;    ///< a program that takes longer is ended
+  double hang = 30;    ///< a program that takes longer, of the processor, or ten times as long by the clock, is ended
 };
 
 /// Runs programs 0, 1, ... in processes of their own, so that one that crashes or hangs ends its process only. `work` runs one in the

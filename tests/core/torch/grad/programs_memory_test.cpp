@@ -60,6 +60,17 @@ TEST(Programs, WhereNoGradientArrivesAsStridedScatterGivesNone) {
 )");
 }
 
+// Values inside of an op's rule get no gradient of their own: the view as real numbers within real is not the one that the write goes through.
+TEST(Programs, AWriteThroughTheRealPartKeepsTheGradientOfTheWhole) {
+  expectAsEager(R"(def computation(p1):
+    # p1: "c128[3, 2]", parameter
+    v39 = torch.ops.aten.clone.default(p1)
+    v40 = torch.ops.aten.real.default(v39)
+    v42 = torch.ops.aten.add_.Tensor(v40, v40)
+    return (v39,)
+)");
+}
+
 // The view inside of kron is one that autograd does not know of: eager's backward reads what is written to it later.
 TEST(Programs, ACutBeforeAWriteThatAnEarlierBackwardReadsIsRefused) {
   const std::string program = R"(def computation(x0, x1):
