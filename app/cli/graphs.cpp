@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -7,6 +9,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "app/cli/save_plan.h"
+#include "core/formats/folder/folder.h"
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/job_log.h"
 
@@ -159,7 +162,75 @@ void printJson(const jobs::JobLog& log, bool withNodes) {
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
+// Folders that the Python package wrote.
+
+void printText(const RecordedFolder& folder) {
+  fmt::print("rank {} of {}  {}{}{}  {}\n", folder.rank, folder.ranks, folder.kind, folder.step ? fmt::format("  step {}", *folder.step) : "",
+             folder.torchVersion.empty() ? "" : "  PyTorch " + folder.torchVersion, folder.path);
+  if (!folder.failure.empty()) fmt::print("  failed: {}\n", folder.failure);
+  for (const auto& graph : folder.graphs) {
+    fmt::print("  {:<17} {:>6} ops", graph.name, graph.ops);
+    for (const auto& text : {graph.mode, graph.compile, graph.location})
+      if (!text.empty()) fmt::print("  {}", text);
+    if (graph.name == folder.openGraph && folder.graphs.size() > 1) fmt::print("  opens first");
+    fmt::print("\n");
+    if (!graph.notFinite.empty()) fmt::print("    NaN or Inf: {}\n", fmt::join(graph.notFinite, ", "));
+    for (const auto& line : graph.cannotReplay) fmt::print("    cannot be replayed: {}\n", line);
+  }
+  for (const auto& line : folder.cannotReplay) fmt::print("  cannot be replayed: {}\n", line);
+  if (!folder.numbers.empty()) fmt::print("  recorded numbers: {}\n", folder.numbers);
+}
+
+Json jsonOf(const RecordedFolder& folder) {
+  Json json{{"path", folder.path},
+            {"kind", folder.kind},
+            {"rank", folder.rank},
+            {"ranks", folder.ranks},
+            {"step", folder.step ? Json(*folder.step) : Json()},
+            {"torchVersion", folder.torchVersion},
+            {"failure", folder.failure},
+            {"numbers", folder.numbers},
+            {"open", folder.openGraph},
+            {"cannotReplay", folder.cannotReplay},
+            {"graphs", Json::array()}};
+  for (const auto& graph : folder.graphs)
+    json["graphs"].push_back({{"name", graph.name},
+                              {"model", graph.model},
+                              {"values", graph.values},
+                              {"ops", graph.ops},
+                              {"mode", graph.mode},
+                              {"compile", graph.compile},
+                              {"location", graph.location},
+                              {"notFinite", graph.notFinite},
+                              {"cannotReplay", graph.cannotReplay}});
+  return json;
+}
+
+/// The recorded folders that `path` means, by rank and name; none where it is anything else.
+std::vector<RecordedFolder> recordedFolders(const std::string& path) {
+  auto paths = recordedFoldersIn(path);
+  if (std::error_code ignored; std::filesystem::exists(std::filesystem::path(path) / "retrograd.json", ignored)) paths = {path};
+  std::vector<RecordedFolder> folders;
+  for (const auto& each : paths) folders.push_back(readRecordedFolder(each));
+  std::stable_sort(folders.begin(), folders.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  return folders;
+}
+
+int listFolders(const std::vector<RecordedFolder>& folders, const GraphsOptions& options) {
+  if (options.savePlan || options.plan.withNodes)
+    throw Error(ErrorCode::badUse, "--save-plan and --nodes are for logs of torch.compile; this folder holds captured steps", options.path);
+  if (options.plan.format != "json") {
+    for (const auto& folder : folders) printText(folder);
+    return allWell;
+  }
+  Json json{{"path", options.path}, {"folders", Json::array()}};
+  for (const auto& folder : folders) json["folders"].push_back(jsonOf(folder));
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  return allWell;
+}
+
 int run(const GraphsOptions& options, const Progress& progress) {
+  if (const auto folders = recordedFolders(options.path); !folders.empty()) return listFolders(folders, options);
   const auto log = jobs::openJobLog(options.path, progress);
   auto problems = log.problems;
   for (const auto& process : log.processes) problems.insert(problems.end(), process.problems.begin(), process.problems.end());
@@ -176,7 +247,9 @@ int run(const GraphsOptions& options, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto options = std::make_shared<GraphsOptions>();
-  app.add_option("log", options->path, "a structured trace log, a folder of logs, a folder that tlparse made, or text of TORCH_LOGS")->required();
+  app.add_option("log", options->path,
+                 "a structured trace log, a folder of logs, a folder that tlparse made, text of TORCH_LOGS, or a folder of the Python package")
+      ->required();
   addFormat(app, options->plan.format);
   app.add_flag("--nodes", options->plan.withNodes,
                "with --format json: every graph with its text and its nodes; with --save-plan: every tensor of the forward");
@@ -189,7 +262,7 @@ Run setup(CLI::App& app) {
   return [options](const Progress& progress) { return run(*options, progress); };
 }
 
-const Registration registration("graphs", "list ranks, compiles, attempts and graphs of a torch.compile job's logs", setup);
+const Registration registration("graphs", "list ranks, compiles, attempts and graphs of a job's logs, or of captured steps", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -8,6 +8,7 @@
 #include "app/cli/options.h"
 #include "app/cli/sizes.h"
 #include "core/formats/files/mapped_file.h"
+#include "core/formats/folder/folder.h"
 #include "core/questions/compare_numbers.h"
 #include "core/torch/experiments/replay_numbers.h"
 #include "core/trace/print/json.h"
@@ -145,7 +146,37 @@ void print(const Side& a, const Side& b, const NumbersArguments& arguments, cons
   if (comparison.first) printDifference(a, b, comparison);
 }
 
-int run(const NumbersArguments& arguments, const Progress& progress) {
+/// Whether a path is the whole folder of a captured step, rather than that of one of its graphs.
+bool isStep(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::path(path) / "retrograd.json", ignored);
+}
+
+/// The recording in a captured step's folder. Throws where the folder has none.
+std::string numbersIn(const std::string& folder) {
+  const auto recorded = readRecordedFolder(folder);
+  if (recorded.numbers.empty() || !std::filesystem::exists(recorded.numbers))
+    throw Error(ErrorCode::badUse, "holds no recorded numbers: PyTorch 2.15 records them when a step fails", folder);
+  return recorded.numbers;
+}
+
+/// A captured step stands for its numbers: alone they are compared with its own model, else with another recording, step or model. Beside a
+/// recording it stands for its model.
+NumbersArguments meant(NumbersArguments arguments) {
+  if (arguments.b.empty()) {
+    requireFile(arguments.a);
+    if (!isStep(arguments.a)) throw Error(ErrorCode::badUse, "say what to compare it with: another recording or a model", arguments.a);
+    arguments.b = arguments.a;
+    arguments.a = numbersIn(arguments.a);
+  } else if (isStep(arguments.a) && !isRecording(arguments.b)) {
+    arguments.a = numbersIn(arguments.a);
+    if (isStep(arguments.b)) arguments.b = numbersIn(arguments.b);
+  }
+  return arguments;
+}
+
+int run(const NumbersArguments& given, const Progress& progress) {
+  const auto arguments = meant(given);
   const auto a = openSide(arguments.a, arguments.input, progress);
   const auto b = openSide(arguments.b, arguments.input, progress);
   if (a.run.hashes != b.run.hashes)
@@ -160,8 +191,8 @@ int run(const NumbersArguments& arguments, const Progress& progress) {
 
 Run setup(CLI::App& app) {
   auto arguments = std::make_shared<NumbersArguments>();
-  app.add_option("a", arguments->a, "a recording of PyTorch's DebugMode (save_logs), or a model, which is run")->required();
-  app.add_option("b", arguments->b, "another recording or model")->required();
+  app.add_option("a", arguments->a, "a recording of PyTorch's DebugMode (save_logs), a model, which is run, or a captured step's folder with both")->required();
+  app.add_option("b", arguments->b, "another recording, step or model; without it the numbers of a captured step are compared with its own model");
   app.add_option("--tolerance", arguments->tolerance, "relative difference at which two norms differ")->check(isZeroOrMore())->capture_default_str();
   app.add_option("--rows", arguments->rows, "rows of the table around the first difference")->capture_default_str();
   addFormat(app, arguments->format);

@@ -4,6 +4,8 @@ import shutil
 import sys
 import unittest
 
+import jsonschema
+
 import support
 from support import MODELS, Case
 
@@ -39,6 +41,32 @@ class Folders(Case):
         self.good("compare", folder, folder / "mlp")
         self.good("save", folder, "-o", self.path / "kept.retrograd")
         self.good("export", folder, "-o", self.path / "kept.json")
+
+    def test_graphs_lists_folders(self):
+        folder = self.folder(["mlp", "multi_output"], step=7, rank=1, ranks=2, failure={"kind": "nan_loss", "message": "the loss is nan"}, cannot_replay=["the weights (2 GiB)"])
+        shown = self.good("graphs", folder).stdout
+        for text in ("rank 1 of 2  capture  step 7", "failed: the loss is nan", "  mlp ", "multi_output ", "opens first", "cannot be replayed: the weights (2 GiB)"):
+            self.assertIn(text, shown)
+        # A folder of them, as `retrograd.catch` makes it: by rank.
+        steps = self.path / "retrograd-catch"
+        for name, rank in (("a", 1), ("b", 0)):
+            shutil.copytree(folder, steps / name, ignore=shutil.ignore_patterns("retrograd-catch"))
+            manifest = json.loads((steps / name / "retrograd.json").read_text())
+            (steps / name / "retrograd.json").write_text(json.dumps({**manifest, "rank": rank}))
+        report = json.loads(self.good("graphs", steps, "--format", "json").stdout)
+        jsonschema.validate(report, json.loads((support.TOP / "docs" / "graphs.schema.json").read_text()))
+        self.assertEqual([(one["rank"], [graph["name"] for graph in one["graphs"]]) for one in report["folders"]], [(0, ["mlp", "multi_output"]), (1, ["mlp", "multi_output"])])
+        self.bad("graphs", folder, "--save-plan")
+        (steps / "a" / "retrograd.json").write_text("{")
+        self.bad("graphs", steps)
+
+    def test_numbers_finds_those_of_a_folder(self):
+        folder = self.folder(["mlp"], recorded={"debug_mode": "debug_mode.json"})
+        self.assertIn("holds no recorded numbers", self.bad("numbers", folder).stderr)
+        (folder / "debug_mode.json").write_text("{")
+        self.assertIn("debug_mode.json", self.bad("numbers", folder).stderr)
+        self.assertIn("debug_mode.json", self.bad("numbers", folder, folder / "mlp").stderr)
+        self.assertIn("what to compare it with", self.bad("numbers", folder / "mlp").stderr)
 
     def test_a_folder_is_saved_next_to_it(self):
         folder = self.folder(["mlp"])

@@ -48,8 +48,7 @@ std::vector<std::string> textsAt(const Json& json, std::string_view key) {
 std::string inside(const std::string& folder, const std::string& relative, const char* what) {
   const fs::path path(relative);
   const bool leaves = path.is_absolute() || std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-  if (relative.empty() || leaves)
-    throw Error(ErrorCode::badInput, "the path of a graph's " + std::string(what) + " is not inside the folder: '" + relative + "'");
+  if (relative.empty() || leaves) throw Error(ErrorCode::badInput, "the path of the " + std::string(what) + " is not inside the folder: '" + relative + "'");
   return (fs::path(folder) / path).string();
 }
 
@@ -80,6 +79,8 @@ RecordedFolder folderOf(const Json& json, const std::string& path) {
   if (const auto* step = json.find("step"); step && step->kind() == Json::Kind::integer) folder.step = step->integer();
   if (const auto* failure = json.find("failure")) folder.failure = textAt(*failure, "message");
   for (const auto& graph : json.at("graphs").items()) folder.graphs.push_back(graphOf(graph, path));
+  if (const auto* recorded = json.find("recorded"))
+    if (const auto numbers = textAt(*recorded, "debug_mode"); !numbers.empty()) folder.numbers = inside(path, numbers, "recorded numbers");
   if (const auto* open = json.find("open")) {
     folder.openGraph = textAt(*open, "graph");
     folder.atRoot = textAt(*open, "at") == "root";
@@ -109,6 +110,16 @@ RecordedFolder readRecordedFolder(const std::string& path) {
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::badInput, "does not fit into memory", manifest);
   }
+}
+
+std::vector<std::string> recordedFoldersIn(const std::string& path) {
+  std::vector<std::string> folders;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(path, fs::directory_options::skip_permission_denied, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    if (hasManifest(entry->path())) folders.push_back(entry->path().string());
+  std::sort(folders.begin(), folders.end());
+  return folders;
 }
 
 std::optional<FolderChoice> chooseGraph(const std::string& path) {

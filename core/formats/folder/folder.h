@@ -27,6 +27,7 @@ struct RecordedFolder {
   std::optional<std::int64_t> step;  ///< of the training loop, from 0
   std::string failure;               ///< "the loss is nan"; empty: none
   std::vector<FolderGraph> graphs;
+  std::string numbers;    ///< path of the numbers that DebugMode recorded in the step; empty: none
   std::string openGraph;  ///< the name of the graph to open first
   bool atRoot = false;    ///< to be opened at the op that made the first NaN or Inf
   std::vector<std::string> cannotReplay;
@@ -51,5 +52,8 @@ RecordedFolder readRecordedFolder(std::string_view text, const std::string& path
 /// The graph that `path` means: that of a graph's own folder (FOLDER/graph002), else the one that the folder names to be opened first.
 /// Nothing where `path` is no recorded folder. Throws as readRecordedFolder, and Error(badInput) where there is no graph.
 std::optional<FolderChoice> chooseGraph(const std::string& path);
+
+/// Recorded folders directly below `path`, such as those of `retrograd.catch` (step00000007, rank1-step00000007), in order of their names.
+std::vector<std::string> recordedFoldersIn(const std::string& path);
 
 }  // namespace retrograd
