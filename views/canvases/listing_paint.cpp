@@ -84,6 +84,7 @@ void ListingView::paintEvent(QPaintEvent*) {
     painter.setPen(colors.gutterText);
     painter.drawText(viewport()->rect().adjusted(gutterWidth(), 0, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
                      rows_.isFiltered() && index().lines.size() > 0                       ? tr("No op passes the filter")
+                     : document()->analysis->derived() && kind_ == TraceKind::backward    ? tr("No backward: no result depends on what has a gradient")
                      : document()->analysis->derived() || kind_ == TraceKind::computation ? tr("No ops")
                                                                                           : tr("Not derived: see Problems"));
     return;

@@ -50,18 +50,12 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   table_->header()->setStretchLastSection(true);
   using Ranks = ScheduleRanksModel;
   for (const auto& [column, width] :
-       {std::pair<int, int>(Ranks::rank, 36), {Ranks::bubble, 54}, {Ranks::inFlight, 54}, {Ranks::peakBytes, 66}, {Ranks::busy, 64}})
+       {std::pair<int, int>(Ranks::rank, 36), {Ranks::bubble, 54}, {Ranks::inFlight, 54}, {Ranks::peakBytes, 66}, {Ranks::busy, 64}, {Ranks::stages, 48}})
     table_->header()->resizeSection(column, width);
   table_->setMinimumWidth(table_->header()->length() + 2 * table_->frameWidth() + style()->pixelMetric(QStyle::PM_ScrollBarExtent));  // no column is cut
-  auto* drawing = new QWidget(this);
-  auto* column = new QVBoxLayout(drawing);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  column->addWidget(view_, 1);
-  column->addWidget(cell_);
   auto* parts = new QSplitter(this);
   parts->setObjectName(QStringLiteral("schedule-parts"));
-  parts->addWidget(drawing);
+  parts->addWidget(view_);
   parts->addWidget(table_);
   parts->setStretchFactor(0, 1);
   parts->setStretchFactor(1, 0);
@@ -72,6 +66,7 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   layout->addWidget(makeControls(save));
   layout->addWidget(message_);
   layout->addWidget(parts, 1);
+  layout->addWidget(cell_);  // below both: the legend is longer than the drawing is wide
   connect(view_, &ScheduleView::told, this, [this](int cell) {
     const auto legend = view_->layout().empty() ? QString() : tr("F forward \u00b7 B backward: I of inputs, W of weights \u00b7 hatched: waits");
     cell_->setText(cell >= 0 ? view_->layout().describe(cell) : legend);
