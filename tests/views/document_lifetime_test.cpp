@@ -55,16 +55,22 @@ QString makeFile(const QTemporaryDir& folder, const QString& name) {
   return file.fileName();
 }
 
+/// Opens a model, selects an op and goes to the Checks; null where that did not work.
+QLineEdit* openChecks(WindowFixture& f) {
+  if (!f.open(QStringLiteral("synthetic:3"))) return nullptr;
+  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
+  front(f, "dock-checks");
+  return child<QLineEdit>(f, "checks-range");
+}
+
 }  // namespace
 
 // Holds W2: a question that replaces another one does not get the first one's "cancelled".
 void DocumentLifetimeTest::aReplacedQuestionIsNotHeardOf() {
   const auto engine = std::make_shared<HeldEngine>();
   WindowFixture f(engine);
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  front(f, "dock-checks");
-  auto* range = child<QLineEdit>(f, "checks-range");
+  auto* range = openChecks(f);
+  QVERIFY(range);
   const auto* summary = child<QLabel>(f, "checks-summary");
   range->setFocus();
   QTest::keyClick(range, Qt::Key_Return);
@@ -85,10 +91,8 @@ void DocumentLifetimeTest::aReplacedQuestionIsNotHeardOf() {
 void DocumentLifetimeTest::savingTwoValuesWritesBoth() {
   const auto engine = std::make_shared<HeldEngine>();
   WindowFixture f(engine);
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  front(f, "dock-checks");
-  auto* range = child<QLineEdit>(f, "checks-range");
+  auto* range = openChecks(f);
+  QVERIFY(range);
   range->setFocus();
   QTest::keyClick(range, Qt::Key_Return);
   QTRY_COMPARE(engine->begun.load(), 1);

@@ -83,6 +83,7 @@ void FindingTest::bestPlacesComeFirst() {
   QCOMPARE(match(all, "", 2), (std::vector<std::size_t>{0, 1}));
 }
 
+// V12: one number for an op.
 void FindingTest::V12_aNumberFindsItsOpEverywhere() {
   WindowFixture f;
   QVERIFY(f.open("synthetic:3"));

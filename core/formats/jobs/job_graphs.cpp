@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/number_text.h"
 #include "core/formats/fx/fx_reader.h"
-#include "core/formats/jobs/listing.h"
+#include "core/formats/jobs/line_links.h"
 #include "core/formats/jobs/shared_draws.h"
 
 namespace retrograd {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/number_text.h"
-#include "core/formats/jobs/listing.h"
+#include "core/formats/jobs/line_links.h"
 
 namespace retrograd {
 namespace {
