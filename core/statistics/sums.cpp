@@ -214,21 +214,147 @@ void addBytes(const void* data, std::int64_t elements, Sums& sums) {
   addOneByOne(numbers::Element<dtype>(), p + vectors, static_cast<std::int64_t>(count - vectors), sums);
 }
 
-/// Pairs of halves become pairs of floats, a buffer at a time.
+/// What bytes say without becoming numbers: extremes and zeros of floats of eight bits. A byte has a place in the order of numbers: unsigned, least first.
 template <DType dtype>
-void addPairs(const void* data, std::int64_t elements, Sums& sums) {
-  const auto* p = static_cast<const std::uint16_t*>(data);
-  constexpr std::int64_t most = 1024;
-  HWY_ALIGN float buffer[2 * most];
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(D32()));
-  for (std::int64_t begin = 0; begin < elements; begin += most) {
-    const auto size = 2 * std::min(most, elements - begin);
-    const auto* from = p + 2 * begin;
-    std::int64_t i = 0;
-    for (; i + lanes <= size; i += lanes) hn::Store(Source<DType::f16>::vector(from + i, 0), D32(), buffer + i);
-    for (; i < size; ++i) buffer[i] = numbers::halfToFloat(from[i]);
-    addBlocks<DType::c64>(buffer, size / 2, sums);
+struct TinyOrder {
+  static constexpr bool fnuz = dtype == DType::f8e4m3fnuz || dtype == DType::f8e5m2fnuz, exponent = dtype == DType::f8e8m0fnu;
+  /// The greatest place of a finite number; that of the least is as far from the other end, but for exponents.
+  static constexpr std::uint8_t last = dtype == DType::f8e5m2 ? 0xfb : fnuz ? 0xff : 0xfe;
+  using D = hn::ScalableTag<std::uint8_t>;
+  hn::Vec<D> least, greatest;
+  std::size_t zeros = 0;
+  bool minusZero = false;
+
+  HWY_INLINE TinyOrder() {
+    least = hn::Set(D(), std::uint8_t{0xff});
+    greatest = hn::Zero(D());
   }
+  HWY_INLINE void add(hn::Vec<D> v) {
+    auto place = v;
+    if constexpr (!exponent) {
+      const hn::RebindToSigned<D> order;
+      place = hn::Xor(v, hn::Or(hn::BitCast(D(), hn::BroadcastSignBit(hn::BitCast(order, v))), hn::Set(D(), std::uint8_t{0x80})));
+      zeros += hn::CountTrue(D(), hn::Eq(hn::Add(v, v), hn::Zero(D())));
+    }
+    if constexpr (exponent) zeros += hn::CountTrue(D(), hn::Eq(v, hn::Zero(D())));
+    if constexpr (fnuz) minusZero |= !hn::AllFalse(D(), hn::Eq(v, hn::Set(D(), std::uint8_t{0x80})));
+    least = hn::Min(least, place);
+    greatest = hn::Max(greatest, place);
+  }
+  /// False where a byte is not finite.
+  HWY_INLINE bool finish(Sums& sums) const {
+    HWY_ALIGN std::uint8_t all[2][hn::MaxLanes(D())];
+    hn::Store(least, D(), all[0]);
+    hn::Store(greatest, D(), all[1]);
+    const auto low = *std::min_element(all[0], all[0] + hn::Lanes(D())), high = *std::max_element(all[1], all[1] + hn::Lanes(D()));
+    if (minusZero || high > last || (!exponent && low < 0xff - last)) return false;
+    const auto number = [](std::uint8_t place) {
+      if (!exponent) place = static_cast<std::uint8_t>(place < 0x80 ? ~place : place ^ 0x80);
+      return static_cast<double>(numbers::Element<dtype>::number(place)) + 0.0;  // no minus zero
+    };
+    sums.least = std::min(sums.least, number(low));
+    sums.greatest = std::max(sums.greatest, number(high));
+    (exponent ? sums.subnormal : sums.zeros) += static_cast<std::int64_t>(zeros);
+    return true;
+  }
+};
+
+/// Numbers of three bits and less are added in float32, eight at a time and lane, and then as doubles: that rounds seldom and by 2^-24 of a sum of eight.
+template <DType dtype>
+HWY_NOINLINE bool addTinyFloats(const std::uint8_t* p, std::size_t count, Sums& sums) {
+  using Halves = TinyHalves<dtype>;
+  const typename TinyOrder<dtype>::D d8;
+  TinyOrder<dtype> order;
+  V64 totals[3][2];
+  for (auto& total : totals) total[0] = total[1] = hn::Zero(D64());
+  for (std::size_t i = 0; i < count; i += 2 * hn::Lanes(d8)) {
+    auto sum = hn::Zero(D32()), absolutes = sum, squares = sum;
+    const auto add = [&](V32 v) HWY_ATTR {
+      sum = hn::Add(sum, v);
+      absolutes = hn::Add(absolutes, hn::Abs(v));
+      squares = hn::MulAdd(v, v, squares);
+    };
+    const auto addHalves = [&](hn::Vec<typename Halves::Pairs> v) HWY_ATTR {
+      add(fromHalves(hn::LowerHalf(Bits16(), v)));
+      add(fromHalves(hn::UpperHalf(Bits16(), v)));
+    };
+    for (int k = 0; k < 2; ++k) {
+      const auto bytes = hn::LoadU(d8, p + i + static_cast<std::size_t>(k) * hn::Lanes(d8));
+      order.add(bytes);
+      const auto pairs = hn::BitCast(typename Halves::Pairs(), bytes);
+      addHalves(Halves::even(pairs));
+      addHalves(Halves::odd(pairs));
+    }
+    const V32 sums32[]{sum, absolutes, squares};
+    for (int k = 0; k < 3; ++k) {
+      totals[k][0] = hn::Add(totals[k][0], hn::PromoteTo(D64(), hn::LowerHalf(Half32(), sums32[k])));
+      totals[k][1] = hn::Add(totals[k][1], hn::PromoteTo(D64(), hn::UpperHalf(Half32(), sums32[k])));
+    }
+  }
+  double all[3];
+  for (int k = 0; k < 3; ++k) all[k] = hn::GetLane(hn::SumOfLanes(D64(), hn::Add(totals[k][0], totals[k][1])));
+  if (!std::isfinite(all[2]) || !order.finish(sums)) return false;
+  sums.sum += all[0] * Halves::scale;
+  sums.absolutes += all[1] * Halves::scale;
+  sums.squares += all[2] * Halves::scale * Halves::scale;
+  return true;
+}
+
+/// Powers of two are doubles as soon as the exponent is in its place.
+HWY_NOINLINE bool addExponents(const std::uint8_t* p, std::size_t count, Sums& sums) {
+  const TinyOrder<DType::f8e8m0fnu>::D d8;
+  const hn::RebindToUnsigned<D64> d64;
+  TinyOrder<DType::f8e8m0fnu> order;
+  V64 sum[2], squares[2];
+  for (int k = 0; k < 2; ++k) sum[k] = squares[k] = hn::Zero(D64());
+  const auto mask = hn::Set(d64, std::uint64_t{0xff} << 52), bias = hn::Set(d64, std::uint64_t{1023 - 127} << 52);
+  const auto add = [&](int k, hn::Vec<decltype(d64)> moved) HWY_ATTR {
+    const auto v = hn::BitCast(D64(), hn::Add(hn::And(moved, mask), bias));
+    sum[k] = hn::Add(sum[k], v);
+    squares[k] = hn::MulAdd(v, v, squares[k]);
+  };
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d8)) {
+    const auto bytes = hn::LoadU(d8, p + i);
+    order.add(bytes);
+    const auto words = hn::BitCast(d64, bytes);
+    add(0, hn::ShiftLeft<52>(words));
+    add(1, hn::ShiftLeft<44>(words));
+    add(0, hn::ShiftLeft<36>(words));
+    add(1, hn::ShiftLeft<28>(words));
+    add(0, hn::ShiftLeft<20>(words));
+    add(1, hn::ShiftLeft<12>(words));
+    add(0, hn::ShiftLeft<4>(words));
+    add(1, hn::ShiftRight<4>(words));
+  }
+  if (!order.finish(sums)) return false;
+  const double all = hn::GetLane(hn::SumOfLanes(D64(), hn::Add(sum[0], sum[1])));
+  sums.sum += all;
+  sums.absolutes += all;
+  sums.squares += hn::GetLane(hn::SumOfLanes(D64(), hn::Add(squares[0], squares[1])));
+  return true;
+}
+
+/// Blocks of floats of eight bits; those with a byte that is not finite go the way of all others.
+template <DType dtype>
+void addTiny(const void* data, std::int64_t elements, Sums& sums) {
+  using S = Source<dtype>;
+  using Element = numbers::Element<dtype>;
+  const auto* p = static_cast<const std::uint8_t*>(data);
+  const auto count = static_cast<std::size_t>(elements), step = 2 * hn::Lanes(hn::ScalableTag<std::uint8_t>()), vectors = count - count % step;
+  const std::size_t block = 64 * step;
+  bool careful = false;
+  for (std::size_t begin = 0; begin < vectors; begin += block) {
+    const auto size = std::min(block, vectors - begin);
+    const auto fast = [&] {
+      if constexpr (dtype == DType::f8e8m0fnu) return addExponents(p + begin, size, sums);
+      else return addTinyFloats<dtype>(p + begin, size, sums);
+    };
+    if (!careful && fast()) continue;
+    const auto before = sums.nan + sums.inf;
+    addVectors<S, true>(p + begin, size, Element::smallestNormal, sums);
+    careful = sums.nan + sums.inf > before;
+  }
+  addBlocks<dtype>(p + vectors, static_cast<std::int64_t>(count - vectors), sums);
 }
 
 void Add(DType dtype, const void* data, std::int64_t elements, Sums& sums) {
@@ -244,18 +370,18 @@ void Add(DType dtype, const void* data, std::int64_t elements, Sums& sums) {
     RETROGRAD_CASE(i32, addBlocks)
     RETROGRAD_CASE(i64, addBlocks)
     RETROGRAD_CASE(c64, addBlocks)
-    RETROGRAD_CASE(f8e4m3fn, addBlocks)
-    RETROGRAD_CASE(f8e5m2, addBlocks)
-    RETROGRAD_CASE(f8e4m3fnuz, addBlocks)
-    RETROGRAD_CASE(f8e5m2fnuz, addBlocks)
+    RETROGRAD_CASE(f8e4m3fn, addTiny)
+    RETROGRAD_CASE(f8e5m2, addTiny)
+    RETROGRAD_CASE(f8e4m3fnuz, addTiny)
+    RETROGRAD_CASE(f8e5m2fnuz, addTiny)
     RETROGRAD_CASE(u8, addBytes)
     RETROGRAD_CASE(i8, addBytes)
     RETROGRAD_CASE(b8, addBytes)
     RETROGRAD_CASE(u32, addBlocks)
     RETROGRAD_CASE(u64, addBlocks)
-    RETROGRAD_CASE(c32, addPairs)
+    RETROGRAD_CASE(c32, addBlocks)
     RETROGRAD_CASE(c128, addBlocks)
-    RETROGRAD_CASE(f8e8m0fnu, addBlocks)
+    RETROGRAD_CASE(f8e8m0fnu, addTiny)
 #undef RETROGRAD_CASE
   }
 }
