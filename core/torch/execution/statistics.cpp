@@ -64,9 +64,12 @@ double smallestNormal(at::ScalarType type) {
 
 /// As the pass takes it: on the CPU, strided, in a dtype of ours. `kept` holds what had to be copied.
 std::optional<StridedNumbers> numbersOf(const at::Tensor& tensor, at::Tensor& kept) {
-  kept = tensor.detach();
-  if (kept.layout() != at::kStrided) kept = kept.to_dense();
-  kept = kept.resolve_neg().to(at::kCPU);  // conjugation leaves absolute values alone
+  kept = tensor;
+  if (tensor.layout() != at::kStrided || !tensor.is_cpu() || tensor.is_neg()) {  // the usual needs no op, which costs more than a small tensor's pass
+    kept = tensor.detach();
+    if (kept.layout() != at::kStrided) kept = kept.to_dense();
+    kept = kept.resolve_neg().to(at::kCPU);  // conjugation leaves absolute values alone
+  }
   const auto dtype = findDType(kept.scalar_type());
   if (!dtype) return std::nullopt;
   return StridedNumbers{*dtype, kept.const_data_ptr(), kept.sizes().vec(), kept.strides().vec()};
