@@ -66,6 +66,7 @@ class JointBuilder {
   /// `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to trace.
   Instance apply(BoundSymbolId op, SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, std::span<const ValueId> preferred = {},
                  WriteMode writes = WriteMode::cloneMarked);
+  void refuseHiddenCasts(SymbolId symbol, std::span<const ValueId> tensors) const;
   ValueId output(const Instance& instance, std::size_t flatOutput) const;
   ValueId valueOfLocal(const Instance& instance, std::int32_t local) const { return writer_.locals()[instance.localsBegin + local]; }
 
@@ -137,6 +138,7 @@ class JointBuilder {
   std::vector<Binding> bindingsOf(BoundSymbolId op, const Argument& list);
   Binding select(BoundSymbolId op, const Binding& stacked, std::int64_t index);
   Binding stack(BoundSymbolId op, const std::vector<Binding>& slices);
+  void copyResults(BoundSymbolId op, const std::vector<Binding>& arguments, std::vector<Binding>& results);
   Binding shallowCopy(BoundSymbolId op, const Binding& result);
   void bindResults(BoundSymbolId op, const std::vector<Binding>& results);
   bool truth(const Binding& predicate);

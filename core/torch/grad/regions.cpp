@@ -1,5 +1,6 @@
 // Higher-order ops: their subgraphs are inlined, under the grad mode and autocast that they set; loops unroll.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/torch/grad/joint_builder.h"
@@ -159,9 +160,20 @@ void JointBuilder::applyHigherOrder(BoundSymbolId op) {
   if (arguments.size() > graph.inputs.size()) arguments.resize(graph.inputs.size());  // trailing keyword arguments
   auto results = inlineSubgraph(graph, arguments);
   region_ = saved;
-  if (kind.starts_with("tag_activation_checkpoint"))
-    for (auto& result : results) result = shallowCopy(op, result);
+  if (kind.starts_with("tag_activation_checkpoint")) copyResults(op, arguments, results);
   bindResults(op, results);
+}
+
+/// A tensor that is returned twice, or that came in, stays one tensor: what changes its sizes in place later changes them under each of its names.
+void JointBuilder::copyResults(BoundSymbolId op, const std::vector<Binding>& arguments, std::vector<Binding>& results) {
+  std::map<std::int32_t, Binding> copies;  // by tensor; none has an index where nothing is written
+  for (const auto& argument : arguments)
+    if (argument.tensor >= 0) copies[argument.tensor] = argument;
+  for (auto& result : results) {
+    if (result.tensor < 0) result = shallowCopy(op, result);
+    else if (const auto known = copies.find(result.tensor); known != copies.end()) result = known->second;
+    else result = copies[result.tensor] = shallowCopy(op, result);
+  }
 }
 
 /// A checkpoint's result under a value of its own (A23, A24): who reads it outside of the region has it saved, the region's own

@@ -196,7 +196,10 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
       aliased.push_back(hole);
   if (aliased.empty()) return content;
   const GradModeScope dataAlone(region_, false);
-  const auto owner = aliases_.family(aliases_.memory(memoryOf(target)).owner).current;
+  // The copy is of the memory: of a lazy conjugate or negative that is what its view is taken of.
+  auto owner = aliases_.family(aliases_.memory(memoryOf(target)).owner).current;
+  if (document_.meta(document_.value(owner).meta).conjugate) owner = call1(op, "aten._conj.default", {}, owner);
+  if (document_.meta(document_.value(owner).meta).negative) owner = call1(op, "aten._neg_view.default", {}, owner);
   const auto copy = call1(op, "aten.clone.default", {}, flat(op, owner));
   auto tensors = call.tensors;
   aliased.push_back(target);

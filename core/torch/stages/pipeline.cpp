@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/cut/as_read.h"
+#include "core/cut/stage_facts.h"
 #include "core/derivation/sizes.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/execution/device.h"
@@ -166,6 +167,23 @@ void refuseLateReads(const Analysis& whole, const PipelineSplit& split) {
   }
 }
 
+/// A stage is derived for what it does first: where data decide, they are those of a generator that starts from the seed. Where earlier stages draw, the
+/// stage's own draws are others when it runs, and what they decide may be, too.
+void refuseDrawnDecisions(const Pipeline& pipeline) {
+  bool drew = false;
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+    const bool draws = drawsAnything(*pipeline.stages[s]);
+    if (drew && draws && !pipeline.stages[s]->dataDependent.empty())
+      throw Error(
+          ErrorCode::badUse,
+          fmt::format("what it does depends on data ({}), and it draws random numbers after another stage drew some; move the cut so that all draws fall into "
+                      "one stage",
+                      pipeline.stages[s]->dataDependent.front()),
+          fmt::format("stage {}", s));
+    drew = drew || draws;
+  }
+}
+
 std::shared_ptr<const Analysis> deriveStage(ModelFile file, const DerivationRequest& options, std::size_t s, const Progress& progress) {
   auto analysis = analyse(std::move(file), options, progress);
   if (analysis->derived()) return analysis;
@@ -229,6 +247,7 @@ Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, 
     }
     gradients.take(s, runJoint(*run).gradients, ignored);
   }
+  refuseDrawnDecisions(pipeline);
   for (auto& stage : stages) {
     pipeline.originOf.push_back(std::move(stage.originOf));
     pipeline.valueOf.push_back(std::move(stage.valueOf));

@@ -235,7 +235,10 @@ bool Draft::isReadAsOtherNumbers(int id) const {
 
 bool Draft::isDense(int id) const {
   const auto dense = [](const at::Tensor& t) { return t.numel() > 0 && t.is_non_overlapping_and_dense(); };
-  return dense(tensor(id)) && (!other_ || dense(other_->value(id).toTensor()));
+  const auto& here = tensor(id);
+  if (!dense(here) || !other_) return dense(here);
+  const auto& there = other_->value(id).toTensor();
+  return dense(there) && there.storage_offset() == here.storage_offset() && there.numel() >= here.numel();
 }
 
 bool Draft::isViewed(int id) const {

@@ -99,6 +99,7 @@ class Draft {
   bool isViewed(int id) const;  ///< shares memory with an earlier value
   bool isReadAsOtherNumbers(int id) const;
   /// Whether it fills its memory without holes, at the other size too: eager's as_strided forgets gradients of what its operand does not hold.
+  /// Literal offsets and sizes of as_strided have to stay within it there.
   bool isDense(int id) const;
   void consumed(int id) { used_.insert(id); }
   bool isUsed(int id) const { return used_.contains(id); }

@@ -177,7 +177,7 @@ class Growth {
       case 10: {
         if (t.numel() == 0) break;
         const auto n = std::max<std::int64_t>(1, t.numel() - 1);
-        if (t.is_contiguous())
+        if (t.is_contiguous() && d_.isDense(id))
           made = d_.make("aten.as_strided.default", {v, Arg::ints({n}), Arg::ints({1}), number(t.storage_offset() + d_.random.between(0, t.numel() - n))});
         break;
       }

@@ -91,5 +91,102 @@ TEST(Programs, ACutBeforeAWriteThatAnEarlierBackwardReadsIsRefused) {
   EXPECT_NE(verdict.message.find("torch.ops.aten.mul_.Scalar"), std::string::npos) << verdict.message;
 }
 
+// The memory of a lazily conjugated result is not what its elements are: the copy that an aliased write runs on is one of the memory.
+TEST(Programs, AnAliasedWriteIntoConjugatedMemoryReadsTheMemory) {
+  expectAsEager(R"(def computation(x1):
+    # x1: "f64[4, 4]", no grad
+    v21 = torch.ops.aten.fft_ifft.default(x1)
+    v27 = torch.ops.aten.mH.default(v21)
+    v29 = torch.ops.aten.add_.Tensor(v27, v27)
+    return (v29,)
+)");
+}
+
+// In order two, what eager PyTorch reads late is a matter of the tensors that it saved.
+TEST(Programs, ASecondDerivativeOfWhatIsReadLateIsRefused) {
+  const std::string program = R"(def computation(p1, p5):
+    # p1: "f32[2, 3, 2]", parameter
+    # p5: "f32[1, 2]", parameter
+    v16 = torch.ops.aten.clone.default(p1)
+    v23 = torch.ops.aten.randperm.default(3)
+    v25 = torch.ops.aten.index_add_.default(v16, 1, v23, p1)
+    v35 = torch.ops.aten.kron.default(p5, v16)
+    v36 = torch.ops.aten.relu_.default(v16)
+    return (v35,)
+)";
+  expectAsEager(program);
+  fuzz::Mode mode;
+  mode.order = 2;
+  const auto verdict = verdictOf(program, mode);
+  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
+  EXPECT_NE(verdict.message.find("writes to later"), std::string::npos) << verdict.message;
+}
+
+// Where draws decide what a stage does, they are those of the whole run only if no stage before it draws.
+TEST(Programs, AStageWhoseDrawsDecideBehindOtherDrawsIsNoCut) {
+  const std::string program = R"(def computation(b3, x5):
+    # b3: "f64[4]", buffer
+    # x5: "f64[1, 3]"
+    v24 = torch.ops.aten.rand_like.default(b3)
+    v34 = torch.ops.aten.randn_like.default(b3)
+    v35 = torch.ops.aten.sum.default(v34)
+    v36 = torch.ops.aten.gt.Scalar(v35, -0.3125)
+    def body_0(v37, v38, v39):
+        v40 = torch.ops.aten.trunc.default(v37)
+        return (v40,)
+    def body_1(v42, v43, v44):
+        return (v42,)
+    (v46,) = torch.ops.higher_order.cond(v36, body_0, body_1, [b3, x5, b3])
+    return (v46,)
+)";
+  fuzz::Mode mode;
+  mode.cuts = {1};
+  const auto verdict = verdictOf(program, mode);
+  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
+  EXPECT_NE(verdict.message.find("after another stage drew"), std::string::npos) << verdict.message;
+  mode.cuts = {3};
+  expectAsEager(program, mode);
+}
+
+// A checkpoint returns the tensors themselves, as Python does.
+TEST(Programs, ATensorThatACheckpointReturnsTwiceIsOneTensor) {
+  expectAsEager(R"(def computation(x0, x2):
+    # x0: "f64[3, 4]"
+    # x2: "f64[4, 3]"
+    def body_0(v15, v16):
+        return (v16, v16)
+    (v20, v21) = torch.ops.higher_order.tag_activation_checkpoint(body_0, x2, x0)
+    v24 = torch.ops.aten.unsqueeze_.default(x0, 0)
+    return (v20,)
+)");
+  expectAsEager(R"(def computation(p1, b2):
+    # p1: "f64[3]", parameter
+    # b2: "f64[4]", buffer
+    [v12, v13, v14, v15] = torch.ops.aten.split.Tensor(b2, 1, 0)
+    def body_1(v29, v30, v31):
+        v32 = torch.ops.aten.mul.Tensor(v31, v29)
+        return (v32, v30, v32)
+    (v35, v36, v37) = torch.ops.higher_order.tag_activation_checkpoint(body_1, v12, p1, v13)
+    v46 = torch.ops.aten.squeeze_.default(v35)
+    return (v37,)
+)");
+}
+
+TEST(Programs, APseudoinverseInAnAutocastRegionIsRefused) {
+  const auto programOf = [](std::string_view dtype) {
+    return fmt::format(R"(def computation(x6):
+    # x6: "{}[2, 2]", no grad
+    def body_1(v34):
+        v46 = torch.ops.aten.linalg_pinv.default(v34, 1e-06)
+        return (v46,)
+    (v56,) = torch.ops.higher_order.wrap_with_autocast("cpu", torch.bfloat16, True, True, body_1, x6)
+    return (v56,)
+)",
+                       dtype);
+  };
+  EXPECT_EQ(verdictOf(programOf("f32")).kind, fuzz::Verdict::Kind::refused);
+  expectAsEager(programOf("f64"));
+}
+
 }  // namespace
 }  // namespace retrograd
