@@ -327,16 +327,6 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
   return analysis;
 }
 
-/// Where the backward of an op reads what was written later, behind autograd's back (_unsafe_view, within kron), whose value a second derivative takes is
-/// decided by the tensors that eager PyTorch happened to save, which a joint does not show.
-void refuseLateReads(const Analysis& of) {
-  if (of.lateReads.empty()) return;
-  const auto& [reader, writer] = *of.lateReads.begin();
-  const auto named = [&](BoundSymbolId op) { return fmt::format("#{} ({})", of.document->text(of.document->boundSymbol(op).name), of.document->opName(op)); };
-  throw Error(ErrorCode::unsupportedOp,
-              fmt::format("its backward reads memory that {} writes to later; a second derivative of that cannot be derived", named(writer)), named(reader));
-}
-
 }  // namespace
 
 std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& options, const Progress& progress) {
@@ -348,7 +338,6 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
   inner.partition.regions = false;  // a draw that is replayed would become one of its own
   const auto of = analyse(std::move(file), inner, progress);
   if (!of->derived()) return of;
-  refuseLateReads(*of);
   DerivationRequest outer;
   outer.seed = options.seed;
   outer.createGraph = options.createGraph;

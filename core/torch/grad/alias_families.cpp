@@ -41,6 +41,15 @@ void AliasFamilies::noteWrite(std::int32_t index, ValueId content, MetaId geomet
   contents_[content.index] = {index, geometry};
 }
 
+bool AliasFamilies::isOfContent(ValueId value) const {
+  for (auto at = value;;) {
+    if (contents_.contains(at.index)) return true;
+    const auto source = sources_.find(at.index);
+    if (source == sources_.end()) return false;
+    at = source->second.base;
+  }
+}
+
 std::vector<AliasFamilies::Stale> AliasFamilies::writtenUnseen() const {
   std::unordered_set<std::int32_t> unseen;
   for (const auto& family : families_)

@@ -78,6 +78,9 @@ class AliasFamilies {
   /// All values that stand, or stood, for tensors whose memory was written by others alone, of which autograd does not know that they share it.
   std::vector<Stale> writtenUnseen() const;
 
+  /// Whether the value is what an op left in all of a tensor, or a view of that.
+  bool isOfContent(ValueId value) const;
+
   /// The family whose base this value is or was; -1: none.
   std::int32_t familyOfBase(ValueId value) const;
   /// The family's base is `root` from now on, as of the memory's present version.

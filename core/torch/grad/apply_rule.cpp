@@ -8,7 +8,7 @@ void JointBuilder::refuseHiddenCasts(SymbolId symbol, std::span<const ValueId> t
   const auto& name = document_.symbol(symbol).name;
   const auto dtype = document_.meta(document_.value(tensors[0]).meta).dtype;
   if (name.starts_with("aten.linalg_pinv.") && dtype != DType::f64 && dtype != DType::c128)
-    throw Error(ErrorCode::unsupportedOp, "in an autocast region its kernel casts a product that is no op of its own; move the op out of the region",
+    throw Error(ErrorCode::unsupportedOp, "in an autocast region its kernel casts a product that the trace does not show; move the op out of the region",
                 "torch.ops." + name);
 }
 

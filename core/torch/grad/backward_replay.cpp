@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "core/torch/grad/joint_builder.h"
 
@@ -129,11 +132,22 @@ void JointBuilder::readLate(const Instance& instance, const BackwardVariant& var
   for (std::size_t i = 0; i < count; ++i) {
     const auto now = result_.readLate.find(locals[begin + i]);
     if (now == result_.readLate.end()) continue;
-    locals[begin + i] = now->second;
+    const auto before = std::exchange(locals[begin + i], now->second);
     const auto isRead = [&](const RuleOp& op) { return std::find(op.operands.begin(), op.operands.end(), static_cast<std::int32_t>(i)) != op.operands.end(); };
     const auto maker = document_.value(now->second).producer;
-    if (maker && std::any_of(variant.ops.begin(), variant.ops.end(), isRead)) result_.lateReads.emplace(instance.op, document_.boundSymbol(maker).origin.op);
+    if (!maker || std::none_of(variant.ops.begin(), variant.ops.end(), isRead)) continue;
+    const auto writer = document_.boundSymbol(maker).origin.op;
+    if (options_.createGraph && aliases_.isOfContent(before)) refuseLateRead(instance.op, writer);
+    result_.lateReads.emplace(instance.op, writer);
   }
+}
+
+/// What an op left in a tensor stands for the tensor before the later write and after it: with one value for both, the second derivative of what reads it late
+/// comes out wrong.
+void JointBuilder::refuseLateRead(BoundSymbolId reader, BoundSymbolId writer) const {
+  const auto named = [&](BoundSymbolId op) { return fmt::format("#{} ({})", document_.text(document_.boundSymbol(op).name), document_.opName(op)); };
+  throw Error(ErrorCode::unsupportedOp,
+              fmt::format("its backward reads memory that {} writes to later; a second derivative of that cannot be derived", named(writer)), named(reader));
 }
 
 }  // namespace retrograd

@@ -66,6 +66,7 @@ class JointBuilder {
   /// `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to trace.
   Instance apply(BoundSymbolId op, SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, std::span<const ValueId> preferred = {},
                  WriteMode writes = WriteMode::cloneMarked);
+  void refuseLateRead(BoundSymbolId reader, BoundSymbolId writer) const;
   void refuseHiddenCasts(SymbolId symbol, std::span<const ValueId> tensors) const;
   ValueId output(const Instance& instance, std::size_t flatOutput) const;
   ValueId valueOfLocal(const Instance& instance, std::int32_t local) const { return writer_.locals()[instance.localsBegin + local]; }

@@ -102,7 +102,7 @@ TEST(Programs, AnAliasedWriteIntoConjugatedMemoryReadsTheMemory) {
 )");
 }
 
-// In order two, what eager PyTorch reads late is a matter of the tensors that it saved.
+// Written before and after it is read: one value stands for both in a second derivative.
 TEST(Programs, ASecondDerivativeOfWhatIsReadLateIsRefused) {
   const std::string program = R"(def computation(p1, p5):
     # p1: "f32[2, 3, 2]", parameter
