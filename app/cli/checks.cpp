@@ -25,7 +25,7 @@ void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
   addLibraries(app, check.rules);
   addFill(app, fill);
   addOpeningMemory(app);
-  app.add_option("--threads", run.threads, "threads of LibTorch")->check(isZeroOrMore());
+  app.add_option("--threads", run.threads, "the most threads an op takes; small ops take one (default, and 0: all cores)")->check(isZeroOrMore());
   app.add_flag("--allow-skips", allowSkips, "exit with 0 even if files could not be checked");
   app.add_option("--timeout", run.caseSeconds, "seconds that one file of a suite may take")->check(isAboveZero())->capture_default_str();
 }

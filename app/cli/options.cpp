@@ -201,7 +201,7 @@ void InputOptions::addTo(CLI::App& app, bool batch) {
   app.add_option("--grad-inputs", gradInputs, "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
       ->delimiter(',');
   app.add_option("--seed", seed, "seed of inputs and cotangents that are drawn, and of random ops (default 0)")->check(isSeed());
-  app.add_option("--threads", threads, "threads of LibTorch (default, and 0: its own choice)")->check(isZeroOrMore());
+  app.add_option("--threads", threads, "the most threads an op takes; small ops take one (default, and 0: all cores)")->check(isZeroOrMore());
 }
 
 DerivationRequest InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputFile(inputs))); }

@@ -82,7 +82,7 @@ void requireToRun(const std::optional<Device>& device);
 void requireFile(const std::string& path);
 
 /// Opens the file named on the command line: a model is read and derived, a session file opens as it was saved or, where options are
-/// given, is derived anew with these, which a note says. Throws Error(badUse) where there is no such file, else as readModelFile,
+/// given, is derived again with these, which a note says. Throws Error(badUse) where there is no such file, else as readModelFile,
 /// loadSession and analyse.
 std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress);
 

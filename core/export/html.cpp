@@ -10,6 +10,7 @@
 #include "core/export/html_text.h"
 #include "core/export/module_runs.h"
 #include "core/export/op_facts.h"
+#include "core/trace/implied.h"
 #include "core/trace/print/call_text.h"
 #include "core/trace/source.h"
 
@@ -194,8 +195,12 @@ class SectionWriter {
     if (from.role != Role::none) line += fmt::format(" <span class=\"role {}\">{}</span>", name(from.role), name(from.role));
     if ((from.role == Role::gradient || from.role == Role::accumulation) && from.value)
       line += " <span class=\"origin\">of " + call_.link(from.value) + "</span>";
-    if (const auto terms = document_.terms(from); !terms.empty()) {
+    if (auto terms = document_.terms(from); !terms.empty()) {
       line += " <span class=\"origin\">= ";
+      if (const auto before = implied::sumBefore(document_, op)) {
+        line += call_.link(before) + " + ";
+        terms = terms.last(1);
+      }
       for (std::size_t i = 0; i < terms.size(); ++i) line += (i ? " + " : "") + call_.link(terms[i]);
       line += "</span>";
     }

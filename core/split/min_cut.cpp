@@ -147,7 +147,7 @@ class CutGraph {
         forbidden |= changesLater && !isRequired(position);
         continue;
       }
-      // Who reads or writes a storage before its last write can only do so again in a storage that is made anew.
+      // Who reads or writes a storage before its last write can only do so again in a storage that is made again.
       const auto& memory = memoryFor(operand);
       network_.addEdge(changesLater ? memory.in : memory.out, node, FlowNetwork::infinite);
     }

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <vector>
 
 namespace retrograd {
 namespace {
@@ -88,17 +92,45 @@ std::int64_t elementsOf(const Document& document, ValueId value) {
   return value && document.isTensor(value) ? document.meta(document.value(value).meta).elements() : 0;
 }
 
-/// Multiplications for one element of the output: the length of the inner dimension, or the elements a filter reads.
+/// Of the op's operands, tensors of at least two dimensions.
+std::vector<std::span<const std::int64_t>> matrixSizes(const Document& document, BoundSymbolId op) {
+  std::vector<std::span<const std::int64_t>> found;
+  for (auto operand : document.operands(op))
+    if (operand && document.isTensor(operand))
+      if (const auto& sizes = document.meta(document.value(operand).meta).sizes; sizes.size() >= 2) found.emplace_back(sizes);
+  return found;
+}
+
+std::int64_t product(std::span<const std::int64_t> sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()); }
+
+/// Multiplications for one element of the output: the length of the inner dimension, the elements that a filter reads, or the keys that a query meets.
 std::int64_t innerLength(const Document& document, BoundSymbolId op, OpFamily family) {
+  const auto matrices = matrixSizes(document, op);
+  if (matrices.empty()) return 1;
   std::int64_t length = 1;
-  for (auto operand : document.operands(op)) {
-    if (!operand || !document.isTensor(operand)) continue;
-    const auto& sizes = document.meta(document.value(operand).meta).sizes;
-    if (sizes.size() < 2) continue;
-    const auto elements = document.meta(document.value(operand).meta).elements();
-    length = std::max(length, family == OpFamily::convolution ? elements / std::max<std::int64_t>(sizes[0], 1) : sizes.back());
+  switch (family) {
+    case OpFamily::matrixProduct: return matrices[matrices.size() < 2 ? 0 : matrices.size() - 2].back();  // the left factor's; a bias comes before it
+    case OpFamily::convolution: return product(matrices.back().subspan(1));                               // the filter comes last
+    case OpFamily::attention:
+      for (auto sizes : matrices) length = std::max(length, 2 * sizes[sizes.size() - 2]);
+      return length;
+    default:
+      for (auto sizes : matrices) length = std::max(length, sizes.back());
+      return length;
   }
-  return length;
+}
+
+/// Elements that are computed of sums of products. Each gradient of a convolution takes as many products as the convolution, whose output's gradient is the
+/// first operand.
+std::int64_t summedElements(const Document& document, BoundSymbolId op, OpFamily family, std::string_view name) {
+  const auto outputs = document.outputs(op), operands = document.operands(op);
+  std::int64_t elements = 0;
+  const bool isBackward = family == OpFamily::convolution && name.find("backward") != std::string_view::npos && !operands.empty();
+  for (auto output : outputs) {
+    if (!isBackward) elements += elementsOf(document, output);
+    else if (output && document.isTensor(output) && document.meta(document.value(output).meta).sizes.size() >= 2) elements += elementsOf(document, operands[0]);
+  }
+  return elements;
 }
 
 }  // namespace
@@ -114,13 +146,11 @@ OpFamily familyOf(std::string_view opName) {
 
 std::int64_t opCost(const Document& document, BoundSymbolId op) {
   const std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
-  std::int64_t bytes = 0, elements = 0;
+  std::int64_t bytes = 0;
   for (auto operand : document.operands(op)) bytes += bytesOf(document, operand);
-  for (auto output : document.outputs(op)) {
-    bytes += bytesOf(document, output);
-    elements += elementsOf(document, output);
-  }
+  for (auto output : document.outputs(op)) bytes += bytesOf(document, output);
   const auto family = familyOf(name);
+  const auto elements = summedElements(document, op, family, name);
   const bool costly =
       std::any_of(costlyFunctions.begin(), costlyFunctions.end(), [&](std::string_view text) { return name.find(text) != std::string_view::npos; });
   const auto operations = isHeavy(family) ? 2 * elements * innerLength(document, op, family) : costly ? costlyFunctionOperations * elements : elements;

@@ -10,7 +10,7 @@
 
 namespace retrograd {
 
-/// What is saved for backward and what is computed anew.
+/// What is saved for backward and what is computed again.
 struct PartitionOptions {
   enum Kind : std::uint8_t {
     defaultKind,  ///< what the formulas ask for is saved

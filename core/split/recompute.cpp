@@ -200,10 +200,9 @@ class Recomputation {
     const auto span = document_.operands(op);
     auto bound = document_.boundSymbol(op);
     bool changed = std::any_of(span.begin(), span.end(), [&](ValueId operand) { return renamed(operand) != operand; });
-    const auto terms = document_.terms(bound.origin);
-    if (std::any_of(terms.begin(), terms.end(), [&](ValueId term) { return renamed(term) != term; })) {
+    if (hasRenamedTerms(bound.origin)) {
       std::vector<ValueId> now;
-      for (auto term : terms) now.push_back(renamed(term));
+      for (auto term : document_.terms(bound.origin)) now.push_back(renamed(term));
       document_.setTerms(bound.origin, now);
       changed = true;
     }
@@ -211,6 +210,14 @@ class Recomputation {
     const auto now = bindAnew(op, bound, /*allOutputs=*/false);
     replaced.emplace_back(op, now);
     return now;
+  }
+
+  /// Additions into one gradient share a list, of which each has looked at one term more than the one before.
+  bool hasRenamedTerms(const Origin& origin) {
+    const auto terms = document_.terms(origin);
+    auto& plain = plainTerms_[origin.termsBegin];
+    while (plain < terms.size() && renamed(terms[plain]) == terms[plain]) ++plain;
+    return plain < terms.size();
   }
 
   /// Binds `op` on the operands of now. Outputs become new values: all of them, or those that lie in a storage which is another one now.
@@ -286,11 +293,12 @@ class Recomputation {
   Document& document_;
   const Trace& joint_;
   Dataflow dataflow_;
-  OpMarks marks_, taken_;               // by bound symbol
-  std::vector<State> state_;            // by position in the forward
-  std::vector<std::int32_t> blocked_;   // positions of needed ops that are not recomputed
-  IdVector<ValueId, ValueId> renamed_;  // what the backward reads instead
-  std::unordered_set<StringId> names_;  // of the joint's values
+  OpMarks marks_, taken_;                                      // by bound symbol
+  std::vector<State> state_;                                   // by position in the forward
+  std::vector<std::int32_t> blocked_;                          // positions of needed ops that are not recomputed
+  IdVector<ValueId, ValueId> renamed_;                         // what the backward reads instead
+  std::unordered_set<StringId> names_;                         // of the joint's values
+  std::unordered_map<std::uint32_t, std::size_t> plainTerms_;  // by the list's beginning, how many of its first terms are as they were
   std::vector<BoundSymbolId> ops_;
 };
 

@@ -117,7 +117,7 @@ std::span<const ValueId> Document::terms(const Origin& origin) const { return {a
 
 void Document::setTerms(Origin& origin, std::span<const ValueId> terms) {
   origin.termsBegin = static_cast<std::uint32_t>(arena_.size());
-  origin.termCount = static_cast<std::uint16_t>(terms.size());
+  origin.termCount = static_cast<std::uint32_t>(terms.size());
   arena_.insert(arena_.end(), terms.begin(), terms.end());
 }
 

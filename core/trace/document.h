@@ -50,8 +50,8 @@ struct Origin {
   std::int16_t operand = -1;     ///< the forward op's tensor operand the gradient is for (flat, in schema order)
   std::int16_t output = -1;      ///< the forward op's output whose cotangent is read, where there is just one
   ValueId value;                 ///< accumulation: whose gradient is summed; gradient: whose gradient this leads to
-  std::uint32_t termsBegin = 0;  ///< accumulation: the gradients summed so far, in order
-  std::uint16_t termCount = 0;
+  std::uint32_t termsBegin = 0;  ///< accumulation: the gradients summed so far, in order; the additions into one gradient share a list
+  std::uint32_t termCount = 0;
 };
 
 /// Bits of BoundSymbol::effects.

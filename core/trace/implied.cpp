@@ -160,6 +160,20 @@ std::vector<ValueId> passedOperands(const Document& document, BoundSymbolId op) 
 
 bool replays(const BoundSymbol& bound) { return bound.origin.role == Role::recompute && (bound.effects & effect::random) != 0; }
 
+ValueId sumBefore(const Document& document, BoundSymbolId op) {
+  constexpr std::uint32_t mostInFull = 8;
+  const auto& origin = document.boundSymbol(op).origin;
+  if (origin.role != Role::accumulation || origin.termCount <= mostInFull) return {};
+  for (auto operand : document.operands(op)) {
+    const auto producer = operand ? document.value(operand).producer : BoundSymbolId();
+    if (!producer) continue;
+    const auto& before = document.boundSymbol(producer).origin;
+    if (before.role == Role::accumulation && before.value == origin.value && before.termsBegin == origin.termsBegin && before.termCount + 1 == origin.termCount)
+      return operand;
+  }
+  return {};
+}
+
 std::string_view nodeName(const Document& document, BoundSymbolId op) {
   const auto first = firstOutput(document, op);
   return first ? document.text(document.value(first).name) : std::string_view();

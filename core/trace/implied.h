@@ -47,6 +47,10 @@ std::vector<ValueId> passedOperands(const Document& document, BoundSymbolId op);
 /// A recomputed draw replays the original.
 bool replays(const BoundSymbol& bound);
 
+/// Of an accumulation of more than eight terms: the sum it adds its last term to, which says what the others are. None for all else. Without it, the text of
+/// a gradient with n terms would be of n times n words.
+ValueId sumBefore(const Document& document, BoundSymbolId op);
+
 /// Node name of a computation op: that of its first output.
 std::string_view nodeName(const Document& document, BoundSymbolId op);
 

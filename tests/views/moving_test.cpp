@@ -58,7 +58,7 @@ QString shown(const QTreeView& view, const QModelIndex& below = {}) {
 
 void front(WindowFixture& f, const char* name) {
   f.raise(dock(f, name).objectName().toLatin1().constData());
-  QTest::qWaitFor([&] { return !pin(f, name).isHidden() && pin(f, name).width() > 0; });  // the title bar is laid out with the dock
+  QVERIFY(QTest::qWaitFor([&] { return !pin(f, name).isHidden() && pin(f, name).width() > 0; }));  // the title bar is laid out with the dock
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class CodeView : public QAbstractScrollArea {
   void updateMetrics();
   /// Tells assistive technology that the cursor is in another row.
   void announce();
-  /// What depends on the colours is to be made anew.
+  /// What depends on the colours is to be made again.
   virtual void colorsChanged() {}
   void focusInEvent(QFocusEvent* event) override;
   void focusOutEvent(QFocusEvent* event) override;

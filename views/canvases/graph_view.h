@@ -145,7 +145,7 @@ class GraphView : public QWidget {
   /// Asks the worker for what the overlay needs; the answer makes it.
   void requestOverlay();
   void makeOverlay(const std::vector<OpMeasure>& measures);
-  /// Lays out anew with these folds, on the layout worker; `anchor` (a tree node) keeps its place on the screen.
+  /// Lays out again with these folds, on the layout worker; `anchor` (a tree node) keeps its place on the screen.
   void requestLayout(layout::Folds open, std::int32_t anchor = -1, BoundSymbolId reveal = {});
   void setBusy(bool busy);
   /// After a layout that was cancelled before the first was there.

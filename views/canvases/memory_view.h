@@ -64,7 +64,7 @@ class MemoryView : public QWidget {
   std::size_t count() const { return timeline_->liveBytes.size(); }
   QRect plot() const;
   void pick(std::size_t position);
-  /// The columns of all uses, drawn anew when the timeline, the size or the colours changed: a million ops are not walked each time the mouse moves.
+  /// The columns of all uses, drawn again when the timeline, the size or the colours changed: a million ops are not walked each time the mouse moves.
   const QPixmap& stack(const QRect& area);
   void paintStack(QPainter& painter, const QRect& area) const;
   void paintMarks(QPainter& painter, const QRect& area) const;

@@ -140,7 +140,7 @@ void NoteCommands::step(bool forward) {
   PlacedNote here;
   here.op = context_.selection->op();
   const auto from = positionOf(document, here).value_or(-1);
-  std::optional<std::pair<std::int64_t, std::size_t>> best, wrapped;  // the nearest on that side, and the one to begin anew with
+  std::optional<std::pair<std::int64_t, std::size_t>> best, wrapped;  // the nearest on that side, and the one to begin again with
   const auto& notes = context_.notes->notes();
   for (std::size_t i = 0; i < notes.size(); ++i) {
     const auto position = positionOf(document, notes[i]);

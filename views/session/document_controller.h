@@ -30,7 +30,7 @@ class DocumentController : public QObject {
 
   /// Opens in place of what is open, which stays until the new one is there and for good if that fails.
   void open(const OpenRequest& request) { startOpen(request, false); }
-  /// Reads the file anew with the same inputs; breakpoints are found again by key.
+  /// Reads the file again with the same inputs; breakpoints are found again by key.
   void reload();
   /// Opens the file that is open with other inputs; breakpoints are kept.
   void reopen(const OpenRequest& request) { startOpen(request, true); }

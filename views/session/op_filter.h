@@ -6,7 +6,7 @@ namespace retrograd::views {
 
 /// The window's filter: its words, which ops of the open document pass it, and the filters before. Views subscribe.
 ///
-/// It holds for whatever is open, and is applied anew, beside the UI thread, when the words or the document change.
+/// It holds for whatever is open, and is applied again, beside the UI thread, when the words or the document change.
 class OpFilter : public QObject {
   Q_OBJECT
 

@@ -16,7 +16,7 @@ class PinnedSelection : public Selection {
   void select(BoundSymbolId op, ValueId value = {}) override { followed_->select(op, value); }
   void selectValue(ValueId value) override { followed_->selectValue(value); }
 
-  /// What is pinned is kept when the file is read anew, found by its key; where it is gone, and in another file, nothing is pinned any more.
+  /// What is pinned is kept when the file is read again, found by its key; where it is gone, and in another file, nothing is pinned any more.
   bool isPinned() const { return pinned_; }
   void setPinned(bool on);
 

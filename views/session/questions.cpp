@@ -90,7 +90,7 @@ void Questions::fillValue(ValueId value, double number) {
   if (!state_.document || !state_.execution->now().available || state_.execution->now().running) return;
   const auto question = [this, value, number](const Bench& bench, const Progress&) -> Worker::Deliver {
     bench.runner->fill(value, number);
-    return [this] { state_.execution->set(state_.execution->now()); };  // views of values ask anew
+    return [this] { state_.execution->set(state_.execution->now()); };  // views of values ask again
   };
   ask(this, QStringLiteral("fill %1").arg(value.index), tr("Fill"), question, [this](const QString& message) {
     if (!message.isEmpty()) Q_EMIT failed(message);

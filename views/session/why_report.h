@@ -7,7 +7,7 @@ namespace retrograd::views {
 /// What can be told of one value: why it is saved, and how a gradient reaches it or why none does.
 struct WhyValue {
   WhySaved saved;
-  bool computedAgain = false;  ///< the backward computes it anew
+  bool computedAgain = false;  ///< the backward computes it again
   BoundSymbolId recomputedBy;  ///< the op that does
   bool asksGradient = false;   ///< a gradient could be expected: `gradient` is answered
   WhyNoGradient gradient;
@@ -25,7 +25,7 @@ WhyReport reportWhy(const OpenDocument& document, BoundSymbolId op, ValueId valu
 
 /// The saved value that a wish to recompute is about: the chosen one, else the first of the op that is saved; invalid where there is none.
 ValueId savedValueOf(const OpenDocument& document, BoundSymbolId op, ValueId value);
-/// The backward op that computes the op anew, or the op itself where it is one; invalid where nothing does.
+/// The backward op that computes the op again, or the op itself where it is one; invalid where nothing does.
 BoundSymbolId recomputationOf(const Analysis& analysis, BoundSymbolId op);
 
 /// The partition of the analysis with this saved value recomputed by the plan. Throws Error(badUse) where it cannot be.

@@ -69,7 +69,7 @@ void StagePlan::documentChanged() {
   problemOp_ = {};
   then_ = {};
   busy_ = measuring_ = tentative_ = false;
-  if (path != path_) {  // a file that is read anew keeps its cuts, by name
+  if (path != path_) {  // a file that is read again keeps its cuts, by name
     history_.clear();
     request_ = {};
     begun_ = false;

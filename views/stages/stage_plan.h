@@ -36,7 +36,7 @@ class StagePlan : public QObject {
 
   /// Cuts as requested so far, if that was not done yet.
   void begin();
-  /// Cuts anew. `what` names the change in the history.
+  /// Cuts again. `what` names the change in the history.
   void change(const CutRequest& request, const QString& what);
   /// The file's markers alone, as at first; how parameters are shared stays.
   void clear();
@@ -45,7 +45,7 @@ class StagePlan : public QObject {
   void share(const std::vector<SharedParameter>& parameters, MultiUse use);
   /// The same for all, those included that later cuts let several stages use.
   void shareAll(MultiUse use);
-  /// Opens the file anew with the gradient beginning at this output (LossChoice::place), or at all for an empty text. It is the joint's as well as the
+  /// Opens the file again with the gradient beginning at this output (LossChoice::place), or at all for an empty text. It is the joint's as well as the
   /// stages', which are cut of it. Where the output cannot be a loss, problem() says why, and nothing is done.
   void chooseLoss(const std::string& place);
   /// The output that is the loss now; an index into outputs(), -1 for all.

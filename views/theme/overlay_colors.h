@@ -19,7 +19,7 @@ class OverlayColors {
   QColor stage(int number) const;
   /// Where the overlay has nothing to tell.
   QColor none() const;
-  /// What the backward computes anew.
+  /// What the backward computes again.
   QColor recomputed() const;
   /// A NaN or Inf was seen.
   QColor bad() const;

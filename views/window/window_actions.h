@@ -32,7 +32,7 @@ class WindowActions : public QObject {
   void allowUnless(QAction* action, std::function<QString()> reason);
   /// Enables each action, or notes why it is not; asked for after each change of document, selection, execution or history.
   void update();
-  /// Has tooltips tell the keys anew.
+  /// Has tooltips tell the keys again.
   void refreshTips();
   /// Why a disabled action is disabled, by the key pressed; empty where no such action is.
   QString reasonFor(const QKeySequence& keys) const;

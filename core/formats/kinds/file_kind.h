@@ -17,7 +17,7 @@ std::string describeForeignArchive(const Archive& archive);
 
 /// Whether these are the bytes of a session file (session_file.h), by what is in them; cheap, nothing is verified.
 bool looksLikeSessionFile(const ByteRegion& bytes);
-/// The same of a file. Throws Error(badInput) where it cannot be read: taken for a model, a session would be derived anew, without what it keeps.
+/// The same of a file. Throws Error(badInput) where it cannot be read: taken for a model, a session would be derived again, without what it keeps.
 bool isSessionFile(const std::string& path);
 
 }  // namespace retrograd

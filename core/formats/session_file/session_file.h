@@ -54,7 +54,7 @@ struct SessionFile {
 /// for a session that reading would refuse; Error(io).
 void writeSessionFile(const std::string& path, const SessionFile& session, const std::string& openedFrom = {});
 
-/// Reads and verifies. Ops are looked up anew: what the file says of an op is only compared. Every id is in range, sizes fit the bytes
+/// Reads and verifies. Ops are looked up again: what the file says of an op is only compared. Every id is in range, sizes fit the bytes
 /// there are, the traces pass the verifier and agree with one another, and a trace that can be run names only ops that `lookup`
 /// gives. Throws Error(badInput) naming the file, the record and the row; for a model file that is missing or changed: naming it and
 /// what to do.

@@ -58,10 +58,7 @@ class DocumentReader {
     fill(subgraphs, [this](const Json& row) { document_->addSubgraph(readSubgraph(row)); });
     fill(storages, [this](const Json& row) { readStorage(row); });
     fill(values, [this](const Json& row) { document_->addValue(readValue(row)); });
-    fill(terms, [this](const Json& row) {
-      terms_.push_back(readIds<ValueId>(row, counts_.values));
-      if (terms_.back().size() > mostValuesOfAnOp) fail("more than 65535 terms");
-    });
+    fill(terms, [this](const Json& row) { terms_.push_back(readIds<ValueId>(row, counts_.values)); });
     placed_.resize(terms_.size());
     fill(ops, [this](const Json& row) { readOp(row); });
     return document_;
@@ -197,14 +194,14 @@ class DocumentReader {
     origin.output = static_cast<std::int16_t>(row.integer(-1, int16Max));
     origin.value = row.id<ValueId>(counts_.values);
     const auto list = row.integer(-1, static_cast<std::int64_t>(terms_.size()) - 1);
-    const auto count = row.integer(0, mostValuesOfAnOp);
+    const auto count = row.integer(0, std::numeric_limits<std::int32_t>::max());
     if (list < 0 && count == 0) return origin;
     const std::size_t index = list;
     if (list < 0 || std::cmp_greater(count, terms_[index].size())) fail("more terms than the list has");
     auto& place = placed_[index];
     if (place.termCount == 0) document_->setTerms(place, terms_[index]);  // one list for all who refer to it
     origin.termsBegin = place.termsBegin;
-    origin.termCount = static_cast<std::uint16_t>(count);
+    origin.termCount = static_cast<std::uint32_t>(count);
     return origin;
   }
 

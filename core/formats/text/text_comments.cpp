@@ -57,7 +57,7 @@ class NoteReader {
   }
 
  private:
-  /// "#12, " of `trace --numbers`: ids are given anew.
+  /// "#12, " of `trace --numbers`: ids are given when the text is read.
   void skipId() {
     const auto rest = cursor_.rest();
     const auto end = rest.find_first_not_of("0123456789", 1);

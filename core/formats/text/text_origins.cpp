@@ -29,12 +29,7 @@ Origin TextReader::readOrigin(const OpNote& note, BoundSymbolId op, const Scope&
   Origin origin;
   origin.role = roleOf(note, scope.inBackward);
   if (!note.of.empty()) origin.value = namedAnywhere(note.of);
-  if (note.isAccumulation) {
-    std::vector<ValueId> terms;
-    for (const auto& term : note.terms) terms.push_back(namedAnywhere(term));
-    if (terms.size() > 65535) fail(source_, note.place, "expected at most 65535 terms");
-    document_.setTerms(origin, terms);
-  }
+  if (note.isAccumulation) noteTerms(note, op, origin.value);
   const auto& reference = note.computation ? note.computation : note.forward;
   ValueId named;
   if (!reference) {
@@ -51,6 +46,36 @@ Origin TextReader::readOrigin(const OpNote& note, BoundSymbolId op, const Scope&
   origin.operand = note.operand.value_or(usual);
   origin.output = note.output.value_or(implied::output(document_, origin, named));
   return origin;
+}
+
+/// A first term that is itself a sum of this gradient stands for what it sums (implied::sumBefore).
+void TextReader::noteTerms(const OpNote& note, BoundSymbolId op, ValueId summed) {
+  std::vector<ValueId> terms;
+  for (const auto& term : note.terms) terms.push_back(namedAnywhere(term));
+  const auto before = terms.empty() ? sums_.end() : sums_.find(document_.value(terms.front()).producer);
+  Terms sum{termLists_.size(), terms.size(), summed};
+  if (before == sums_.end() || before->second.summed != summed || terms.size() != 2) {
+    termLists_.push_back(std::move(terms));
+  } else {
+    const auto& known = before->second;
+    auto& list = termLists_[known.list];
+    if (list.size() == known.count) list.push_back(terms[1]);
+    if (list[known.count] != terms[1])
+      fail(source_, note.place, "expected one sum that goes on from '" + note.terms.front() + "', found another with '" + note.terms.back() + "'");
+    sum = {known.list, known.count + 1, summed};
+  }
+  sums_[op] = sum;
+}
+
+/// When all is read, as lists have grown until then.
+void TextReader::setTerms() {
+  std::vector<Origin> shared(termLists_.size());
+  for (std::size_t i = 0; i < termLists_.size(); ++i) document_.setTerms(shared[i], termLists_[i]);
+  for (const auto& [op, sum] : sums_) {
+    auto& origin = document_.boundSymbol(op).origin;
+    origin.termsBegin = shared[sum.list].termsBegin;
+    origin.termCount = static_cast<std::uint32_t>(sum.count);
+  }
 }
 
 /// A line of a forward that names no op stands for the computation's op that makes the same.

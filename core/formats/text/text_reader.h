@@ -115,6 +115,8 @@ class TextReader {
   BoundSymbolId resolve(const Reference& reference, const Scope& scope);
   BoundSymbolId standIn(const std::string& name, const std::string& op, const Scope& scope);
   BoundSymbolId original(ValueId value, SymbolId symbol);
+  void noteTerms(const OpNote& note, BoundSymbolId op, ValueId summed);
+  void setTerms();
 
   const Source& source_;
   const SymbolLookup& lookup_;
@@ -136,6 +138,13 @@ class TextReader {
   std::unordered_map<std::string, BoundSymbolId> standIns_;
   std::map<std::string, std::vector<std::pair<BoundSymbolId, int>>> unknown_;  ///< ops LibTorch does not have, with their lines
   IdVector<BoundSymbolId, Place> places_;
+  /// The first `count` terms of a list. Additions into one gradient share it.
+  struct Terms {
+    std::size_t list = 0, count = 0;
+    ValueId summed;  ///< whose gradient
+  };
+  std::unordered_map<BoundSymbolId, Terms> sums_;
+  std::vector<std::vector<ValueId>> termLists_;
   std::size_t statements_ = 0;
 };
 

@@ -80,6 +80,7 @@ TextTraces TextReader::read(const std::vector<Function>& functions, TextParts pa
   if (parts == TextParts::all)
     for (const auto& function : functions)
       if (&function != computation) readFunction(function);
+  setTerms();
   for (const auto& [name, places] : unknown_) {
     std::string lines;
     for (std::size_t i = 0; i < places.size() && i < 20; ++i) lines += (i ? ", " : "line ") + std::to_string(places[i].second);

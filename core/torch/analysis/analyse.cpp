@@ -35,7 +35,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Inputs that the graph returns anew after a write to them.
+/// Inputs that the graph returns again after a write to them.
 std::unordered_set<std::string_view> returnedWritten(const Computation& computation) {
   std::unordered_set<std::string_view> inputs;
   for (const auto& output : computation.outputs)
@@ -44,7 +44,7 @@ std::unordered_set<std::string_view> returnedWritten(const Computation& computat
 }
 
 /// Which computation inputs get a gradient: parameters by the file's flag, floating and complex user inputs unless told otherwise.
-/// An input that the graph returns anew after a write to it has none; one that is written to in place is found while deriving (WritesToLeaf).
+/// An input that the graph returns again after a write to it has none; one that is written to in place is found while deriving (WritesToLeaf).
 std::vector<char> differentiated(const ModelFile& file, const DerivationRequest& options) {
   const auto& computation = file.computation;
   const auto& document = *file.document;

@@ -7,7 +7,7 @@
 
 namespace retrograd {
 
-/// Derives joint, forward and backward anew, `repeats` times with an empty rule cache and `repeats` times with a warm one.
+/// Derives joint, forward and backward again, `repeats` times with an empty rule cache and `repeats` times with a warm one.
 struct DerivationTimes {
   std::vector<double> joint, jointWarm, split;  ///< seconds, one entry a repeat
 };

@@ -8,7 +8,7 @@
 namespace retrograd {
 
 /// Reads a file of any kind (read_model.h) and derives joint, forward and backward (analyse.h). A session file
-/// opens as it was saved; where `options` ask for anything, its model is derived anew with that and what else it was saved with.
+/// opens as it was saved; where `options` ask for anything, its model is derived again with that and what else it was saved with.
 /// Throws Error (badInput, unsupportedOp, cancelled, ...) that names the file or the op.
 std::shared_ptr<const Analysis> openModel(const std::string& path, const DerivationRequest& options = {}, const Progress& progress = {});
 

@@ -10,9 +10,9 @@
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/run_values.h"
-#include "core/torch/execution/reproducible.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/torch/tracing/recorded_generator.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/relocate.h"
 
 namespace retrograd {

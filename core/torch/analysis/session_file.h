@@ -24,7 +24,7 @@ bool embedsWeights(const Analysis& analysis, const SaveSessionOptions& options);
 /// that no file may name, which LibTorch's formulas may; Error(badUse, io) as writeSessionFile does; Error(execution, cancelled).
 void saveSession(const Analysis& analysis, const std::string& path, const SaveSessionOptions& options = {}, const Progress& progress = {});
 
-/// Opens a session file as it was saved, with the same ids; nothing is derived. `rules` are those that deriving anew will use.
+/// Opens a session file as it was saved, with the same ids; nothing is derived. `rules` are those that deriving again will use.
 /// Throws Error(badInput) as readSessionFile does.
 std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress = {}, std::shared_ptr<const RuleRegistry> rules = {});
 
@@ -34,7 +34,7 @@ std::optional<int> savedThreads(const Analysis& analysis);
 /// What leads from the model to this analysis once more, over all orders: inputs, numbers and cotangents of the first derivation, seed,
 /// partition and the rest.
 DerivationRequest optionsFromModel(const Analysis& analysis);
-/// The same, but for what `given` asks for; with other inputs the cotangents are drawn anew where none are given.
+/// The same, but for what `given` asks for; with other inputs the cotangents are drawn again where none are given.
 DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& given);
 /// True of options that leave everything as a session file has it. Registered rules ask for nothing by themselves.
 bool asksForNothing(const DerivationRequest& options);

@@ -11,14 +11,20 @@
 
 #include "core/base/out_of_memory.h"
 #include "core/formats/files/deferred_check.h"
+#include "core/split/op_cost.h"
 #include "core/torch/execution/cuda_library.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/reproducible.h"
 #include "core/torch/tracing/generator.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
 namespace {
+
+/// To wake sleeping threads takes 60 to 150 microseconds, so two cores take as long as one for what one core does in 0.3 to 0.5 milliseconds: a product
+/// of matrices of 256 x 256, a convolution of 64 channels, a sum of two tensors of a million elements (measured on two cores; see docs/performance.md).
+constexpr std::int64_t costWorthThreads = 10'000'000;
 
 /// A copy with the same sizes, strides and offset in memory of its own: kernels and later views depend on them.
 at::Tensor copyStrided(const at::Tensor& tensor) {
@@ -175,12 +181,21 @@ void Evaluator::call(BoundSymbolId op, torch::jit::Stack& stack) {
   at::AutoGradMode gradMode(asForward && bound.gradMode);
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   const DeterministicScope deterministic;
+  const ThreadScope threads(isSmall(op) ? 1 : 0);
   const auto& handle = prepared(bound).op();
   if (!draws(op)) {
     handle.callBoxed(stack);
     return;
   }
   draw(op, [&] { handle.callBoxed(stack); });
+}
+
+/// The estimate is of the traces, not of the moment, so that a step that runs again splits its sums in the same way.
+bool Evaluator::isSmall(BoundSymbolId op) {
+  if (!sizes_.contains(op)) sizes_.resize(std::max<std::size_t>(document_.boundSymbolCount(), op.index + 1));
+  auto& size = sizes_[op];
+  if (size == Size::unknown) size = opCost(document_, op) < costWorthThreads ? Size::small : Size::large;
+  return size == Size::small;
 }
 
 /// A draw goes on from the session's generator; a replay starts where its original did and leaves the session's generator alone.

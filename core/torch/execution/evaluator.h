@@ -33,9 +33,9 @@ class Evaluator {
   const c10::IValue& value(ValueId id) const { return values_[id]; }
   at::Tensor tensor(ValueId id) const;
 
-  /// Runs the op and binds its outputs. Borrowed memory (weights, inputs) is never written: the op gets a copy. What it returns is
-  /// the copy; where it writes without returning (native_batch_norm's statistics), the operand itself becomes the copy.
-  /// Throws Error(execution) naming the op, Error(badInput) where a file that operands lie in changed since it was mapped; nothing is bound then.
+  /// Runs the op and binds its outputs. An op whose estimated cost does not repay the waking of threads runs on one. Borrowed memory (weights, inputs) is never
+  /// written: the op gets a copy. What it returns is the copy; where it writes without returning (native_batch_norm's statistics), the operand itself becomes
+  /// the copy. Throws Error(execution) naming the op, Error(badInput) where a file that operands lie in changed since it was mapped; nothing is bound then.
   void run(BoundSymbolId op);
   bool draws(BoundSymbolId op) const;
 
@@ -61,12 +61,15 @@ class Evaluator {
   void copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack);
   void call(BoundSymbolId op, torch::jit::Stack& stack);
   void draw(BoundSymbolId op, const std::function<void()>& body);
+  bool isSmall(BoundSymbolId op);
   c10::Device deviceOf(BoundSymbolId op) const;
   Error failed(BoundSymbolId op, const std::string& reason) const;
 
   const Document& document_;
   IdVector<ValueId, c10::IValue> values_;
   std::unordered_map<std::uint64_t, std::unique_ptr<PreparedCall>> prepared_;
+  enum class Size : std::uint8_t { unknown, small, large };
+  IdVector<BoundSymbolId, Size> sizes_;
   std::shared_ptr<const LeftOut> leftOut_;
   FilesInUse files_;  // that bound tensors lie in
   const std::optional<c10::Device> standIn_;

@@ -1,7 +1,6 @@
 #include "core/torch/execution/reproducible.h"
 
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 
 namespace retrograd {
@@ -19,16 +18,6 @@ class WithoutDeterminism : public c10::WarningHandler {
 thread_local WithoutDeterminism quiet;
 
 }  // namespace
-
-int threadCount() { return at::get_num_threads(); }
-
-ThreadScope::ThreadScope(int threads) : before_(at::get_num_threads()) {
-  if (threads > 0 && threads != before_) at::set_num_threads(threads);
-}
-
-ThreadScope::~ThreadScope() {
-  if (at::get_num_threads() != before_) at::set_num_threads(before_);
-}
 
 DeterministicScope::DeterministicScope()
     : on_(at::globalContext().deterministicAlgorithms()),

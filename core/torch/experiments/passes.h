@@ -16,7 +16,7 @@ struct PassResult {
 
 /// All that deriving a model went through, over one document.
 struct PassTraces {
-  std::shared_ptr<const Analysis> analysis;  ///< derived anew, the same otherwise; its document is that of the results
+  std::shared_ptr<const Analysis> analysis;  ///< derived again, the same otherwise; its document is that of the results
   std::vector<PassResult> results;           ///< the computation as read, the joint after each pass, then forward and backward ("Split")
 
   /// The result of the pass of this name, of `kind` where it has several; case does not count, and the beginning of a name is enough.

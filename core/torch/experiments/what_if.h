@@ -19,7 +19,7 @@ struct WhatIf {
   std::shared_ptr<const Analysis> analysis;  ///< the model under the other partition, ready to be opened
 };
 
-/// The analysis derived anew, on the same inputs, under another partition: exact, as it is the re-split itself. `measures`: of a session on
+/// The analysis derived again, on the same inputs, under another partition: exact, as it is the re-split itself. `measures`: of a session on
 /// `analysis`; where each op that would run again has run, its time is known. Throws as analyse().
 WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures = {}, const Progress& progress = {});
 

@@ -60,7 +60,7 @@ void GradientSums::nameTerms() {
     for (std::size_t k = 0; k < gradient.additions.size(); ++k) {
       auto& origin = document_.boundSymbol(gradient.additions[k]).origin;
       origin.termsBegin = shared.termsBegin;
-      origin.termCount = static_cast<std::uint16_t>(std::min<std::size_t>(k + 2, gradient.terms.size()));
+      origin.termCount = static_cast<std::uint32_t>(std::min<std::size_t>(k + 2, gradient.terms.size()));
     }
   }
 }

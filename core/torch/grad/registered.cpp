@@ -218,7 +218,7 @@ std::vector<char> neededByOutputs(const Recorder& recorder, const std::vector<st
   return forward;
 }
 
-/// Numbers the recorder's locals anew, in the order in which they are asked for: operands, then the forward's, then the backward's.
+/// Renumbers the recorder's locals in the order in which they are asked for: operands, then the forward's, then the backward's.
 class Renumbering {
  public:
   Renumbering(Document& document, const Recorder& recorder, std::size_t operands)

@@ -59,7 +59,7 @@ class History {
   void push(Undo undo);
   /// Takes the last one off the chain; what it holds is the caller's.
   Undo pop();
-  /// The content of `tensor` is about to change, or the value to be bound anew, at the run's position.
+  /// The content of `tensor` is about to change, or the value to be bound again, at the run's position.
   void writeBefore(ValueId value, const at::Tensor& tensor);
   void rebindBefore(ValueId value, const c10::IValue& old);
 

@@ -12,11 +12,11 @@
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/op_clock.h"
-#include "core/torch/execution/reproducible.h"
 #include "core/torch/execution/statistics.h"
 #include "core/torch/session/history.h"
 #include "core/torch/session/run_follower.h"
 #include "core/torch/session/run_forecast.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
 

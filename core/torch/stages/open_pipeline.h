@@ -29,7 +29,7 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Deriv
 /// unsupportedOp where its backward cannot be derived.
 std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, DerivationRequest options, const Progress& progress = {});
 
-/// Opens as openModel() does, with a gradient of 1 at `loss` (loss.h) and at no other output. Empty: as openModel(). A session file is derived anew.
+/// Opens as openModel() does, with a gradient of 1 at `loss` (loss.h) and at no other output. Empty: as openModel(). A session file is derived again.
 /// Throws as openModel(), lossOutput() and requireScalarLoss(); badUse for a session of gradients of gradients, whose outputs are no losses.
 std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss, const DerivationRequest& options, const Progress& progress = {});
 

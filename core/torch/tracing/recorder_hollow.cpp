@@ -12,9 +12,19 @@
 #include "core/torch/tracing/generator.h"
 #include "core/torch/tracing/recorder_call.h"
 #include "core/torch/tracing/shape_rules.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd {
 namespace {
+
+/// A convolution that reads as much as this takes half a millisecond on one core. To wake sleeping threads for less takes longer than they save.
+constexpr std::size_t bytesWorthThreads = std::size_t{1} << 20;
+
+std::size_t bytesOf(const std::vector<at::Tensor>& tensors) {
+  std::size_t bytes = 0;
+  for (const auto& tensor : tensors) bytes += tensor.nbytes();
+  return bytes;
+}
 
 /// What may decide whether an op's meta kernel takes a call: dtypes, layouts and numbers of dimensions, and literals other than sizes and floats.
 std::string callKind(const torch::jit::Stack& arguments) {
@@ -132,6 +142,7 @@ void Recorder::runOnZeros(Call& call) {
   try {
     KeepGenerator keep;  // the op may draw for real; the run must not notice
     BelowInterception below;
+    const ThreadScope threads(bytesOf(zeros) < bytesWorthThreads ? 1 : 0);
     call.op.callBoxed(stack);
   } catch (const c10::Error&) {
     runOnData(call);

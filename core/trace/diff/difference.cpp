@@ -177,9 +177,16 @@ bool TraceComparison::sameBody(const Subgraph& a, const Subgraph& b) {
 }
 
 bool TraceComparison::sameOrigin(const Origin& a, const Origin& b) {
+  return a.role == b.role && a.operand == b.operand && a.output == b.output && sameReference(a.op, b.op) && sameName(a.value, b.value) && sameTerms(a, b);
+}
+
+/// Additions into one gradient share a list, of which each compares what the ones before have not.
+bool TraceComparison::sameTerms(const Origin& a, const Origin& b) {
   const auto termsA = first_.terms(a), termsB = second_.terms(b);
-  return a.role == b.role && a.operand == b.operand && a.output == b.output && sameReference(a.op, b.op) && sameName(a.value, b.value) &&
-         std::equal(termsA.begin(), termsA.end(), termsB.begin(), termsB.end(), [&](ValueId x, ValueId y) { return sameName(x, y); });
+  if (termsA.size() != termsB.size()) return false;
+  auto& same = sameTerms_[{a.termsBegin, b.termsBegin}];
+  while (same < termsA.size() && sameName(termsA[same], termsB[same])) ++same;
+  return same >= termsA.size();
 }
 
 /// An op that is only referred to: paired, and where it is met first, of the same name.

@@ -1,6 +1,8 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/id_vector.h"
@@ -39,6 +41,7 @@ class TraceComparison {
   bool sameCall(BoundSymbolId a, BoundSymbolId b);
   bool sameBody(const Subgraph& a, const Subgraph& b);
   bool sameOrigin(const Origin& a, const Origin& b);
+  bool sameTerms(const Origin& a, const Origin& b);
   bool sameReference(BoundSymbolId a, BoundSymbolId b);
   bool samePlace(BoundSymbolId a, BoundSymbolId b) const;
   bool differs(const char* what) {
@@ -49,8 +52,9 @@ class TraceComparison {
   const Document& first_;
   const Document& second_;
   Pairs values_, storages_, ops_;
-  IdVector<ValueId, bool> compared_;  ///< by value of the first document
-  std::string what_;                  ///< what was found to differ
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> sameTerms_;  ///< by the beginnings of two lists, how many terms are known to be the same
+  IdVector<ValueId, bool> compared_;                                          ///< by value of the first document
+  std::string what_;                                                          ///< what was found to differ
 };
 
 }  // namespace retrograd

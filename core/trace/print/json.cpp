@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "core/base/enum_array.h"
 #include "core/base/id_vector.h"
 #include "core/trace/call.h"
+#include "core/trace/implied.h"
 #include "core/trace/print/printer.h"
 
 namespace retrograd {
@@ -105,7 +107,7 @@ class DocumentWriter {
     json["outputs"] = mentionedIds(document_.outputs(op));
     if (!pattern.returns.empty()) json["returns"] = pattern.returns;
     json["parent"] = idOrNull(bound.parent);
-    json["origin"] = origin(bound.origin);
+    json["origin"] = origin(op);
     json["effects"] = effects(bound);
     json["module"] = textOrNull(document_.text(bound.module));
     json["source"] = source(bound.source);
@@ -165,7 +167,15 @@ class DocumentWriter {
     return {{"subgraph", body.name}, {"inputs", ids(body.inputs)}, {"outputs", std::move(outputs)}};
   }
 
-  Json origin(const Origin& from) {
+  /// The terms of a sum of gradients; of a long one the sum before and the last.
+  Json terms(BoundSymbolId op) {
+    const auto all = document_.terms(document_.boundSymbol(op).origin);
+    const auto before = implied::sumBefore(document_, op);
+    return before ? mentionedIds(std::array{before, all.back()}) : mentionedIds(all);
+  }
+
+  Json origin(BoundSymbolId op) {
+    const auto& from = document_.boundSymbol(op).origin;
     if (from.role == Role::none) return {};
     Json json = Json::object();
     json["id"] = idOrNull(from.op);
@@ -175,7 +185,7 @@ class DocumentWriter {
     json["output"] = from.output < 0 ? Json() : Json(from.output);
     mention(from.value);
     json["value"] = idOrNull(from.value);
-    json["terms"] = mentionedIds(document_.terms(from));
+    json["terms"] = terms(op);
     return json;
   }
 

@@ -120,9 +120,13 @@ std::string CommentWriter::originText(const Origin& origin) const {
   return node.empty() ? pythonString(op) : fmt::format("{}: \"{}\"", word(node), op);
 }
 
-std::string CommentWriter::accumulation(const Origin& origin) const {
+std::string CommentWriter::accumulation(BoundSymbolId op) const {
+  const auto& origin = document_.boundSymbol(op).origin;
   std::string sum;
-  for (auto term : document_.terms(origin)) sum += (sum.empty() ? " = " : " + ") + document_.displayName(term);
+  const auto terms = document_.terms(origin);
+  const auto before = implied::sumBefore(document_, op);
+  if (before) sum = " = " + document_.displayName(before);
+  for (auto term : before ? terms.last(1) : terms) sum += (sum.empty() ? " = " : " + ") + document_.displayName(term);
   return fmt::format("accumulation: gradient of {}{}", document_.displayName(origin.value), sum);
 }
 
@@ -142,7 +146,7 @@ void CommentWriter::addOrigin(std::vector<std::string>& parts, BoundSymbolId op)
       if (origin.op && !isItsOwnOrigin(document_, op, origin.op)) parts.push_back("computation: " + from);
       return;
     case Role::gradient: break;
-    case Role::accumulation: parts.push_back(accumulation(origin)); break;
+    case Role::accumulation: parts.push_back(accumulation(op)); break;
     case Role::recompute: parts.push_back(origin.value ? "recompute of " + document_.displayName(origin.value) : "recompute"); break;
     case Role::zero: parts.emplace_back("zeros for an unused output"); break;
     case Role::cotangent: parts.emplace_back("cotangent of an output"); break;

@@ -31,7 +31,7 @@ class CommentWriter {
   void addOrigin(std::vector<std::string>& parts, BoundSymbolId op) const;
   void addGradient(std::vector<std::string>& parts, const Origin& origin) const;
   void addState(std::vector<std::string>& parts, BoundSymbolId op) const;
-  std::string accumulation(const Origin& origin) const;
+  std::string accumulation(BoundSymbolId op) const;
   /// `t0: "torch.ops.aten.linear.default"`, or, where the origin is a graph input, `w: "parameter"`.
   std::string originText(const Origin& origin) const;
 

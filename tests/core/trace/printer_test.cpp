@@ -80,6 +80,30 @@ TEST(Printer, accumulationNamesValueAndAllTerms) {
   EXPECT_EQ(printComment(b.document, op), "t5: \"cpu f32[4, 3]\", accumulation: gradient of x = t3 + t4, forward: x: \"input\"");
 }
 
+TEST(Printer, longAccumulationNamesTheSumBeforeAndTheLastTerm) {
+  LinearJoint b;
+  std::vector<ValueId> terms;
+  for (int i = 0; i < 10; ++i) terms.push_back(b.value({4, 3}, ValueKind::gradient));
+  Origin list;
+  b.document.setTerms(list, terms);
+  auto sum = terms[0];
+  BoundSymbolId last;
+  std::vector<std::string> comments;
+  for (std::uint32_t count = 2; count <= 10; ++count) {
+    Origin from = list;
+    from.role = Role::accumulation;
+    from.value = b.x;
+    from.termCount = count;
+    last = b.backward("aten.add.Tensor", {sum, terms[count - 1]}, {4, 3}, from);
+    sum = b.document.outputs(last)[0];
+    b.document.value(sum).producer = last;
+    comments.push_back(printComment(b.document, last));
+  }
+  EXPECT_NE(comments[6].find("= t3 + t4 + t5 + t6 + t7 + t8 + t9 + t10, "), std::string::npos) << comments[6];  // eight terms
+  EXPECT_NE(comments[7].find("= t19 + t11, "), std::string::npos) << comments[7];
+  EXPECT_NE(comments[8].find("= t20 + t12, "), std::string::npos) << comments[8];
+}
+
 TEST(Printer, whatIsNotAsUsualStandsBehindTheType) {
   Builder b;
   const auto x = b.input("x", {2, 3});

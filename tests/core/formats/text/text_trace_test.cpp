@@ -1,11 +1,15 @@
 #include "core/formats/text/text_trace.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "core/formats/model/model_file.h"
+#include "core/trace/implied.h"
 #include "core/trace/print/printer.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/formats/stub_symbols.h"
@@ -338,6 +342,52 @@ def joint(x, w, ct):
   plain.del = false;
   const auto traces = read(text);
   EXPECT_EQ(printTrace(*traces.document, traces.derived[0], plain), text);
+}
+
+/// Sums of the gradients of `values`, which take turns, of `count` terms each. A sum of more than eight says the one before.
+std::string longSums(const std::vector<std::string>& values, int count) {
+  std::string text = "import torch\n\ndef joint(" + fmt::format("{}", fmt::join(values, ", "));
+  for (int i = 0; i < count; ++i) text += fmt::format(", c{}", i);
+  text += "):\n";
+  for (const auto& value : values) text += fmt::format("    # {}: \"cpu f32[3]\"\n", value);
+  for (int i = 0; i < count; ++i) text += fmt::format("    # c{}: \"cpu f32[3]\", cotangent\n", i);
+  text += "\n    # backward\n";
+  const auto sumOf = [](const std::string& value, int terms) { return terms == 1 ? "c0" : fmt::format("{}_{}", value, terms); };
+  for (int terms = 2; terms <= count; ++terms)
+    for (const auto& value : values) {
+      std::string all = terms > 8 ? sumOf(value, terms - 1) : "c0";
+      for (int i = terms > 8 ? terms - 1 : 1; i < terms; ++i) all += fmt::format(" + c{}", i);
+      text +=
+          fmt::format("    {0} = torch.ops.aten.add.Tensor({1}, c{2})  # {0}: \"cpu f32[3]\", accumulation: gradient of {3} = {4}, forward: {3}: \"input\"\n",
+                      sumOf(value, terms), sumOf(value, terms - 1), terms - 1, value, all);
+    }
+  return text + fmt::format("    return ({}_{})\n", fmt::join(values, fmt::format("_{0}, ", count)), count);
+}
+
+TEST(TextTrace, LongSumsOfGradientsAreReadByTheSumBefore) {
+  constexpr int count = 40;
+  const auto text = longSums({"x", "y"}, count);
+  const auto traces = read(text);
+  const auto& document = *traces.document;
+  std::set<std::uint32_t> lists;
+  for (auto op : traces.derived[0].ops) {
+    const auto& origin = document.boundSymbol(op).origin;
+    const auto terms = document.terms(origin);
+    for (std::size_t i = 0; i < terms.size(); ++i) EXPECT_EQ(document.displayName(terms[i]), fmt::format("c{}", i));
+    if (terms.size() == count) lists.insert(origin.termsBegin);
+    if (terms.size() > 8) EXPECT_TRUE(implied::sumBefore(document, op)) << "longer sums share the list of the one before";
+  }
+  EXPECT_EQ(lists.size(), 2u);
+  PrintOptions plain;
+  plain.del = false;
+  EXPECT_EQ(printTrace(document, traces.derived[0], plain), text);
+  auto branched = text;
+  const std::string line =
+      "    y_9 = torch.ops.aten.add.Tensor(y_8, c8)  # y_9: \"cpu f32[3]\", accumulation: gradient of y = y_8 + c8, forward: y: \"input\"\n";
+  ASSERT_NE(branched.find(line), std::string::npos);
+  branched.insert(branched.find(line),
+                  "    other = torch.ops.aten.add.Tensor(y_8, c0)  # other: \"cpu f32[3]\", accumulation: gradient of y = y_8 + c0, forward: y: \"input\"\n");
+  EXPECT_NE(failure(branched).find("expected one sum that goes on from 'y_8', found another with 'c8'"), std::string::npos) << failure(branched);
 }
 
 TEST(TextTrace, SymbolicSizesAreEvaluatedAndKept) {

@@ -6,8 +6,8 @@
 #include "core/torch/analysis/open.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/checking/compare.h"
-#include "core/torch/execution/reproducible.h"
 #include "core/torch/session/session.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
