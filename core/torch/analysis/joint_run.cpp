@@ -17,6 +17,7 @@
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/placement.h"
 #include "core/torch/tracing/generator.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd {
 namespace {
@@ -183,6 +184,7 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
 }  // namespace
 
 RunResult runJoint(const Analysis& analysis) {
+  const RunThreads threads(0);
   // No release, no history: the whole joint in one evaluator.
   Evaluator evaluator(*analysis.document, analysis.request.seed);
   evaluator.setLeftOut(analysis.leftOut);

@@ -3,6 +3,7 @@
 #include "core/base/id_vector.h"
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/execution/evaluator.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -21,6 +22,7 @@ IdVector<StorageId, char> writtenStorages(const Analysis& analysis) {
 }  // namespace
 
 RunValues runValues(const Analysis& analysis, const Progress& progress) {
+  const RunThreads threads(0);
   const auto& document = *analysis.document;
   const auto written = writtenStorages(analysis);
   RunValues values;

@@ -181,7 +181,7 @@ void Evaluator::call(BoundSymbolId op, torch::jit::Stack& stack) {
   at::AutoGradMode gradMode(asForward && bound.gradMode);
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   const DeterministicScope deterministic;
-  const ThreadScope threads(isSmall(op) ? 1 : 0);
+  const ThreadScope threads(isSmall(op) ? RunThreads::forSmallWork() : RunThreads::forLargeWork());
   const auto& handle = prepared(bound).op();
   if (!draws(op)) {
     handle.callBoxed(stack);

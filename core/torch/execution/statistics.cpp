@@ -10,6 +10,7 @@
 #include "core/torch/execution/cuda/summary.h"
 #include "core/torch/execution/device_statistics.h"
 #include "core/torch/tracing/convert.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd {
 namespace {
@@ -78,6 +79,7 @@ std::optional<StridedNumbers> numbersOf(const at::Tensor& tensor, at::Tensor& ke
 /// Threads of LibTorch, where there is enough to do for more than one.
 void onThreads(std::int64_t chunks, const std::function<void(std::int64_t)>& body) {
   constexpr std::int64_t fewest = 8;  // a million elements; fewer are done before a second thread is awake
+  const ThreadScope threads(chunks > fewest ? RunThreads::forLargeWork() : 0);
   at::parallel_for(0, chunks, fewest, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) body(i);
   });

@@ -4,6 +4,7 @@
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/l1_norm.h"
 #include "core/torch/tracing/interceptor.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/last_use.h"
 #include "core/trace/source.h"
 
@@ -69,6 +70,7 @@ RecordedCall callAt(const Analysis& analysis, std::size_t position) {
 }  // namespace
 
 RecordedRun replayNumbers(const Analysis& analysis, const Progress& progress) {
+  const RunThreads threads(0);
   const auto& document = *analysis.document;
   const auto& ops = analysis.joint.ops;
   RecordedRun run;

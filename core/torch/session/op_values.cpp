@@ -109,7 +109,7 @@ struct OpValues::Impl : RunFollower {
   // What is run here.
 
   void step(const Progress& progress) {
-    const ThreadScope scope(threads);
+    const RunThreads scope(threads);
     if (!ahead) {
       ahead = kept.evaluator(progress);
       ahead->setSynchronous(true);
@@ -227,6 +227,7 @@ struct OpValues::Impl : RunFollower {
   }
 
   void runAhead(std::size_t target, const Progress& progress) {
+    const RunThreads scope(threads);
     begin();
     const auto from = kept.known();
     while (keeps && kept.known() < std::min(target, ops.size())) {
@@ -249,7 +250,7 @@ struct OpValues::Impl : RunFollower {
     const auto operands = operandsOf(moment.op), outputs = outputsOf(moment.op);
     runAhead(place.first, progress);
     if (!keeps) return fillFromTheStart(moment, place, progress);
-    const ThreadScope scope(threads);
+    const RunThreads scope(threads);
     const auto before = kept.contents(operands, place.first, progress);
     for (std::size_t i = 0; i < operands.size(); ++i) moment.before[operands[i]] = before[i];
     try {
@@ -269,7 +270,7 @@ struct OpValues::Impl : RunFollower {
 
   /// A run of its own that keeps nothing.
   void fillFromTheStart(OpMoment& moment, Place place, const Progress& progress) {
-    const ThreadScope scope(threads);
+    const RunThreads scope(threads);
     Evaluator evaluator(document, analysis->request.seed);
     evaluator.setLeftOut(analysis->leftOut);
     for (const auto& [id, value] : given) evaluator.bind(id, value);

@@ -6,6 +6,7 @@
 #include "core/torch/execution/placement.h"
 #include "core/torch/execution/statistics.h"
 #include "core/torch/session/run_forecast.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
 
@@ -88,6 +89,7 @@ std::optional<TensorData> Recording::tensor(ValueId value) const {
 RunRecord recordRun(const Analysis& analysis, const RecordOptions& options, const Progress& progress) {
   RunForecast(analysis).requireRoom(0, analysis.joint.ops.size());
   Recording recording(analysis, options);
+  const RunThreads threads(0);
   const auto size = analysis.joint.ops.size();
   while (recording.position() < size) {
     progress.check();

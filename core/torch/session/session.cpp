@@ -107,7 +107,7 @@ struct Session::Impl {
   /// `again`: on the way back, over ops that were measured before.
   void runOne(bool again = false) {
     const auto op = program[position];
-    const ThreadScope scope(threads);
+    const RunThreads scope(threads);
     Undo undo;
     undo.begin = position;
     undo.end = position + 1;
@@ -174,7 +174,7 @@ struct Session::Impl {
 
   /// Runs the plan. Of what its ops make, only what was wanted stays; what is there already stays itself.
   void remake(const Undo& undo) {
-    const ThreadScope scope(threads);
+    const RunThreads scope(threads);
     std::vector<ValueId> others;
     for (auto at : undo.plan) {
       const auto outputs = document.outputs(program[at]);
@@ -199,6 +199,7 @@ struct Session::Impl {
 
   /// To an earlier position: back to where the history has a place at or before it, from there forward. Stops between ops where that is wanted.
   void rewindTo(std::size_t target, const Progress& progress = {}) {
+    const RunThreads scope(threads);
     const auto begin = position;
     const auto way = [&] { return double(begin - position) / double(std::max<std::size_t>(begin - target, 1)); };
     while (position > target && !progress.stopRequested()) {
@@ -326,6 +327,7 @@ StopReason Session::runTo(std::size_t target, const Progress& progress) {
   target = std::min(target, size());
   if (target < begin) impl_->rewindTo(target, progress);
   impl_->forecast.requireRoom(impl_->position, target);
+  const RunThreads scope(impl_->threads);
   while (impl_->position < target && !progress.stopRequested()) {
     impl_->announce(progress, impl_->position, double(impl_->position - begin) / double(target - begin));
     impl_->runOne();
@@ -340,6 +342,7 @@ StopReason Session::continueTo(std::size_t target, const Progress& progress) {
   const auto length = double(std::max(begin, target) - std::min(begin, target));
   impl_->breakpoints.forgetHit();
   impl_->forecast.requireRoom(begin, target);
+  const RunThreads scope(impl_->threads);
   while (impl_->position != target) {
     if (progress.stopRequested()) return StopReason::cancelled;
     const bool forward = target > begin;

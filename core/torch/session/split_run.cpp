@@ -1,10 +1,12 @@
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/analysis/results.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd {
 
 RunResult runSplit(const Analysis& analysis) {
+  const RunThreads threads(0);
   Evaluator forward(*analysis.document, analysis.request.seed);
   forward.setLeftOut(analysis.leftOut);
   const auto inputs = inputBindings(analysis);

@@ -142,7 +142,7 @@ void Recorder::runOnZeros(Call& call) {
   try {
     KeepGenerator keep;  // the op may draw for real; the run must not notice
     BelowInterception below;
-    const ThreadScope threads(bytesOf(zeros) < bytesWorthThreads ? 1 : 0);
+    const ThreadScope threads(bytesOf(zeros) < bytesWorthThreads ? RunThreads::forSmallWork() : RunThreads::forLargeWork());
     call.op.callBoxed(stack);
   } catch (const c10::Error&) {
     runOnData(call);

@@ -17,4 +17,23 @@ class ThreadScope {
   int before_;
 };
 
+/// While it lives, this thread runs on one thread what is small, and what is large asks for more (forLargeWork). A loop over ops holds one, since each change
+/// of the number makes LibTorch forget the convolutions it has prepared. `most` is for what is large; 0: as many as kernels use now.
+class RunThreads {
+ public:
+  explicit RunThreads(int most);
+  ~RunThreads();
+  RunThreads(const RunThreads&) = delete;
+  RunThreads& operator=(const RunThreads&) = delete;
+
+  /// For a ThreadScope around large work: `most` of the RunThreads around it, else 0.
+  static int forLargeWork();
+  /// The same for small work: 0 where a RunThreads has seen to it, else 1.
+  static int forSmallWork();
+
+ private:
+  int mostBefore_;
+  ThreadScope one_;
+};
+
 }  // namespace retrograd

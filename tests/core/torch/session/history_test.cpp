@@ -265,6 +265,26 @@ TEST(History, StopsBetweenOpsOnTheWayBack) {
   expectSame(snapshot(other), snapshot(session));
 }
 
+TEST(RunThreads, KeepsOneThreadButForLargeWork) {
+  const ThreadScope given(3);
+  const auto during = [](int threads) {
+    const ThreadScope scope(threads);
+    return threadCount();
+  };
+  EXPECT_EQ(during(RunThreads::forSmallWork()), 1);  // outside of a run as well
+  EXPECT_EQ(during(RunThreads::forLargeWork()), 3);
+  {
+    const RunThreads run(0);
+    EXPECT_EQ(threadCount(), 1);
+    EXPECT_EQ(during(RunThreads::forSmallWork()), 1);
+    EXPECT_EQ(during(RunThreads::forLargeWork()), 3);
+    const RunThreads step(2);  // of a session that has its own number
+    EXPECT_EQ(during(RunThreads::forLargeWork()), 2);
+    EXPECT_EQ(threadCount(), 1);
+  }
+  EXPECT_EQ(threadCount(), 3);
+}
+
 TEST(Session, RunsOnItsOwnThreadsWhichItsFileKeeps) {
   const auto before = threadCount();
   const auto path = testing::TempDir() + "threads.retrograd";
