@@ -20,6 +20,7 @@ void RunNumbers::reset(std::shared_ptr<const Analysis> analysis) {
   if (analysis_) {
     positions_.assign(analysis_->document->boundSymbolCount(), -1);
     statistics_.resize(analysis_->document->valueCount());
+    measures_.reserve(size());  // to move half a million while they grow takes longer than an event may
     for (std::size_t i = 0; i < size(); ++i) positions_[analysis_->joint.ops[i]] = static_cast<std::int32_t>(i);
   }
   Q_EMIT changed();
