@@ -79,6 +79,8 @@ constexpr std::pair<std::string_view, std::string_view> pythonNames[] = {
     {"FloatPow", "_operator.pow"},
     {"IntTrueDiv", "_operator.truediv"},
     {"FloatTrueDiv", "_operator.truediv"},
+    {"TrueDiv", "_operator.truediv"},
+    {"Pow", "_operator.pow"},
     {"LShift", "_operator.lshift"},
     {"RShift", "_operator.rshift"},
     {"BitwiseFn_bitwise_and", "_operator.and_"},

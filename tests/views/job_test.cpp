@@ -409,7 +409,9 @@ void JobTest::J6_theSavePlanNamesTheLayerThatSavesMore() {
            qPrintable(finding.data().toString()));
   open.f.picture(QStringLiteral("save-plan"));
   // A click and Enter on a finding lead to the op that makes the value.
-  const auto named = [&] { return open.f.selection().op() ? open.f.analysis().document->displayName(open.f.analysis().document->outputs(open.f.selection().op())[0]) : std::string(); };
+  const auto named = [&] {
+    return open.f.selection().op() ? open.f.analysis().document->displayName(open.f.analysis().document->outputs(open.f.selection().op())[0]) : std::string();
+  };
   QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualRect(finding).center());
   QCOMPARE(named(), std::string("gelu_1"));
   const auto section = open.row(model, QStringLiteral("Saved for the backward"));

@@ -50,7 +50,7 @@ const WindowPart part(PartOrder::job, [](MainWindow& window) {
     window.showPanel(*dock);
     dock->askOpinion();
   });
-  auto* plan = actions.add("save-plan", MainWindow::tr("Show the &Save Plan"),
+  auto* plan = actions.add("save-plan", MainWindow::tr("S&how the Save Plan"),
                            MainWindow::tr("Lists what the open compile saves for its backward, layer by layer, and how equal layers differ"),
                            QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_J));
   auto* budgets = actions.add("save-plan-budgets", MainWindow::tr("&Peaks at Several Budgets"),

@@ -65,7 +65,8 @@ BoundSymbolId SavePlanRows::opOf(const std::string& value) const {
 
 void SavePlanRows::addSentences(const SavePlan& plan) {
   const auto findings = namedFindingsOf(plan);
-  const int section = add(-1, heading(findings.empty() ? tr("No finding: equal layers save alike, and policies are followed") : tr("Findings: %1").arg(findings.size())));
+  const int section =
+      add(-1, heading(findings.empty() ? tr("No finding: equal layers save alike, and policies are followed") : tr("Findings: %1").arg(findings.size())));
   for (const auto& finding : findings) {
     Row row;
     row.cells[value] = toQt(finding.text);

@@ -152,7 +152,8 @@ std::vector<PlanFinding> brokenOf(const SavePlan& plan) {
   std::vector<PlanFinding> broken;
   for (const auto& value : plan.computed.values) {
     const bool isBroken = (value.policy == "MUST_SAVE" && value.fate == Fate::recomputed) || (value.policy == "MUST_RECOMPUTE" && value.fate == Fate::saved);
-    if (isBroken && !named.contains(value.name)) broken.push_back({fmt::format("{} has the policy {} and is {}", value.name, value.policy, name(value.fate)), value.name});
+    if (isBroken && !named.contains(value.name))
+      broken.push_back({fmt::format("{} has the policy {} and is {}", value.name, value.policy, name(value.fate)), value.name});
   }
   return broken;
 }

@@ -165,9 +165,7 @@ std::string typeText(const PlanValue& value) {
   return fmt::format("{}[{}]", value.dtype, fmt::join(value.sizes, ", "));
 }
 
-std::string opText(const PlanValue& value) {
-  return shortOp(value.op);
-}
+std::string opText(const PlanValue& value) { return shortOp(value.op); }
 
 std::string nameText(const SavePlan& plan, const PlanValue& value) {
   if (value.program.empty()) return value.name;
