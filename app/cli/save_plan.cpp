@@ -28,28 +28,6 @@ jobs::GraphChoice firstWithBackward(const jobs::JobLog& log, std::optional<std::
   return jobs::chooseCompile(log, {}, rank);
 }
 
-std::string typeText(const PlanValue& value) {
-  if (value.dtype.empty() || value.dtype == "size") return value.dtype;
-  return fmt::format("{}[{}]", value.dtype, fmt::join(value.sizes, ", "));
-}
-
-std::string opText(const PlanValue& value) {
-  auto op = value.op.starts_with("torch.ops.") ? value.op.substr(10) : value.op;
-  return op.ends_with(".default") ? op.substr(0, op.size() - 8) : op;
-}
-
-/// "add_2", "primals_4 (norm1.weight)": without the layer's part of the name, which the heading has.
-std::string nameText(const SavePlan& plan, const PlanValue& value) {
-  if (value.program.empty()) return value.name;
-  const auto module = value.layer ? plan.layers[*value.layer].module + "." : std::string();
-  return fmt::format("{} ({})", value.name, value.program.starts_with(module) ? value.program.substr(module.size()) : value.program);
-}
-
-std::string headingText(const SavePlan& plan, const std::vector<std::size_t>& layers) {
-  if (layers.empty()) return "outside the layers";
-  return layers.size() == 1 ? layersText(plan, layers) : fmt::format("{}, {} times", layersText(plan, layers), layers.size());
-}
-
 /// Lines of cells below one another, with headings between them.
 class TextTable {
  public:
@@ -102,11 +80,6 @@ std::string totalText(const PlanTotal& total) {
                      total.unknown == 0 ? "" : fmt::format(", and {} of unknown size", total.unknown));
 }
 
-struct BudgetFigures {
-  std::int64_t budget = 0;
-  PartitionFigures figures;
-};
-
 /// Retrograd's own split of the job's model, from the fewest bytes that can be saved to those that its formulas ask for.
 std::vector<BudgetFigures> figuresAt(const SavePlanOptions& options, const jobs::GraphChoice& choice, const std::string& path, const Progress& progress) {
   if (options.budgets == 0) return {};
@@ -114,19 +87,7 @@ std::vector<BudgetFigures> figuresAt(const SavePlanOptions& options, const jobs:
   opening.data.compile = fmt::format("{}_{}", nameOf(*choice.compile), choice.attempt->number);
   opening.data.rank = choice.process->rank;
   const auto analysis = open(path, opening, progress);
-  const auto split = [&](PartitionOptions::Kind kind, std::optional<std::int64_t> budget) {
-    PartitionOptions partition;
-    partition.kind = kind;
-    partition.budget = budget;
-    return whatIf(*analysis, partition, {}, progress).after;
-  };
-  const auto most = split(PartitionOptions::defaultKind, {}).savedBytes, least = split(PartitionOptions::minCut, {}).savedBytes;
-  std::vector<BudgetFigures> figures;
-  for (int i = 0, steps = std::max(options.budgets - 1, 1); i < options.budgets; ++i) {
-    const auto budget = least + (most - least) * i / steps;
-    figures.push_back({budget, split(PartitionOptions::minCut, budget)});
-  }
-  return figures;
+  return figuresAtBudgets(options.budgets, [&](const PartitionOptions& partition) { return whatIf(*analysis, partition, {}, progress).after; });
 }
 
 void printBudgets(const std::vector<BudgetFigures>& budgets) {

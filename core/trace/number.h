@@ -1,8 +1,11 @@
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+
+#include "core/trace/size_expression.h"
 
 namespace retrograd {
 
@@ -39,5 +42,9 @@ struct NumberFunction {
 /// The function of this name, nullptr where there is none. These are all number operators that a file may use. "torch.sym_cos" and "torch._sym_cos"
 /// are "math.cos".
 const NumberFunction* findNumberFunction(std::string_view name);
+
+/// What an expression over size symbols comes to as Python has it, a bool or a float included: "FloatTrueDiv(s0, 3)" is 1.333... at s0 = 4. nullopt where a
+/// symbol is not bound, or Python would raise (a divisor is zero).
+std::optional<Number> evaluateNumber(const SizeExpression& expression, const SizeBindings& bindings);
 
 }  // namespace retrograd

@@ -79,6 +79,8 @@ constexpr std::pair<std::string_view, std::string_view> pythonNames[] = {
     {"FloatPow", "_operator.pow"},
     {"IntTrueDiv", "_operator.truediv"},
     {"FloatTrueDiv", "_operator.truediv"},
+    {"TrueDiv", "_operator.truediv"},
+    {"Pow", "_operator.pow"},
     {"LShift", "_operator.lshift"},
     {"RShift", "_operator.rshift"},
     {"BitwiseFn_bitwise_and", "_operator.and_"},
@@ -156,6 +158,9 @@ bool inName(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c ==
 class SizeParser {
  public:
   explicit SizeParser(std::string_view text) : text_(text) {}
+
+  /// Runs the program that a parser left.
+  static std::optional<Number> evaluate(const SizeExpression& expression, const SizeBindings& bindings);
 
   std::optional<SizeExpression> run() {
     if (!disjunction()) return std::nullopt;
@@ -315,15 +320,15 @@ class SizeParser {
 
 std::optional<SizeExpression> SizeExpression::parse(std::string_view text) { return SizeParser(text).run(); }
 
-std::optional<std::int64_t> SizeExpression::evaluate(const SizeBindings& bindings) const {
+std::optional<Number> SizeParser::evaluate(const SizeExpression& expression, const SizeBindings& bindings) {
   std::vector<Number> stack;
-  for (const auto& step : steps_) {
+  for (const auto& step : expression.steps_) {
     if (step.kind == Kind::integer) {
       stack.push_back(Number::ofInt(step.integer));
     } else if (step.kind == Kind::real) {
       stack.push_back(Number::ofReal(step.real));
     } else if (step.kind == Kind::symbol) {
-      const auto it = bindings.find(symbols_[step.integer]);
+      const auto it = bindings.find(expression.symbols_[step.integer]);
       if (it == bindings.end()) return std::nullopt;
       stack.push_back(Number::ofInt(it->second));
     } else {
@@ -334,11 +339,17 @@ std::optional<std::int64_t> SizeExpression::evaluate(const SizeBindings& binding
       stack.push_back(*result);
     }
   }
-  const auto& value = stack.back();
-  if (!value.isReal()) return value.integer;
+  return stack.back();
+}
+
+std::optional<Number> evaluateNumber(const SizeExpression& expression, const SizeBindings& bindings) { return SizeParser::evaluate(expression, bindings); }
+
+std::optional<std::int64_t> SizeExpression::evaluate(const SizeBindings& bindings) const {
+  const auto value = SizeParser::evaluate(*this, bindings);
+  if (!value || !value->isReal()) return value ? std::optional(value->integer) : std::nullopt;
   constexpr double beyond = 9223372036854775808.0;  // 2^63
-  const bool whole = std::trunc(value.real) == value.real && value.real >= -beyond && value.real < beyond;
-  return whole ? std::optional(static_cast<std::int64_t>(value.real)) : std::nullopt;
+  const bool whole = std::trunc(value->real) == value->real && value->real >= -beyond && value->real < beyond;
+  return whole ? std::optional(static_cast<std::int64_t>(value->real)) : std::nullopt;
 }
 
 std::optional<std::int64_t> SizeExpression::solve(std::string_view symbol, std::int64_t value, SizeBindings bindings) const {

@@ -16,6 +16,7 @@
 #include "views/jobs/job_dock.h"
 #include "views/jobs/job_graphs_window.h"
 #include "views/jobs/recorded_dock.h"
+#include "views/jobs/save_plan_dock.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -36,6 +37,8 @@ class JobTest : public QObject {
   void J2_aFolderIsOpenedFromTheMenu();
   void J15_commandsAreAboutTheChosenCompileOfTheChosenRank();
   void J12_recordedNumbersNameTheSecondGelu();
+  void J6_theSavePlanNamesTheLayerThatSavesMore();
+  void J6_theSavePlanSaysWhyThereIsNone();
 };
 
 namespace {
@@ -383,6 +386,87 @@ void JobTest::J12_recordedNumbersNameTheSecondGelu() {
   QVERIFY(QTest::qWaitFor(answered, 60000));
   QVERIFY2(dock.summary().startsWith(QStringLiteral("! ")), qPrintable(dock.summary()));
   QCOMPARE(table->model()->rowCount(), 0);
+}
+
+// Holds J6: which policy each op had and what happened to it, over equal layers, where one layer of four differs.
+void JobTest::J6_theSavePlanNamesTheLayerThatSavesMore() {
+  OpenJob open(QString::fromStdString(sourcePath("resources/samples/layers/trace")));
+  QVERIFY(open.opened);
+  auto* tree = open.f.window().findChild<QTreeView*>(QStringLiteral("save-plan"));
+  auto& model = *tree->model();
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+  open.f.press(Qt::Key_J, Qt::ControlModifier | Qt::AltModifier);
+  QTRY_VERIFY_WITH_TIMEOUT(model.rowCount() > 0, 30000);
+  QTRY_VERIFY(tree->isVisible());
+  const auto& dock = open.f.window().panel<SavePlanDock>();
+  QVERIFY2(dock.summary().startsWith(QStringLiteral("Saved: 3072 bytes in 9 values")), qPrintable(dock.summary()));
+  QVERIFY2(dock.summary().contains(QStringLiteral("all saved: 4608 bytes in 12 values")), qPrintable(dock.summary()));
+  QVERIFY2(dock.summary().endsWith(QStringLiteral("layers 0 to 3 (blocks.0 to blocks.3): equal, 6 ops each")), qPrintable(dock.summary()));
+  const auto findings = model.index(0, 0);
+  QCOMPARE(findings.data().toString(), QStringLiteral("Findings: 2"));
+  const auto finding = model.index(1, 0, findings);
+  QVERIFY2(finding.data().toString().startsWith(QStringLiteral("layer 1 (blocks.1): gelu_1 = aten.gelu: f32[4, 32], 512 bytes (/job/train.py:22) is saved")),
+           qPrintable(finding.data().toString()));
+  open.f.picture(QStringLiteral("save-plan"));
+  // A click and Enter on a finding lead to the op that makes the value.
+  const auto named = [&] {
+    return open.f.selection().op() ? open.f.analysis().document->displayName(open.f.analysis().document->outputs(open.f.selection().op())[0]) : std::string();
+  };
+  QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualRect(finding).center());
+  QCOMPARE(named(), std::string("gelu_1"));
+  const auto section = open.row(model, QStringLiteral("Saved for the backward"));
+  QVERIFY(section.isValid());
+  QCOMPARE(section.siblingAtColumn(SavePlanRows::bytes).data().toString(), QStringLiteral("3072"));
+  // One row stands for four layers; below it each layer has its own op, which the arrow keys reach.
+  const auto folded = open.row(model, QStringLiteral("addmm"));
+  QVERIFY(folded.isValid());
+  QCOMPARE(model.rowCount(folded), 4);
+  QCOMPARE(folded.siblingAtColumn(SavePlanRows::policy).data().toString(), QStringLiteral("MUST_SAVE"));
+  QCOMPARE(folded.siblingAtColumn(SavePlanRows::fate).data().toString(), QStringLiteral("saved"));
+  tree->setFocus();
+  tree->expand(folded.parent());
+  tree->setCurrentIndex(folded);
+  QTest::keyClick(tree, Qt::Key_Right);
+  QVERIFY(tree->isExpanded(folded));
+  for (int i = 0; i < 3; ++i) QTest::keyClick(tree, Qt::Key_Down);
+  QVERIFY2(tree->currentIndex().data().toString().endsWith(QStringLiteral("layer 2 (blocks.2)")), qPrintable(tree->currentIndex().data().toString()));
+  QTest::keyClick(tree, Qt::Key_Return);
+  QVERIFY2(named().starts_with("addmm_"), named().c_str());
+  QCOMPARE(QString::fromStdString(named()), tree->currentIndex().data().toString().section(QLatin1Char(' '), 0, 0));
+  // The policies beside what happened, and the peak at four budgets, which rises with what is saved.
+  const auto policies = open.row(model, QStringLiteral("MUST_SAVE"));
+  QVERIFY(policies.isValid());
+  QVERIFY(policies.siblingAtColumn(SavePlanRows::fate).data().toString().startsWith(QStringLiteral("saved ")));
+  const auto* budgets = open.f.window().findChild<QTreeView*>(QStringLiteral("save-plan-budgets"));
+  QVERIFY(!budgets->isVisible());
+  for (auto* button : dock.findChildren<QToolButton*>())
+    if (button->defaultAction() == command(open.f, "save-plan-budgets")) QTest::mouseClick(button, Qt::LeftButton);
+  QTRY_VERIFY_WITH_TIMEOUT(budgets->isVisible(), 30000);
+  const QAbstractItemModelTester budgetTester(budgets->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+  QCOMPARE(budgets->model()->rowCount(), 4);
+  const auto number = [&](int row, int column) { return budgets->model()->index(row, column).data().toString().toLongLong(); };
+  for (int i = 0; i < 4; ++i) QVERIFY(number(i, SavePlanDock::saved) <= number(i, SavePlanDock::budget));
+  QVERIFY(number(0, SavePlanDock::saved) < number(3, SavePlanDock::saved));
+  QVERIFY(number(0, SavePlanDock::recomputed) > number(3, SavePlanDock::recomputed));
+  QVERIFY(dock.summary().startsWith(QStringLiteral("Saved: 3072")));
+  open.f.picture(QStringLiteral("save-plan-budgets"));
+  // Nothing of it stays when another file opens.
+  QVERIFY(open.f.open(QString::fromStdString(sourcePath("tests/data/models/mlp/model.pt2"))));
+  QCOMPARE(model.rowCount(), 0);
+  QVERIFY(!budgets->isVisible());
+}
+
+void JobTest::J6_theSavePlanSaysWhyThereIsNone() {
+  WindowFixture f(liveEngine());
+  const auto reason = [&] { return command(f, "save-plan")->statusTip(); };
+  QVERIFY(!command(f, "save-plan")->isEnabled());
+  QCOMPARE(reason(), QStringLiteral("No file is open"));
+  QVERIFY(f.open(QString::fromStdString(sourcePath("tests/data/models/mlp/model.pt2"))));
+  QTRY_COMPARE(reason(), QStringLiteral("The open file is not a log of torch.compile"));
+  QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/evaluate/trace"))));
+  QTRY_VERIFY2(reason().startsWith(QStringLiteral("The open compile has no backward")), qPrintable(reason()));
+  QVERIFY(!command(f, "save-plan")->isEnabled());
+  QVERIFY(!command(f, "save-plan-budgets")->isEnabled());
 }
 
 }  // namespace retrograd::views

@@ -4,6 +4,7 @@
 
 #include "views/docks/memory_dock.h"
 #include "views/jobs/job_dock.h"
+#include "views/jobs/save_plan_dock.h"
 #include "views/text/format.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
@@ -49,9 +50,24 @@ const WindowPart part(PartOrder::job, [](MainWindow& window) {
     window.showPanel(*dock);
     dock->askOpinion();
   });
+  auto* plan = actions.add("save-plan", MainWindow::tr("S&how the Save Plan"),
+                           MainWindow::tr("Lists what the open compile saves for its backward, layer by layer, and how equal layers differ"),
+                           QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_J));
+  auto* budgets = actions.add("save-plan-budgets", MainWindow::tr("&Peaks at Several Budgets"),
+                              MainWindow::tr("Splits the model at four budgets of saved bytes and lists the peak of memory of each"), {});
+  budgets->setIconText(MainWindow::tr("Budgets"));
+  auto* plans =
+      window.addPanel(new SavePlanDock(window.context(), log, budgets), MainWindow::tr("Save Plan"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  for (auto* action : {plan, budgets}) actions.allowUnless(action, [plans] { return plans->reason(); });
+  QObject::connect(plans, &SavePlanDock::changed, &actions, &WindowActions::update);
+  QObject::connect(plan, &QAction::triggered, plans, [&window, plans] { window.showPanel(*plans); });
+  QObject::connect(budgets, &QAction::triggered, plans, [&window, plans] {
+    window.showPanel(*plans);
+    plans->askBudgets();
+  });
   auto* value = window.menu("value");
   value->addSeparator();
-  value->addActions({opinion, graphs});
+  value->addActions({opinion, graphs, plan, budgets});
 });
 
 }  // namespace

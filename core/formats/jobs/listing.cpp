@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/number_text.h"
+#include "core/trace/number.h"
 #include "core/trace/python_text.h"
 
 namespace retrograd::jobs {
@@ -83,37 +84,50 @@ class Writer {
     return index == fx::noIndex ? nullptr : &graph_.types[index];
   }
 
-  std::int64_t sizeOf(const std::string& text, int line) {
-    if (const auto plain = numberIn<std::int64_t>(text)) return *plain;
-    if (const auto known = evaluateSize(text, options_.sizes)) return *known;
+  /// What a symbol, or an expression that cannot be worked out, is taken for. The notes have its text.
+  std::int64_t assume(const std::string& text) {
+    const auto [taken, isNew] = assumed_.try_emplace(text, static_cast<std::int64_t>(2 + assumed_.size()));
+    if (isNew) listing_.notes.push_back(fmt::format("the log does not say what {} was; {} is taken for it", oneLine(text), taken->second));
+    listing_.assumedSizes = true;
+    return taken->second;
+  }
+
+  Number numberOf(const std::string& text) {
+    if (const auto plain = numberIn<std::int64_t>(text)) return Number::ofInt(*plain);
     const auto expression = SizeExpression::parse(text);
-    if (!expression) fail(line, text, "a size that is not an expression of size symbols");
+    if (!expression) return Number::ofInt(assume(text));
     auto bindings = options_.sizes;
-    for (const auto& symbol : expression->symbols()) {
-      if (bindings.contains(symbol)) continue;
-      const auto [taken, isNew] = assumed_.try_emplace(symbol, static_cast<std::int64_t>(2 + assumed_.size()));
-      if (isNew) listing_.notes.push_back(fmt::format("the log does not say what {} was; {} is taken for it", symbol, taken->second));
-      bindings[symbol] = taken->second;
-      listing_.assumedSizes = true;
-    }
-    const auto value = expression->evaluate(bindings);
-    if (!value) fail(line, text, "a size that comes to no whole number");
-    return *value;
+    for (const auto& symbol : expression->symbols())
+      if (!bindings.contains(symbol)) bindings[symbol] = assume(symbol);
+    const auto value = evaluateNumber(*expression, bindings);
+    return value ? *value : Number::ofInt(assume(text));
+  }
+
+  std::int64_t sizeOf(const std::string& text) {
+    const auto number = numberOf(text);
+    if (!number.isReal()) return number.integer;
+    const auto whole = evaluateSize(pythonReal(number.real), {});
+    return whole ? *whole : assume(text);
+  }
+
+  static std::string numberText(const Number& number) {
+    if (number.kind == Number::Kind::boolean) return number.truth() ? "True" : "False";
+    return number.isReal() ? pythonReal(number.real) : std::to_string(number.integer);
   }
 
   /// "cpu f32[2, 3] strides [3, 1]"
-  std::string typeText(const fx::Type& type, int line) {
+  std::string typeText(const fx::Type& type) {
     std::vector<std::int64_t> sizes, strides;
-    for (const auto& size : type.sizes) sizes.push_back(sizeOf(size, line));
-    for (const auto& stride : type.strides) strides.push_back(sizeOf(stride, line));
+    for (const auto& size : type.sizes) sizes.push_back(sizeOf(size));
+    for (const auto& stride : type.strides) strides.push_back(sizeOf(stride));
     auto text = fmt::format("{} {}[{}]", type.device.empty() ? "cpu" : type.device, shortName(type.dtype), fmt::join(sizes, ", "));
     if (type.hasStrides && strides != contiguousStrides(sizes)) text += fmt::format(" strides [{}]", fmt::join(strides, ", "));
     return text;
   }
 
-  std::string inputType(const std::string& name, const fx::Type& type, int line) {
+  std::string inputType(const std::string& name, const fx::Type& type) {
     const auto given = options_.given.find(name);
-    return given == options_.given.end() || given->second.dtype == type.dtype ? typeText(type, line) : typeText(given->second);
+    return given == options_.given.end() || given->second.dtype == type.dtype ? typeText(type) : typeText(given->second);
   }
 
   static std::string typeText(const TensorMeta& meta) {
@@ -130,9 +144,9 @@ class Writer {
       const auto* type = typeOf(i);
       if (input.dropped || type == nullptr) continue;
       if (type->kind == fx::Type::Kind::number) {
-        numbers_[i] = sizeOf(type->expression, input.line);
+        numbers_[i] = numberOf(type->expression);
       } else if (type->kind == fx::Type::Kind::tensor) {
-        addInput(names_[i], inputType(input.name, *type, input.line), i, roleOf(input));
+        addInput(names_[i], inputType(input.name, *type), i, roleOf(input));
       } else {
         listing_.notes.push_back(fmt::format("the input {} is left out: it is not a tensor but {}", input.name, type->text));
       }
@@ -168,7 +182,10 @@ class Writer {
     names_[value] = valueName(node.name);
     listing_.lines.emplace(names_[value], node.line);
     const auto* type = typeOf(value);
-    if (type != nullptr && type->kind == fx::Type::Kind::number) return foldNumber(value, *type, node);
+    if (type != nullptr && type->kind == fx::Type::Kind::number) {
+      numbers_[value] = numberOf(type->expression);
+      return;
+    }
     if (tuples_.contains(value) || (baseOf(node) && tuples_.contains(*baseOf(node)))) return useOf(node.call.items[0], node);
     if (node.call.is(Kind::item) && node.call.items[0].is(Kind::value) && items_.contains(node.call.items[0].integer)) {
       useOf(node.call.items[0], node);
@@ -196,21 +213,13 @@ class Writer {
     if (const auto first = results[index]; first != i) names_[graph_.inputs.size() + i] = names_[graph_.inputs.size() + first];
   }
 
-  void foldNumber(std::size_t value, const fx::Type& type, const fx::Node& node) {
-    if (SizeExpression::parse(type.expression)) {
-      numbers_[value] = sizeOf(type.expression, node.line);
-    } else {
-      fail(node.line, node.name, fmt::format("is a number that the text does not say ({})", type.text));
-    }
-  }
-
   void takeAttribute(std::size_t value, const std::string& attribute, const fx::Node& node) {
     const auto* type = typeOf(value);
     if (type == nullptr || type->kind != fx::Type::Kind::tensor) {
       bodies_[value] = attribute;
       return;
     }
-    addInput(names_[value], inputType(node.name, *type, node.line), static_cast<std::size_t>(-1));
+    addInput(names_[value], inputType(node.name, *type), static_cast<std::size_t>(-1));
     listing_.notes.push_back(fmt::format("{} is a constant of the compiled program (self.{}); a log has no data for it", node.name, attribute));
   }
 
@@ -246,7 +255,7 @@ class Writer {
 
   std::string valueText(std::size_t value, const fx::Node& node) const {
     if (!made_[value]) fail(node.line, node.name, fmt::format("reads '{}' before it is made", graph_.valueName(value)));
-    if (numbers_[value]) return std::to_string(*numbers_[value]);
+    if (numbers_[value]) return numberText(*numbers_[value]);
     if (const auto body = bodies_.find(value); body != bodies_.end()) return pythonString("self." + body->second);
     return names_[value];
   }
@@ -271,7 +280,7 @@ class Writer {
     auto arguments = argumentsOf(node.call, node);
     if (options_.runnable) lower(target, arguments, node);
     std::vector<std::string> notes;
-    const auto left = targetsOf(value, target, node, notes);
+    const auto left = targetsOf(value, target, notes);
     const bool isBackward = options_.kind == TraceKind::backward || value >= graph_.inputs.size() + options_.backwardFrom;
     if (const auto origin = options_.origins.find(node.name); isBackward && origin != options_.origins.end()) {
       notes.push_back(origin->second);
@@ -283,20 +292,20 @@ class Writer {
     body_ += "\n";
   }
 
-  std::string noteOf(std::size_t value, int line, bool isKnown) {
+  std::string noteOf(std::size_t value, bool isKnown) {
     if (options_.runnable && isKnown) return {};  // what is run shows its types itself
     const auto* type = typeOf(value);
-    if (type != nullptr && type->kind == fx::Type::Kind::tensor) return fmt::format("{}: \"{}\"", names_[value], typeText(*type, line));
+    if (type != nullptr && type->kind == fx::Type::Kind::tensor) return fmt::format("{}: \"{}\"", names_[value], typeText(*type));
     return {};
   }
 
   /// What stands before "=": a name, names, or names in brackets for a list.
-  std::string targetsOf(std::size_t value, const std::string& target, const fx::Node& node, std::vector<std::string>& notes) {
+  std::string targetsOf(std::size_t value, const std::string& target, std::vector<std::string>& notes) {
     const auto symbol = lookup_(std::string_view(target).substr(opsPrefix.size()));
     const auto results = items_.find(value);
     if (results == items_.end() && (!symbol || symbol->returns.size() == 1)) {
       if (symbol && symbol->returns[0].type.starts_with("Tensor") && symbol->returns[0].type.ends_with("[]")) return "[]";
-      if (auto note = noteOf(value, node.line, symbol.has_value()); !note.empty()) notes.push_back(std::move(note));
+      if (auto note = noteOf(value, symbol.has_value()); !note.empty()) notes.push_back(std::move(note));
       return names_[value];
     }
     const auto count = symbol && symbol->returns.size() > 1 ? symbol->returns.size() : results == items_.end() ? 0 : results->second.size();
@@ -310,7 +319,7 @@ class Writer {
       const auto item = graph_.inputs.size() + results->second[k];
       names_[item] = valueName(graph_.valueName(item));
       names.push_back(names_[item]);
-      if (auto note = noteOf(item, node.line, symbol.has_value()); !note.empty()) notes.push_back(std::move(note));
+      if (auto note = noteOf(item, symbol.has_value()); !note.empty()) notes.push_back(std::move(note));
     }
     if (count == 0) return {};
     const bool isList = !symbol || symbol->returns.size() == 1;
@@ -363,7 +372,7 @@ class Writer {
       const auto* given = call.keyword(key);
       if (given == nullptr) return otherwise;
       if (given->is(Kind::integer)) return given->integer;
-      if (given->is(Kind::value) && numbers_[given->integer]) return *numbers_[given->integer];
+      if (given->is(Kind::value) && numbers_[given->integer] && !numbers_[given->integer]->isReal()) return numbers_[given->integer]->integer;
       fail(node.line, node.name, "a start or step that is not a number");
     };
     const auto length = call.items.size() > 1 ? numberIn<std::int64_t>(arguments[0]) : std::nullopt;
@@ -419,7 +428,7 @@ class Writer {
   Listing listing_;
   std::string head_, body_;
   std::vector<std::string> names_;
-  std::vector<std::optional<std::int64_t>> numbers_;  ///< values that are sizes
+  std::vector<std::optional<Number>> numbers_;  ///< values that are sizes, or made of sizes
   std::vector<char> made_;
   std::unordered_map<std::size_t, std::vector<std::uint32_t>> items_;  ///< by value: the nodes that take its results
   std::unordered_map<std::size_t, std::size_t> tuples_;                ///< an item that is a tuple: the call whose result it is

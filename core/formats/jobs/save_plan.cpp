@@ -146,13 +146,14 @@ std::vector<PolicyCount> policiesOf(const PlanTable& computed) {
 }
 
 /// Policies that were not followed, but for those that a difference names.
-std::vector<std::string> brokenOf(const SavePlan& plan) {
+std::vector<PlanFinding> brokenOf(const SavePlan& plan) {
   std::set<std::string> named;
   for (const auto& difference : plan.differences) named.insert(difference.odd.value);
-  std::vector<std::string> broken;
+  std::vector<PlanFinding> broken;
   for (const auto& value : plan.computed.values) {
     const bool isBroken = (value.policy == "MUST_SAVE" && value.fate == Fate::recomputed) || (value.policy == "MUST_RECOMPUTE" && value.fate == Fate::saved);
-    if (isBroken && !named.contains(value.name)) broken.push_back(fmt::format("{} has the policy {} and is {}", value.name, value.policy, name(value.fate)));
+    if (isBroken && !named.contains(value.name))
+      broken.push_back({fmt::format("{} has the policy {} and is {}", value.name, value.policy, name(value.fate)), value.name});
   }
   return broken;
 }

@@ -84,6 +84,11 @@ struct PolicyCount {
   std::size_t saved = 0, recomputed = 0, unused = 0;
 };
 
+/// A sentence about a value of the plan; `value` is empty where it is about several, or about none.
+struct PlanFinding {
+  std::string text, value;
+};
+
 /// Values, and the bytes of their storages, each storage once.
 struct PlanTotal {
   std::size_t values = 0;
@@ -100,7 +105,7 @@ struct SavePlan {
   PlanTotal saved, inputs;            ///< activations; inputs of the forward and views of them
   std::optional<PlanTotal> allSaved;  ///< activations that the joint graph's backward reads; nothing where the log has no joint graph
   std::vector<PlanDifference> differences;
-  std::vector<std::string> broken;  ///< values saved although they must be recomputed, or the other way around
+  std::vector<PlanFinding> broken;  ///< values saved although they must be recomputed, or the other way around
 };
 
 /// Reads the plan off the graphs. Equal layers are those of jobs::equalLayers() in the joint graph's forward, where the log has a joint graph.
@@ -108,9 +113,17 @@ SavePlan savePlanOf(const JobGraphs& graphs);
 
 /// "layer 2 (blocks.2)", "layers 0, 1 and 3", "layers 0 to 3". `layers`: ascending; of many that are no neighbours some are left out.
 std::string layersText(const SavePlan& plan, const std::vector<std::size_t>& layers);
+std::string typeText(const PlanValue& value);  ///< "f32[2, 12, 32]"
+std::string opText(const PlanValue& value);    ///< "aten.addmm"
+/// "add_2", "primals_4 (norm1.weight)": without the layer's part of the name, which the heading has.
+std::string nameText(const SavePlan& plan, const PlanValue& value);
+/// What is above the values of these layers: "layers 0 to 3 (blocks.0 to blocks.3), 4 times", "outside the layers".
+std::string headingText(const SavePlan& plan, const std::vector<std::size_t>& layers);
 /// What the plan finds wrong or uneven: for each set of layers how much it saves, where other layers save another amount, and a sentence for each
 /// difference without a reason; then one for each broken policy. Differences that do not matter for what is saved are one sentence where they say the same.
 std::vector<std::string> findingsOf(const SavePlan& plan);
+/// The same, each with the value that it is about.
+std::vector<PlanFinding> namedFindingsOf(const SavePlan& plan);
 /// Sentences for the differences with a reason.
 std::vector<std::string> notesOf(const SavePlan& plan);
 

@@ -53,8 +53,10 @@ std::string treatmentText(const PlanTreatment& treatment, const PlanTreatment& t
   return isInJointAlone ? fmt::format("{} with {} in the joint graph", text, policyText(treatment.jointPolicy)) : text;
 }
 
+const std::string& valueOf(const PlanDifference& difference) { return difference.odd.value.empty() ? difference.others.value : difference.odd.value; }
+
 std::string valueText(const PlanDifference& difference) {
-  auto text = difference.odd.value.empty() ? difference.others.value : difference.odd.value;
+  auto text = valueOf(difference);
   if (!difference.op.empty()) text += " = " + shortOp(difference.op);
   if (!difference.type.empty()) text += ": " + difference.type;
   if (difference.bytes) text += fmt::format(", {} bytes", *difference.bytes);
@@ -104,32 +106,38 @@ std::string totalsText(const SavePlan& plan, const std::vector<std::size_t>& odd
 }
 
 /// The same of a set of layers: a sentence for each difference in what is saved, one for all others that say the same.
-std::vector<std::string> sentencesOf(const SavePlan& plan, const std::vector<const PlanDifference*>& differences) {
-  std::vector<std::string> sentences;
+std::vector<PlanFinding> sentencesOf(const SavePlan& plan, const std::vector<const PlanDifference*>& differences) {
+  std::vector<PlanFinding> sentences;
   std::map<decltype(keyOf(*differences.front())), std::pair<const PlanDifference*, std::size_t>> alike;
   for (const auto* difference : differences) {
     const bool isOfSaving = difference->odd.fate != difference->others.fate && (difference->odd.fate == Fate::saved || difference->others.fate == Fate::saved);
-    if (isOfSaving) sentences.push_back(sentenceOf(plan, *difference, 0));
+    if (isOfSaving) sentences.push_back({sentenceOf(plan, *difference, 0), valueOf(*difference)});
     if (!isOfSaving) ++alike.try_emplace(keyOf(*difference), difference, 0).first->second.second;
   }
-  for (const auto& [key, first] : alike) sentences.push_back(sentenceOf(plan, *first.first, first.second - 1));
+  for (const auto& [key, first] : alike) sentences.push_back({sentenceOf(plan, *first.first, first.second - 1), valueOf(*first.first)});
   return sentences;
 }
 
 }  // namespace
 
-std::vector<std::string> findingsOf(const SavePlan& plan) {
+std::vector<PlanFinding> namedFindingsOf(const SavePlan& plan) {
   std::map<std::vector<std::size_t>, std::vector<const PlanDifference*>> byLayers;
   for (const auto& difference : plan.differences)
     if (difference.reason == PlanDifference::Reason::none) byLayers[difference.odd.layers].push_back(&difference);
-  std::vector<std::string> findings;
+  std::vector<PlanFinding> findings;
   for (const auto& [layers, differences] : byLayers) {
-    if (auto totals = totalsText(plan, layers, differences.front()->others.layers); !totals.empty()) findings.push_back(std::move(totals));
+    if (auto totals = totalsText(plan, layers, differences.front()->others.layers); !totals.empty()) findings.push_back({std::move(totals), {}});
     auto sentences = sentencesOf(plan, differences);
     findings.insert(findings.end(), std::make_move_iterator(sentences.begin()), std::make_move_iterator(sentences.end()));
   }
   findings.insert(findings.end(), plan.broken.begin(), plan.broken.end());
   return findings;
+}
+
+std::vector<std::string> findingsOf(const SavePlan& plan) {
+  std::vector<std::string> texts;
+  for (auto& finding : namedFindingsOf(plan)) texts.push_back(std::move(finding.text));
+  return texts;
 }
 
 std::vector<std::string> notesOf(const SavePlan& plan) {
@@ -150,6 +158,24 @@ std::vector<std::string> notesOf(const SavePlan& plan) {
     if (const auto reason = reasons.find(key.first); reason != reasons.end())
       notes.push_back(fmt::format("{}: {}: {}", layersText(plan, key.second), reason->second, text));
   return notes;
+}
+
+std::string typeText(const PlanValue& value) {
+  if (value.dtype.empty() || value.dtype == "size") return value.dtype;
+  return fmt::format("{}[{}]", value.dtype, fmt::join(value.sizes, ", "));
+}
+
+std::string opText(const PlanValue& value) { return shortOp(value.op); }
+
+std::string nameText(const SavePlan& plan, const PlanValue& value) {
+  if (value.program.empty()) return value.name;
+  const auto module = value.layer ? plan.layers[*value.layer].module + "." : std::string();
+  return fmt::format("{} ({})", value.name, value.program.starts_with(module) ? value.program.substr(module.size()) : value.program);
+}
+
+std::string headingText(const SavePlan& plan, const std::vector<std::size_t>& layers) {
+  if (layers.empty()) return "outside the layers";
+  return layers.size() == 1 ? layersText(plan, layers) : fmt::format("{}, {} times", layersText(plan, layers), layers.size());
 }
 
 }  // namespace retrograd

@@ -1,5 +1,7 @@
 #include "core/torch/experiments/what_if.h"
 
+#include <algorithm>
+
 #include "core/questions/memory_timeline.h"
 #include "core/split/min_cut.h"
 #include "core/split/op_cost.h"
@@ -77,6 +79,23 @@ WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const
   result.extraSeconds = after - before;
   result.measured = known;
   return result;
+}
+
+std::vector<BudgetFigures> figuresAtBudgets(int count, const std::function<PartitionFigures(const PartitionOptions&)>& split) {
+  if (count <= 0) return {};
+  const auto at = [&](PartitionOptions::Kind kind, std::optional<std::int64_t> budget) {
+    PartitionOptions partition;
+    partition.kind = kind;
+    partition.budget = budget;
+    return split(partition);
+  };
+  const auto most = at(PartitionOptions::defaultKind, {}).savedBytes, least = at(PartitionOptions::minCut, {}).savedBytes;
+  std::vector<BudgetFigures> figures;
+  for (int i = 0, steps = std::max(count - 1, 1); i < count; ++i) {
+    const auto budget = least + (most - least) * i / steps;
+    figures.push_back({budget, at(PartitionOptions::minCut, budget)});
+  }
+  return figures;
 }
 
 }  // namespace retrograd

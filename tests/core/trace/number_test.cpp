@@ -115,6 +115,16 @@ TEST(Numbers, ReadersAcceptWhatCanBeComputed) {
   }
 }
 
+TEST(Numbers, OfSizesMayBeFractions) {
+  const auto at = [](const char* text) { return evaluateNumber(*SizeExpression::parse(text), {{"s0", 4}}); };
+  EXPECT_TRUE(at("FloatTrueDiv(s0, 3)")->isReal());
+  EXPECT_EQ(at("FloatTrueDiv(s0, 3)")->real, 4.0 / 3.0);
+  EXPECT_EQ(at("s0*2")->integer, 8);
+  EXPECT_EQ(at("s0 > 3")->kind, Number::Kind::boolean);
+  EXPECT_FALSE(at("1/(s0 - 4)"));
+  EXPECT_FALSE(at("s1 + 1"));
+}
+
 TEST(Numbers, OverflowSaysSo) {
   const auto* multiply = findNumberFunction("_operator.mul");
   try {

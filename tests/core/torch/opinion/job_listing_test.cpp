@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/formats/fx/fx_reader.h"
@@ -81,6 +82,67 @@ TEST(JobListing, J5_SizesAreThoseOfTheJob) {
   listing = listingOf(graph, lookupSymbol, options);
   ASSERT_EQ(listing.notes.size(), 1U);
   EXPECT_NE(listing.notes[0].find("the log does not say what s23 was"), std::string::npos);
+}
+
+// Numbers made of sizes may be fractions and truths; what cannot be worked out is taken for a number, and its text is named.
+TEST(JobListing, J5_NumbersOfSizesAreFractionsTooAndUnknownOnesAreNamed) {
+  const auto list = [](const std::string& number, const std::string& dimension = "s23") {
+    ListingOptions options;
+    options.sizes["s23"] = 5;
+    return listingOf(fx::readGraph(fmt::format("class G(torch.nn.Module):\n    def forward(self, s: \"Sym(s23)\", x: \"f32[{0}][1]cpu\"):\n"
+                                               "        n: \"Sym({1})\" = s / 4\n"
+                                               "        y: \"f32[{0}][1]cpu\" = torch.ops.aten.mul.Tensor(x, n);  n = None\n        return (y,)\n",
+                                               dimension, number),
+                                   "test"),
+                     lookupSymbol, options);
+  };
+  const std::pair<const char*, const char*> known[] = {
+      {"FloatTrueDiv(IntTrueDiv(16*s23, 16), (IntTrueDiv(16*s23, 16)) - 1.0)", "1.25"},
+      {"TrueDiv(s23, 2)", "2.5"},
+      {"-1.00000000000000 + IntTrueDiv(s23, 2)", "1.5"},
+      {"ToFloat(s23)", "5.0"},
+      {"FloatPow(ToFloat(s23), 0.5)**2 > 6.0", "False"},
+      {"PowByNatural(s23, 2)", "25"},
+      {"Pow(s23, 2)", "25"},
+      {"s23**(-1)", "0.2"},
+      {"1/s23", "0.2"},
+      {"CleanDiv(16*s23, 16)", "5"},
+      {"FloorDiv(s23, 2)", "2"},
+      {"PythonMod(-s23, 3)", "1"},
+      {"Mod(s23, 3)", "2"},
+      {"ModularIndexing(16*s23, 8, 4)", "2"},
+      {"Max(1, s23, 3)", "5"},
+      {"Min(s23, 3)", "3"},
+      {"CeilToInt(IntTrueDiv(s23, 2))", "3"},
+      {"FloorToInt(IntTrueDiv(s23, 2))", "2"},
+      {"TruncToInt(IntTrueDiv(s23, 2))", "2"},
+      {"RoundToInt(IntTrueDiv(s23, 2))", "2"},
+      {"RoundDecimal(FloatTrueDiv(1.0, 3.0), 2)", "0.33"},
+      {"TruncToFloat(IntTrueDiv(s23, 2))", "2.0"},
+      {"Where(s23 > 3, 7, 8)", "7"},
+      {"Identity(s23)", "5"},
+      {"ceiling(s23/2)", "3"},
+      {"floor(s23/2)", "2"},
+      {"OpaqueUnaryFn_sqrt(4*s23 - 4)", "4.0"},
+  };
+  for (const auto& [number, text] : known) {
+    const auto listing = list(number);
+    EXPECT_NE(listing.text.find(fmt::format("mul.Tensor(x, {})", text)), std::string::npos) << number << "\n" << listing.text;
+    EXPECT_TRUE(listing.notes.empty()) << number;
+    EXPECT_FALSE(listing.assumedSizes) << number;
+  }
+  // What is in no list of functions, and what Python would raise at: the graph is listed, the text is in a note.
+  for (const auto* number : {"SomeNewFunction(s23, 2)", "FloatTrueDiv(1.0, s23 - 5)", "Piecewise((7, s23 > 9), (8, True))", "zoo"}) {
+    const auto listing = list(number);
+    EXPECT_NE(listing.text.find("mul.Tensor(x, 2)"), std::string::npos) << listing.text;
+    ASSERT_EQ(listing.notes.size(), 1U) << number;
+    EXPECT_EQ(listing.notes[0], fmt::format("the log does not say what {} was; 2 is taken for it", number));
+    EXPECT_TRUE(listing.assumedSizes);
+  }
+  // A dimension is a whole number.
+  EXPECT_NE(list("s23", "IntTrueDiv(2*s23, 2)").text.find("# x: \"cpu f32[5]\""), std::string::npos);
+  const auto fraction = list("s23", "IntTrueDiv(s23, 2)");
+  EXPECT_EQ(fraction.notes, (std::vector<std::string>{"the log does not say what IntTrueDiv(s23, 2) was; 2 is taken for it"}));
 }
 
 TEST(JobListing, J3_GraphsThatAreNoAtenGraphsAreRefused) {
