@@ -37,11 +37,11 @@ std::optional<std::int64_t> byteSizeIn(std::string_view text) {
   const auto power = powerOf(trimmed(text.substr(digits.size())));
   if (!power) return std::nullopt;
   std::int64_t whole = 0;
-  const auto* end = digits.data() + digits.size();
-  if (const auto read = std::from_chars(digits.data(), end, whole); read.ec == std::errc() && read.ptr == end)  // not by way of a double, which has 53 bits
+  const char *const begin = &digits.front(), *const end = begin + digits.size();
+  if (const auto read = std::from_chars(begin, end, whole); read.ec == std::errc() && read.ptr == end)  // not by way of a double, which has 53 bits
     return whole <= (mostBytes >> (10 * *power)) ? std::optional(whole << (10 * *power)) : std::nullopt;
   double real = 0;
-  const auto read = std::from_chars(digits.data(), end, real);
+  const auto read = std::from_chars(begin, end, real);
   if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
   const auto bytes = std::ldexp(real, 10 * *power);
   return bytes <= static_cast<double>(mostBytes) ? std::optional(static_cast<std::int64_t>(bytes)) : std::nullopt;

@@ -293,7 +293,8 @@ class StageBuilder {
     const auto data = all.find(spec.target);
     if (spec.kind == InputKind::parameter) rename(spec, names_.at(i));
     if (data != all.end()) weights[spec.target] = data->second;
-    addInput(extraction.hold(spec.value), std::move(spec));
+    const auto held = extraction.hold(spec.value);
+    addInput(held, std::move(spec));
   }
 
   /// A tied parameter goes by the name under which this stage uses it; the other one is an alias.

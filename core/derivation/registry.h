@@ -103,4 +103,4 @@ inline constexpr int libraryVersion = 1;
 /// In a library: `RETROGRAD_LIBRARY(rules) { rules.addGradTransform("myops.swish.default", ...); }`
 #define RETROGRAD_LIBRARY(rules)                                                   \
   extern "C" int retrograd_library_version() { return retrograd::libraryVersion; } \
-  extern "C" void retrograd_library_rules(retrograd::RuleRegistry& rules)
+  extern "C" void retrograd_library_rules(retrograd::RuleRegistry& rules)  // NOLINT(bugprone-macro-parentheses): a declaration

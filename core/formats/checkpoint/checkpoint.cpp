@@ -1,5 +1,7 @@
 #include "core/formats/checkpoint/checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -23,7 +25,7 @@ namespace {
 
 constexpr std::string_view indexEnding = ".index.json";
 
-void addLoaded(Checkpoint& checkpoint, CheckpointTensor tensor, TensorData data) {
+void addLoaded(Checkpoint& checkpoint, CheckpointTensor tensor, const TensorData& data) {
   tensor.meta = data.meta;
   tensor.load = [data = aligned(data)] { return data; };
   checkpoint.tensors.push_back(std::move(tensor));
@@ -72,7 +74,7 @@ Checkpoint fromIndex(const std::string& path, const Progress& progress) {
   Checkpoint checkpoint{path, {}, {}, {}};
   for (auto& [shard, names] : wanted) {
     auto part = fromFile(besideOf(path, shard), progress);
-    checkpoint.form = part.form + ", " + std::to_string(wanted.size()) + (wanted.size() == 1 ? " shard" : " shards");
+    checkpoint.form = fmt::format("{}, {} {}", part.form, wanted.size(), wanted.size() == 1 ? "shard" : "shards");
     for (auto& tensor : part.tensors)
       if (const auto it = names.find(tensor.name); it != names.end() && !std::exchange(it->second, true)) checkpoint.tensors.push_back(std::move(tensor));
     for (const auto& [name, seen] : names)
