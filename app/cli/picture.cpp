@@ -17,7 +17,7 @@ Run setup(CLI::App& app) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
   auto options = std::make_shared<PictureOptions>();
   auto trace = std::make_shared<std::string>("joint"), format = std::make_shared<std::string>("text");
-  app.add_option("file", paths->first, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
+  app.add_option("file", paths->first, "a model (.pt2, TorchScript, printed traces) or a .retrograd session; empty for the start page")->required();
   addOutput(app, "picture,-o,--output", paths->second, "PNG file to write")->required();
   app.add_flag("--dark", options->dark, "in the dark theme");
   app.add_flag("--high-contrast", options->highContrast, "in the theme of high contrast, light or dark");

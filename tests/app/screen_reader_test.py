@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The window as a screen reader has it: screen_reader_test.py PROGRAM. A real AT-SPI client walks the three journeys through the accessibility tree alone, on an X server and a
+"""The window as a screen reader has it: screen_reader_test.py PROGRAM. A real AT-SPI client reads docks, tables, the diff and dialogs, and walks the three journeys through the accessibility tree alone, on an X server and a
 session bus of its own. Skipped where Xvfb, openbox, dbus-run-session or Debian's gir1.2-atspi-2.0 are missing (scripts/packages-tests.txt)."""
 import os
 import shutil
@@ -14,6 +14,10 @@ import support
 SAMPLE = support.TOP / "resources" / "samples" / "tiny_gpt.pt2"
 NEEDED = ("Xvfb", "openbox", "dbus-run-session")
 WAIT = 60  # seconds that a thing may take to appear on a busy machine
+CONTROLS = {"push button", "toggle button", "check box", "combo box", "text", "entry", "list", "table", "tree table", "tree", "page tab", "page tab list", "spin button", "slider",
+            "menu item", "check menu item", "radio button", "radio menu item", "menu"}
+TABLES = {"table", "tree table", "tree"}
+ENTRIES = {"menu item", "check menu item", "radio menu item", "menu"}
 Atspi = None
 
 
@@ -113,12 +117,96 @@ class Reader(unittest.TestCase):
     def position(self):
         return until("where execution stands", lambda: self.find("label", "Where execution stands")).get_text_iface().get_text(0, -1)
 
+    def nameless(self, root):
+        """The controls in sight below this node that have no name, and tables with an unnamed cell in their first rows."""
+        found = []
+        for node in walk(root):
+            role = node.get_role_name()
+            if role in CONTROLS and shows(node) and not node.get_name():
+                found.append(f"{role} in {node.get_parent().get_name()!r}")
+            if role in TABLES and shows(node) and node.get_table_iface().get_n_rows() > 0 and not any(self.cells(node, rows=1)):
+                found.append(f"first row of {node.get_name()!r}")
+        return found
+
+    @staticmethod
+    def cells(table, rows=5):
+        """The names of the cells in the first rows."""
+        grid = table.get_table_iface()
+        return [grid.get_accessible_at(row, column).get_name() for row in range(min(rows, grid.get_n_rows())) for column in range(grid.get_n_columns())]
+
+    def entry(self, *names):
+        """The entry of a menu, wherever it is: menus need not be open."""
+        return until(f"menu entry {names}", lambda: next((node for node in walk(self.app) if node.get_role_name() in ENTRIES and node.get_name().split("\t")[0] in names), None))
+
+    def choose(self, *names):
+        self.assertTrue(self.entry(*names).get_action_iface().do_action(0), names)
+
+    def window(self, role, *words):
+        return until(f"{role} {words}", lambda: next((node for node in children(self.app) if node.get_role_name() == role and shows(node) and all(word in (node.get_name() or "") for word in words)), None))
+
     # Holds J: no control is without a name.
     def test_every_control_has_a_name(self):
-        controls = {"push button", "toggle button", "check box", "combo box", "text", "entry", "list", "table", "tree table", "tree", "page tab", "page tab list", "spin button", "slider",
-                    "menu item", "check menu item", "radio button", "radio menu item", "menu"}
-        nameless = [f"{node.get_role_name()} in {node.get_parent().get_name()!r}" for node in walk(self.app) if node.get_role_name() in controls and shows(node) and not node.get_name()]
-        self.assertEqual(nameless, [])
+        self.assertEqual(self.nameless(self.app), [])
+
+    # Holds J: docks that are closed at first are opened from the menu, and are as complete.
+    def test_closed_docks_open_and_have_names(self):
+        docks = [entry for entry in children(self.entry("Docks")) for entry in ([entry] if entry.get_role_name() in ENTRIES else children(entry)) if entry.get_name()]
+        names = [entry.get_name() for entry in docks]
+        self.assertGreater(len(names), 12, names)
+        missing = []
+        for entry, name in zip(docks, names):
+            opened = not entry.get_state_set().contains(Atspi.StateType.CHECKED)
+            if opened:
+                entry.get_action_iface().do_action(0)
+            dock = until(f"dock {name}", lambda: next((node for node in walk(self.app) if node.get_name() == name and node.get_role_name() not in ENTRIES and shows(node)
+                                                       and node.get_role_name() not in ("page tab", "label", "push button", "toggle button")), None)) if opened else None
+            if dock:
+                missing += [f"{name}: {what}" for what in self.nameless(dock)]
+                entry.get_action_iface().do_action(0)
+        self.assertEqual(missing, [])
+
+    # Holds J: rows of tables are items with their text.
+    def test_rows_of_the_trace_table(self):
+        self.choose("Trace Table")
+        table = until("the table", lambda: next((node for node in walk(self.app) if node.get_name() == "Ops of the run with their numbers" and node.get_role_name() in TABLES and shows(node)), None))
+        until("its rows", lambda: table.get_table_iface().get_n_rows() > 50)
+        cells = self.cells(table)
+        self.assertTrue(all(cells[at * len(cells) // 5] for at in range(5)), cells)
+        self.assertTrue(any(cell.startswith("#") for cell in cells) and any("aten." in cell for cell in cells), cells)
+        header = table.get_table_iface()
+        self.assertTrue(all(header.get_column_header(column).get_name() for column in range(header.get_n_columns())))
+        self.choose("Trace Table")
+
+    # Holds J: the diff of two traces row by row.
+    def test_rows_of_the_diff(self):
+        self.choose("Compare Traces", "Compare Traces...")
+        view = until("the diff", lambda: self.find("list", "Two traces side by side"))
+        until("its rows", lambda: view.get_child_count() > 50)
+        rows = [child.get_name() for child in children(view)]
+        self.assertTrue(all(rows), rows[:20])
+        self.assertTrue(any("aten." in row for row in rows))
+        self.assertTrue(any("only on the right" in row for row in rows) and any("changed" in row for row in rows), rows[:60])
+        child = view.get_child_at_index(3)
+        self.assertEqual(child.get_role_name(), "list item")
+        self.assertTrue(child.get_action_iface().do_action(0))
+        until("the row is selected", lambda: view.get_child_at_index(3).get_state_set().contains(Atspi.StateType.SELECTED))
+        frame = view
+        while frame.get_role_name() not in ("frame", "window", "dialog"):
+            frame = frame.get_parent()
+        self.assertEqual(self.nameless(frame), [])
+
+    # Holds J: dialogs.
+    def test_dialogs_have_names(self):
+        missing = []
+        for names in (("Preferences...", "Preferences"), ("Keys", "Keys..."), ("Change Keys...",), ("Inputs...", "Inputs")):
+            self.choose(*names)
+            dialog = until(f"dialog {names}", lambda: next((node for node in walk(self.app) if node.get_role_name() == "dialog" and shows(node)), None))
+            self.assertTrue(dialog.get_name(), names)
+            missing += [f"{names[0]}: {what}" for what in self.nameless(dialog)]
+            close = next(node for node in walk(dialog) if node.get_role_name() == "push button" and node.get_name() in ("Close", "Cancel", "OK"))
+            close.get_action_iface().do_action(0)
+            until(f"{names} closed", lambda: not any(node.get_role_name() == "dialog" and shows(node) for node in walk(self.app)))
+        self.assertEqual(missing, [])
 
     # Holds J: the rows of listings are items of the tree, with their text as name.
     def test_rows_of_listings_are_items_with_their_text(self):

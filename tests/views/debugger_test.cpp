@@ -327,6 +327,8 @@ void DebuggerTest::stepsOutInBothDirections() {
 
 void DebuggerTest::hiddenDocksAskNothing() {
   WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic6")));  // docks come with the first file
+  QVERIFY(f.quiet());
   for (const auto* name : {"dock-why", "dock-memory", "dock-watches"}) f.window().findChild<QDockWidget*>(QLatin1String(name))->close();
   QStringList tags;
   QObject::connect(&f.controller().worker(), &Worker::started, &f.window(), [&](QObject*, const QString& tag) { tags << tag; });

@@ -1,8 +1,13 @@
 #include <QLineEdit>
 #include <QSignalSpy>
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
 
 #include "tests/views/graph_test_base.h"
+#include "views/settings/settings.h"
+#include "views/text/format.h"
 #include "views/text/line_text.h"
 
 namespace retrograd::views {
@@ -14,6 +19,7 @@ class GraphMarksTest : public GraphTestBase {
  private Q_SLOTS:
   void init() { openLadder(); }
   void edgeKindsAreSwitched();
+  void linesSayBytesOrNorms();
   void hoverLightsThePath();
   void findsAreMarkedInPlace();
   void waysLightUp();
@@ -32,6 +38,80 @@ void GraphMarksTest::edgeKindsAreSwitched() {
   QVERIFY(graph().grab().toImage() != before);
   QTest::mouseClick(&button, Qt::LeftButton);
   QCOMPARE(graph().grab().toImage(), before);
+}
+
+// Holds J's labels: bytes at first, norms of values that a run has, or nothing; the choice is kept.
+void GraphMarksTest::linesSayBytesOrNorms() {
+  show(gradientOp(1));
+  graph().setAllOpen(true);
+  QVERIFY(laidOut());
+  graph().zoomToFullSize();
+  const auto& document = *fixture_->analysis().document;
+  const auto& scene = graph().picture()->scene;
+  // Lines from one op to one op: what runs along them is what the one makes and the other reads.
+  std::vector<std::pair<std::int32_t, std::set<ValueId>>> lines;
+  for (std::int32_t i = 0; i < std::ssize(scene.edges); ++i) {
+    const auto& edge = scene.edges[static_cast<std::size_t>(i)];
+    if (edge.kind == layout::EdgeKind::origin || edge.kind == layout::EdgeKind::saved || edge.from < 0 || edge.to < 0) continue;
+    const auto from = graph().opOf(edge.from), to = graph().opOf(edge.to);
+    if (!from || !to) continue;
+    std::set<ValueId> values;
+    for (const auto& [a, b] : {std::pair(from, to), std::pair(to, from)})
+      for (auto output : document.outputs(a))
+        for (auto operand : document.operands(b))
+          if (output && output == operand) values.insert(output);
+    if (!values.empty()) lines.emplace_back(i, values);
+  }
+  QVERIFY(lines.size() > 5);
+  const auto choose = [&](const char* name) { fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-lines-") + QLatin1String(name))->trigger(); };
+  auto& numbers = fixture_->controller().ahead().numbers();
+  numbers.reset(fixture_->controller().document()->analysis);
+  choose("bytes");
+  for (const auto& [line, values] : lines) {
+    std::int64_t bytes = 0;
+    for (auto value : values) bytes += document.meta(document.value(value).meta).bytes();
+    QCOMPARE(graph().labelOf(line), bytesText(bytes));
+  }
+  const auto withBytes = graph().grab().toImage();
+  choose("norms");
+  const auto untold = [&](std::int32_t line) { return graph().labelOf(line).isEmpty() || graph().labelOf(line).endsWith(QStringLiteral(" values")); };
+  for (const auto& [line, values] : lines) QVERIFY2(untold(line), qPrintable(graph().labelOf(line)));
+  const auto withoutNorms = graph().grab().toImage();
+  QVERIFY(withoutNorms != withBytes);
+
+  RunNews news;
+  news.end = numbers.size();
+  news.measures.resize(news.end);
+  const auto bad = *lines.back().second.begin();
+  double next = 1;
+  std::map<ValueId, double> norms;
+  for (auto op : fixture_->analysis().joint.ops)
+    for (auto output : document.outputs(op)) {
+      if (!output) continue;
+      TensorStatistics statistics;
+      statistics.elements = 4;
+      statistics.norm = norms[output] = next++;
+      statistics.nan = output == bad ? 1 : 0;
+      news.values.emplace_back(output, statistics);
+    }
+  numbers.add(news);
+  for (const auto& [line, values] : lines) {
+    double squares = 0;
+    for (auto value : values) squares += norms[value] * norms[value];
+    QCOMPARE(graph().labelOf(line), values.contains(bad) ? QStringLiteral("nan") : numberText(std::sqrt(squares)));
+  }
+  QVERIFY(graph().grab().toImage() != withoutNorms);
+  fixture_->picture(QStringLiteral("graph-norms"));
+  choose("nothing");
+  for (const auto& [line, values] : lines) QVERIFY(graph().labelOf(line).isEmpty());
+  QCOMPARE(kept::graphLines.of(*fixture_->window().shared().settings), static_cast<int>(LineLabel::none));
+  auto* again = new MainWindow(fixture_->window().shared());
+  QCOMPARE(again->listings().graph().lineLabel(), LineLabel::none);
+  delete again;
+  choose("bytes");
+  // Too small to be read: only what the current box is tied to is labelled.
+  graph().zoomBy(0.7, {});
+  QVERIFY(std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return graph().labelOf(line.first).isEmpty(); }));
 }
 
 void GraphMarksTest::hoverLightsThePath() {
@@ -95,7 +175,7 @@ void GraphMarksTest::waysLightUp() {
     const auto& boxes = graph().ways().boxes;
     return std::find(boxes.begin(), boxes.end(), graph().boxOf(op)) != boxes.end();
   };
-  QVERIFY(isLit(forward[1]) && isLit(forward[4]));
+  QTRY_VERIFY(isLit(forward[1]) && isLit(forward[4]));
   QVERIFY(!isLit(forward[7]) && !isLit(gradientOp(2)));
   QVERIFY(!graph().ways().edges.empty());
   QVERIFY(graph().textOf(graph().boxOf(forward[1])).contains(QStringLiteral("on a lit way")));

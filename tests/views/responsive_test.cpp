@@ -92,6 +92,7 @@ class ResponsiveTest : public QObject {
   void recordingAndCancelling();
   void breakpointsDoNotWaitForARun();
   void filteringManyLines();
+  void theGraphOfManyOps();
 };
 
 void ResponsiveTest::theWatchSeesABlock() {
@@ -199,6 +200,49 @@ void ResponsiveTest::filteringManyLines() {
   }
   for (auto op : {f.analysis().forward.ops.back(), f.analysis().backward.ops.back(), f.analysis().forward.ops.front()}) f.selection().select(op);
   check();
+}
+
+// 100,000 ops in the graph, with all that is worked out of a layout: overlay, filter, lit ways, labels.
+void ResponsiveTest::theGraphOfManyOps() {
+  WindowFixture f(std::make_shared<FakeEngine>());
+  QVERIFY(f.open(QStringLiteral("synthetic11200")));
+  QVERIFY(f.analysis().joint.ops.size() >= 100'000);
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  auto& listings = f.window().listings();
+  auto& graph = listings.graph();
+  const auto laidOut = [&] { return QTest::qWaitFor([&] { return graph.picture() && !graph.busy(); }, 60000) && f.quiet(); };
+  const auto measured = [&](const char* what, auto&& work) {
+    QVERIFY(f.quiet());
+    application().begin();
+    work();
+    QVERIFY(laidOut());
+    QVERIFY(standsStill(graph));
+    qInfo("%s: %s; %s", what, qPrintable(application().processor().what), qPrintable(application().waiting().what));
+    check();
+  };
+  const auto& ops = f.analysis().joint.ops;
+  measured("open", [&] { listings.graphAction()->setChecked(true); });
+  measured("open all", [&] { graph.setAllOpen(true); });
+  measured("overlay", [&] { graph.setOverlay(Overlay::bytes); });
+  measured("filter", [&] { QVERIFY(f.window().context().filter->apply(QStringLiteral("role:gradient"))); });
+  measured("ways", [&] {
+    QSignalSpy lit(&graph, &GraphView::waysLit);
+    graph.lightWays({ops.front()}, {f.analysis().forward.ops.back()});
+    QTRY_COMPARE_WITH_TIMEOUT(lit.size(), 1, 30000);
+    QVERIFY(graph.ways().edges.size() > 1000);
+  });
+  const auto block = [&] {
+    const auto& scene = graph.picture()->scene;
+    for (std::int32_t i = 0; i < std::ssize(scene.boxes); ++i)
+      if (const auto node = scene.boxes[static_cast<std::size_t>(i)].node; node > 0 && scene.boxes[static_cast<std::size_t>(i)].open) return node;
+    return -1;
+  };
+  const auto node = block();
+  QVERIFY(node > 0);
+  measured("close one", [&] { graph.setOpen(node, false); });
+  measured("open one", [&] { graph.setOpen(node, true); });
+  measured("select", [&] { f.selection().select(f.analysis().forward.ops[f.analysis().forward.ops.size() / 2]); });
+  measured("close all", [&] { graph.setAllOpen(false); });
 }
 
 }  // namespace retrograd::views

@@ -21,6 +21,7 @@ class StartTest : public QObject {
  private Q_SLOTS:
   void samplesAreWhatTheListNames();
   void theStartPageOpensASample();
+  void theStartPageHasTheWindow();
   void theTourWatchesWhatIsDone();
   void theTourCanBeLeft();
   void whatIsOpenStaysOpen();
@@ -110,6 +111,50 @@ void StartTest::theStartPageOpensASample() {
   f.press(Qt::Key_Space);
   QVERIFY(opened(f));
   QVERIFY(f.window().windowTitle().contains(QStringLiteral("mlp.pt2")));
+}
+
+// Empty panels around the start page say nothing: they come with the first file, as they were left.
+void StartTest::theStartPageHasTheWindow() {
+  WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
+  const auto visible = [](const MainWindow& window) {
+    QStringList names;
+    for (const auto* dock : window.docks())
+      if (!dock->isHidden()) names << dock->objectName();
+    names.sort();
+    return names;
+  };
+  QCOMPARE(visible(f.window()), QStringList());
+  const auto* keys = f.window().findChild<QLabel*>(QStringLiteral("start-keys"));
+  QVERIFY2(keys && keys->isVisible() && keys->text().startsWith(QStringLiteral("Ctrl+O  Open")) && keys->text().contains(QStringLiteral("Ctrl+Shift+P")),
+           keys ? qPrintable(keys->text()) : "");
+  f.window().resize(1280, 800);
+  QVERIFY(f.open(QStringLiteral("synthetic6")));
+  const auto first = visible(f.window());
+  for (const char* name : {"dock-inspector", "dock-memory", "dock-modules", "dock-values", "dock-why"}) QVERIFY2(first.contains(QLatin1String(name)), name);
+  const auto* modules = f.window().findChild<QDockWidget*>(QStringLiteral("dock-modules"));
+  QVERIFY2(modules->width() > 120 && modules->width() < f.window().width() / 3, qPrintable(QString::number(modules->width())));
+  f.window().findChild<QDockWidget*>(QStringLiteral("dock-memory"))->hide();
+  const int width = modules->width();
+  action(f.window(), "close")->trigger();
+  QTRY_COMPARE(visible(f.window()), QStringList());
+  // What is kept meanwhile has the docks; one that is opened next to the start page stays.
+  const auto kept = f.window().arrangement();
+  f.window().findChild<QDockWidget*>(QStringLiteral("dock-notes"))->show();
+  QVERIFY(f.open(QStringLiteral("synthetic6")));
+  auto expected = first;
+  expected.removeAll(QStringLiteral("dock-memory"));
+  expected << QStringLiteral("dock-notes");
+  expected.sort();
+  QCOMPARE(visible(f.window()), expected);
+  QCOMPARE(modules->width(), width);
+  QVERIFY(f.window().arrange(kept));
+  expected.removeAll(QStringLiteral("dock-notes"));
+  QCOMPARE(visible(f.window()), expected);
+  // A layout that is chosen on the start page is there at once.
+  action(f.window(), "close")->trigger();
+  QTRY_COMPARE(visible(f.window()), QStringList());
+  action(f.window(), "reset-layout")->trigger();
+  QVERIFY(!visible(f.window()).isEmpty());
 }
 
 void StartTest::theTourWatchesWhatIsDone() {

@@ -101,7 +101,12 @@ class CodeAccessible : public QAccessibleWidget {
   mutable QHash<int, QAccessible::Id> rows_;
 };
 
-QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
+QAccessibleInterface* makeAccessible(const QString& className, QObject* object) {
+  // A window that is a plain widget would be a nameless filler between the program and its list.
+  const auto* kind = object ? object->metaObject() : nullptr;
+  if (kind && kind->superClass() == &QWidget::staticMetaObject && className == QLatin1String(kind->className()))
+    if (auto* window = static_cast<QWidget*>(object); window->isWindow() && window->windowType() == Qt::Window)
+      return new QAccessibleWidget(window, QAccessible::Window, window->windowTitle());
   auto* view = qobject_cast<CodeView*>(object);
   return view ? new CodeAccessible(view) : nullptr;
 }

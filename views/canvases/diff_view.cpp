@@ -101,6 +101,11 @@ void DiffView::setCursor(int visible, Side side) {
   viewport()->update();
 }
 
+void DiffView::activateRow(int visible) {
+  moveTo(visible);
+  if (const auto [side, op] = opUnderCursor(); op) Q_EMIT activated(side, op);
+}
+
 void DiffView::moveTo(int visible) {
   if (rows_.count() == 0) return;
   setCursor(visible, side_);

@@ -30,6 +30,8 @@ class DiffView : public CodeView {
   int rowCount() const override { return rows_.count(); }
   QString spokenAt(int visible) const override { return visible >= 0 && visible < rows_.count() ? rows_.spoken(visible) : QString(); }
   QString emptyText() const override { return message_; }
+  void chooseRow(int visible) override { moveTo(visible); }
+  void activateRow(int visible) override;
   /// The side that the keyboard is on.
   Side side() const { return side_; }
   /// The op under the cursor: of its side, else of the other one.

@@ -11,6 +11,11 @@
 namespace retrograd::views {
 namespace {
 
+const QString waysTag = QStringLiteral("ways");
+
+}  // namespace
+namespace {
+
 const QString findTag = QStringLiteral("find");
 
 std::shared_ptr<const GraphFinds> findIn(const layout::GraphTree& tree, const LinePattern& pattern, const Progress& progress) {
@@ -76,42 +81,63 @@ int GraphView::foundIn(int i) const {
   return finds_->below[static_cast<std::size_t>(box(i).node)][static_cast<std::size_t>(box(i).lane)];
 }
 
-bool GraphView::lightWays(std::vector<BoundSymbolId> from, std::vector<BoundSymbolId> to) {
+void GraphView::lightWays(std::vector<BoundSymbolId> from, std::vector<BoundSymbolId> to) {
   waysFrom_ = std::move(from);
   waysTo_ = std::move(to);
-  updateWays();
-  update();
-  return !ways_.boxes.empty();
+  requestWays();
 }
 
 void GraphView::clearWays() {
   waysFrom_.clear();
   waysTo_.clear();
+  worker_->cancel(this, waysTag);
   ways_ = {};
   update();
 }
 
-void GraphView::updateWays() {
-  ways_ = {};
-  if (!picture_ || waysFrom_.empty() || waysTo_.empty()) return;
+layout::Reach GraphView::waysIn(const layout::Scene& scene, const std::vector<BoundSymbolId>& from, const std::vector<BoundSymbolId>& to) {
   const auto nodes = [&](const std::vector<BoundSymbolId>& ops) {
     std::vector<std::int32_t> found;
     for (auto op : ops)
-      if (const auto node = scene().tree->nodeOf(op); node >= 0) found.push_back(node);
+      if (const auto node = scene.tree->nodeOf(op); node >= 0) found.push_back(node);
     return found;
   };
-  ways_ = layout::waysBetween(scene(), nodes(waysFrom_), nodes(waysTo_));
+  return from.empty() || to.empty() ? layout::Reach() : layout::waysBetween(scene, nodes(from), nodes(to));
+}
+
+void GraphView::requestWays() {
+  if (!picture_) return;  // they come with the layout
+  Worker::Job job;
+  job.tag = waysTag;
+  job.title = tr("Looking for the ways");
+  job.replaceRunning = true;
+  job.work = [self = this, picture = picture_, from = waysFrom_, to = waysTo_](const Progress&) {
+    auto ways = std::make_shared<layout::Reach>(waysIn(picture->scene, from, to));
+    return Worker::Deliver([self, picture, from, to, ways] {
+      if (self->picture_ != picture || self->waysFrom_ != from || self->waysTo_ != to) return;
+      self->ways_ = std::move(*ways);
+      self->update();
+      Q_EMIT self->waysLit(static_cast<int>(self->ways_.boxes.size()));
+    });
+  };
+  worker_->post(this, std::move(job));
 }
 
 void GraphView::paintFinds(QPainter& painter) const {
   const auto& theme = context_.theme->colors();
   const auto around = [&](int i) { return toScreen(toQt(box(i).rect)).adjusted(-3, -3, 3, 3); };
   painter.setBrush(Qt::NoBrush);
-  for (auto i : ways_.boxes) {
-    const auto rect = around(i);
-    if (!rect.intersects(QRectF(this->rect()))) continue;
+  if (!ways_.boxes.empty() && detail() != Detail::pixels) {  // there, boxes are filled instead
+    const bool rounded = detail() == Detail::full;
+    painter.setRenderHint(QPainter::Antialiasing, rounded);
     painter.setPen(QPen(look_.colors.lit, 2));
-    painter.drawRoundedRect(rect, corner + 2, corner + 2);
+    QVector<QRectF> outlines;
+    for (auto i : boxesHere_) {
+      if (!std::binary_search(ways_.boxes.begin(), ways_.boxes.end(), i)) continue;
+      rounded ? painter.drawRoundedRect(around(i), corner + 2, corner + 2) : outlines.append(around(i));
+    }
+    painter.drawRects(outlines);
+    painter.setRenderHint(QPainter::Antialiasing, true);
   }
   if (!finds_) return;
   auto font = look_.plain;

@@ -108,11 +108,19 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     painter.setPen(isDimmed(i) ? look_.colors.faint : look_.colors.text);
     painter.drawText(rect, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(title, Qt::ElideRight, rect.width()));
   }
-  for (auto i : paint.lens().reach->edges) {
+  // Lit lines are few in sight, or all of them: one batch for each kind.
+  const auto& lit = paint.lens().reach->edges;
+  for (auto& batch : lines) batch.clear();
+  for (auto i : edgesHere_) {
+    if (!std::binary_search(lit.begin(), lit.end(), i)) continue;
     const auto& edge = scene().edges[static_cast<std::size_t>(i)];
     const auto path = scene().path(edge);
-    painter.setPen(QPen(look_.colors.edge[static_cast<std::size_t>(edge.kind)], 2));
-    for (std::size_t k = 1; k < path.size(); ++k) painter.drawLine(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
+    for (std::size_t k = 1; k < path.size(); ++k)
+      lines[static_cast<std::size_t>(edge.kind)].append(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
+  }
+  for (std::size_t kind = 0; kind < lines.size(); ++kind) {
+    painter.setPen(QPen(look_.colors.edge[kind], 2));
+    painter.drawLines(lines[kind]);
   }
   paint.stuckTitles(painter, boxesHere_);
 }
@@ -141,7 +149,8 @@ void GraphView::paintPixels(QPainter& painter, const GraphPainter& paint) {
       fillPixels(pixels_, {r.right(), r.top(), 1, r.height()}, line);
     } else {
       const auto fill = paint.fillFor(b);
-      fillPixels(pixels_, r, (look_.overlay ? fill.fill : fill.accent).rgb());
+      const bool lit = !ways_.boxes.empty() && std::binary_search(ways_.boxes.begin(), ways_.boxes.end(), i);
+      fillPixels(pixels_, r, (lit ? look_.colors.lit : look_.overlay ? fill.fill : fill.accent).rgb());
     }
   }
   painter.drawImage(QPointF(0, 0), pixels_);

@@ -13,9 +13,10 @@
 namespace retrograd::views {
 namespace {
 
-constexpr double labelled = 0.8;      ///< scale from which all edges say how many bytes run along them
-constexpr double readable = 0.62;     ///< scale below which text in its place would be too small
-constexpr double dimmedShare = 0.35;  ///< of its colours that a box keeps which the filter does not let through
+constexpr double labelled = 0.8;        ///< scale from which all edges say what runs along them
+constexpr double leastLabelled = 0.55;  ///< scale from which lit edges and saved tensors do
+constexpr double readable = 0.62;       ///< scale below which text in its place would be too small
+constexpr double dimmedShare = 0.35;    ///< of its colours that a box keeps which the filter does not let through
 
 QPainterPath pathOf(const std::vector<QPointF>& points, bool across) {
   QPainterPath path(points.front());
@@ -106,8 +107,9 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
   }
   const auto titles = [&] { stuckTitles(painter, boxes); };
   if (!lens_.reach) return titles();
-  for (auto i : lens_.reach->edges)
-    if (const auto& one = scene().edges[static_cast<std::size_t>(i)]; look_.shown[static_cast<std::size_t>(one.kind)] || one.kind == layout::EdgeKind::saved)
+  for (auto i : edges)
+    if (const auto& one = scene().edges[static_cast<std::size_t>(i)];
+        isLit(i) && (look_.shown[static_cast<std::size_t>(one.kind)] || one.kind == layout::EdgeKind::saved))
       edge(painter, one, true);
   titles();
 }
@@ -383,24 +385,55 @@ void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool l
   if (edge.arrowAtEnd) drawHead(painter, points.back(), direction(points[points.size() - 2], points.back()), size, pen.color());
   if (edge.arrowAtBegin && edge.kind != layout::EdgeKind::origin) drawHead(painter, points.front(), direction(points[1], points.front()), size, pen.color());
 
-  auto label = look_.overlay ? look_.overlay->edgeText(scene(), static_cast<std::int32_t>(&edge - scene().edges.data())) : QString();
-  const bool crosses = !label.isEmpty();
-  const auto bytes = lens_.edgeBytes ? (*lens_.edgeBytes)[static_cast<std::size_t>(&edge - scene().edges.data())] : 0;
-  if (label.isEmpty() && bytes > 0 && (lit || lens_.scale >= labelled) && edge.kind != layout::EdgeKind::saved) label = bytesText(bytes);
-  if (edge.kind == layout::EdgeKind::saved && edge.bytes > 0 && (lit || edge.flow < 0)) label = bytesText(edge.bytes);
-  if (label.isEmpty() && lit && edge.count > 1) label = QObject::tr("%n values", nullptr, static_cast<int>(edge.count));
-  const double room = across ? points.back().x() - points.front().x() : 1e9;
-  if (label.isEmpty() || lens_.scale < 0.55) return;
+  const auto line = static_cast<std::int32_t>(&edge - scene().edges.data());
+  const auto crossing = look_.overlay ? look_.overlay->edgeText(scene(), line) : QString();
+  const auto label = crossing.isEmpty() ? lineLabel(line, lit) : crossing;
+  if (!label.isEmpty() && lens_.scale >= leastLabelled) drawLabel(painter, label, edge, points, pen.color(), !crossing.isEmpty());
+}
+
+QString GraphPainter::lineLabel(std::int32_t line, bool lit) const {
+  const auto& edge = scene().edges[static_cast<std::size_t>(line)];
+  const bool saved = edge.kind == layout::EdgeKind::saved;
+  if (lens_.label == LineLabel::none || !(lit || (saved ? edge.flow < 0 : lens_.scale >= labelled))) return {};
+  QString label;
+  if (lens_.label == LineLabel::norms) {
+    if (const auto norm = normOf(line)) label = numberText(*norm);
+  } else if (const auto bytes = saved ? edge.bytes : lens_.lines ? lens_.lines->bytes(line) : 0; bytes > 0) label = bytesText(bytes);
+  return label.isEmpty() && lit && edge.count > 1 ? QObject::tr("%n values", nullptr, static_cast<int>(edge.count)) : label;
+}
+
+std::optional<double> GraphPainter::normOf(std::int32_t line) const {
+  if (!lens_.lines || !lens_.numbers) return {};
+  const auto values = lens_.lines->of(line);
+  if (values.empty()) return {};
+  double squares = 0;
+  bool nan = false, inf = false;
+  for (auto value : values) {
+    const auto* statistics = lens_.numbers->statistics(value);
+    if (!statistics) return {};
+    nan = nan || statistics->nan > 0;
+    inf = inf || statistics->inf > 0;
+    squares += statistics->norm * statistics->norm;
+  }
+  return nan ? std::numeric_limits<double>::quiet_NaN() : inf ? std::numeric_limits<double>::infinity() : std::sqrt(squares);
+}
+
+void GraphPainter::drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge, const std::vector<QPointF>& points, const QColor& color,
+                             bool crosses) const {
+  const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
   auto font = look_.detail;
   font.setPixelSize(10);
   painter.setFont(font);
   const QFontMetricsF metrics(font);
   const double width = metrics.horizontalAdvance(label);
-  if (width + 24 > room) return;
+  if (across && width + 24 > points.back().x() - points.front().x()) return;
   const auto middle = pathOf(points, across).pointAtPercent(0.5);
-  const QRectF tag(middle.x() - width / 2 - 3, middle.y() - metrics.height() / 2, width + 6, metrics.height());
-  painter.fillRect(tag, look_.colors.canvas);
-  painter.setPen(crosses ? look_.colors.text : pen.color());
+  QRectF tag(middle.x() - width / 2 - 3, middle.y() - metrics.height() / 2, width + 6, metrics.height());
+  // On a short line it would hide the line: it is next to it then.
+  const bool next = !across && !crosses && std::abs(points.back().y() - points.front().y()) < 2.5 * metrics.height();
+  if (next) tag.moveLeft(middle.x() + 3);
+  else painter.fillRect(tag, look_.colors.canvas);
+  painter.setPen(crosses ? look_.colors.text : color);
   painter.setBrush(Qt::NoBrush);
   if (crosses) painter.drawRect(tag);
   painter.drawText(tag, Qt::AlignCenter, label);

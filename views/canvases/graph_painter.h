@@ -10,7 +10,9 @@
 #include "core/layout/reach.h"
 #include "views/content/box_filter.h"
 #include "views/content/graph_overlay.h"
+#include "views/content/line_values.h"
 #include "views/session/selection.h"
+#include "views/text/run_numbers.h"
 #include "views/theme/graph_style.h"
 #include "views/theme/theme.h"
 
@@ -37,6 +39,14 @@ struct GraphText {
 };
 using GraphTexts = QCache<int, GraphText>;  ///< by box
 
+/// What the lines of a graph are labelled with, at a scale at which it can be read.
+enum class LineLabel : std::uint8_t {
+  bytes,  ///< of the values that run along it
+  norms,  ///< the 2-norm of these values together, where a run or a recording has all of them
+  none
+};
+inline constexpr std::array lineLabels{LineLabel::bytes, LineLabel::norms, LineLabel::none};
+
 /// From where a graph is seen, and whose state marks its boxes.
 struct GraphLens {
   QPointF origin;  ///< the scene's point in the upper left corner
@@ -47,8 +57,10 @@ struct GraphLens {
   const layout::Reach* reach = nullptr;
   int current = -1;
   bool hovering = false;
-  const std::vector<std::int64_t>* edgeBytes = nullptr;  ///< by edge of the scene: they are its labels where there is room; null: none
-  bool cosmetic = true;                                  ///< lines have their width whatever the painter's transformation
+  const LineValues* lines = nullptr;    ///< null: only saved tensors have labels, their bytes
+  const RunNumbers* numbers = nullptr;  ///< null: no norm is known
+  LineLabel label = LineLabel::bytes;
+  bool cosmetic = true;  ///< lines have their width whatever the painter's transformation
 
   QPointF toScreen(const QPointF& p) const { return (p - origin) * scale; }
   QRectF toScreen(const QRectF& r) const { return {toScreen(r.topLeft()), r.size() * scale}; }
@@ -70,6 +82,8 @@ class GraphPainter {
   void stuckTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
   void closedBox(QPainter& painter, int box) const;
   void edge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const;
+  /// What the lens wants the line to be labelled with; empty where nothing is known, or the line is too small to have a label.
+  QString lineLabel(std::int32_t line, bool lit) const;
   /// Which lane is which, at the top edge, whatever part of it is in sight.
   void lanes(QPainter& painter) const;
   /// What the overlay's colours mean; the card's lower left corner is `corner`. Its size, painted or not (null painter).
@@ -90,6 +104,10 @@ class GraphPainter {
   QRectF toScreen(const QRectF& r) const { return lens_.toScreen(r); }
   Relation relationOf(BoundSymbolId op) const { return op && lens_.selection ? lens_.selection->relation(op) : Relation::none; }
   void marks(QPainter& painter, int box, const QRectF& rect) const;
+  /// NaN or infinite where a value has one; nullopt where a value is not known.
+  std::optional<double> normOf(std::int32_t line) const;
+  void drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge, const std::vector<QPointF>& points, const QColor& color,
+                 bool crosses) const;
   /// The words of a box that is smaller than they are: its title in a size that can be read, as much of it as there is room for.
   void smallText(QPainter& painter, int box, const QRectF& rect) const;
   QFont frameFont() const;

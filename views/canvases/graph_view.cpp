@@ -64,6 +64,9 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
   connect(context_.execution, &ExecutionState::badValuesChanged, this, &GraphView::requestOverlay);
   connect(context_.filter, &OpFilter::changed, this, &GraphView::updateFilter);
   connect(context_.theme, &Theme::changed, this, &GraphView::updateStyle);
+  connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, [this] {
+    if (label_ == LineLabel::norms) update();
+  });
   if (context_.stages)
     connect(context_.stages, &StagePlan::changed, this, [this] {
       if (overlayKind_ == Overlay::stage) requestOverlay();
@@ -104,6 +107,19 @@ void GraphView::setOverlay(Overlay overlay) {
   Q_EMIT overlayChanged();
 }
 
+void GraphView::setLineLabel(LineLabel label) {
+  label_ = label;
+  update();
+  Q_EMIT lineLabelChanged();
+}
+
+QString GraphView::labelOf(std::int32_t edge) const {
+  if (!picture_) return {};
+  const auto lens = this->lens();
+  const bool lit = std::binary_search(lens.reach->edges.begin(), lens.reach->edges.end(), edge);
+  return GraphPainter(scene(), look_, lens, texts_).lineLabel(edge, lit);
+}
+
 void GraphView::requestOverlay() {
   update();
   if (!picture_ || !document_) return;
@@ -135,9 +151,10 @@ GraphLook GraphView::look(bool dark) const {
 }
 
 GraphLens GraphView::lens() const {
-  const auto* edgeBytes = picture_ ? &picture_->edgeBytes : nullptr;
+  const auto* lines = picture_ ? &picture_->lines : nullptr;
   const auto* lit = ways_.boxes.empty() || hovered_ >= 0 ? &reach_ : &ways_;
-  return {origin_, scale_, QSizeF(size()), context_.selection, context_.execution, lit, current_, hovered_ >= 0, edgeBytes, true};
+  return {origin_, scale_, QSizeF(size()), context_.selection, context_.execution, lit, current_, hovered_ >= 0, lines, &context_.controller->ahead().numbers(),
+          label_,  true};
 }
 
 void GraphView::documentChanged() {
@@ -196,7 +213,8 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
   job.tag = layoutTag;
   job.title = tr("Laying out the graph");
   job.replaceRunning = true;
-  job.work = [self = this, bench = bench_, document = document_, kind = kind_, open = std::move(open), anchor, reveal](const Progress& progress) mutable {
+  job.work = [self = this, bench = bench_, document = document_, kind = kind_, open = std::move(open), anchor, reveal, from = waysFrom_,
+              to = waysTo_](const Progress& progress) mutable {
     bench->asking = false;
     if (bench->document != document || bench->kind != kind || !bench->shaper) {
       bench->shaper.reset();
@@ -215,10 +233,13 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
     picture->scene = layout::makeScene(*bench->shaper, open, progress);
     progress.at("what is where", 0.95);
     picture->grid = GraphGrid(picture->scene);
-    picture->edgeBytes = layout::LineIndex(picture->scene).bytes(progress);
-    return Worker::Deliver([self, document, kind, picture, anchor, reveal] {
+    picture->lines = LineValues(picture->scene, progress);
+    const auto ways = std::make_shared<layout::Reach>(waysIn(picture->scene, from, to));
+    return Worker::Deliver([self, document, kind, picture, ways, from, to, anchor, reveal] {
       // It may have been on its way when another trace was chosen, whose nodes are others.
-      if (self->document_ == document && self->kind_ == kind) self->layoutDone(picture, anchor, reveal);
+      if (self->document_ != document || self->kind_ != kind) return;
+      self->layoutDone(picture, std::move(*ways), anchor, reveal);
+      if (self->waysFrom_ != from || self->waysTo_ != to) self->requestWays();
     });
   };
   job.failed = [this, anchor, reveal](const Error& error) {
@@ -255,7 +276,7 @@ void GraphView::setBusy(bool busy) {
   busy ? busyPanel_->begin() : busyPanel_->end();
 }
 
-void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int32_t anchor, BoundSymbolId reveal) {
+void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, layout::Reach ways, std::int32_t anchor, BoundSymbolId reveal) {
   setBusy(false);
   // What was opened or closed stays where it is; everything else moves around it.
   std::optional<QPointF> before;
@@ -270,6 +291,7 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int
   };
   if (picture_) before = corner(*picture_);
   picture_ = std::move(picture);
+  ways_ = std::move(ways);
   if (overlayKind_ != Overlay::role && !look_.overlay) requestOverlay();
   updateFilter();
   wanted_ = scene().open;
@@ -290,7 +312,6 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, std::int
   }
   if (current_ >= 0) currentNode_ = box(current_).node, currentLane_ = box(current_).lane;
   updateReach();
-  updateWays();
   keepInSight();
   moved();
   Q_EMIT layoutChanged();

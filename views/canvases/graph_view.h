@@ -19,7 +19,7 @@ namespace retrograd::views {
 struct GraphPicture {
   layout::Scene scene;
   GraphGrid grid;
-  std::vector<std::int64_t> edgeBytes;  ///< by edge of the scene: of the values that run along it
+  LineValues lines;
 };
 
 /// The ops of a graph that a search found, in the order of its tree, and how many of them each node has below it, by lane.
@@ -49,6 +49,10 @@ class GraphView : public QWidget {
   const GraphOverlay* overlayShown() const { return look_.overlay.get(); }
   /// How the graph looks in the light or the dark theme, all of it: no filter makes anything pale.
   GraphLook look(bool dark) const;
+  LineLabel lineLabel() const { return label_; }
+  void setLineLabel(LineLabel label);
+  /// The label of an edge of the scene as it is drawn at the present scale; empty where it has none.
+  QString labelOf(std::int32_t edge) const;
   /// None of its ops passes the filter: it is drawn pale.
   bool isDimmed(int box) const { return look_.isDimmed(this->box(box)); }
 
@@ -89,8 +93,8 @@ class GraphView : public QWidget {
   /// How many of the ops in a box the search found.
   int foundIn(int box) const;
 
-  /// Lights all ways along values from these ops to those, until Esc or another document. Returns whether there is one.
-  bool lightWays(std::vector<BoundSymbolId> from, std::vector<BoundSymbolId> to);
+  /// Lights all ways along values from these ops to those, until Esc or another document; waysLit() tells when they are found.
+  void lightWays(std::vector<BoundSymbolId> from, std::vector<BoundSymbolId> to);
   void clearWays();
   /// The lines and boxes that are lit.
   const layout::Reach& ways() const { return ways_; }
@@ -112,6 +116,9 @@ class GraphView : public QWidget {
   /// The context menu of the current box, to which others may add.
   void menuAboutToShow(QMenu* menu);
   void overlayChanged();
+  void lineLabelChanged();
+  /// lightWays() has ended: how many boxes are on the ways; 0: there is none.
+  void waysLit(int boxes);
   /// A search has ended: how many it found, and which of them (from 1) is current; 0 where there is none.
   void findDone(int count, int current);
   /// A layout is there, or will not come: see picture() and busy().
@@ -152,7 +159,7 @@ class GraphView : public QWidget {
   void layOutAgain() {
     if (!busy_) requestLayout({});
   }
-  void layoutDone(std::shared_ptr<const GraphPicture> picture, std::int32_t anchor, BoundSymbolId reveal);
+  void layoutDone(std::shared_ptr<const GraphPicture> picture, layout::Reach ways, std::int32_t anchor, BoundSymbolId reveal);
   const layout::Scene& scene() const { return picture_->scene; }
   const layout::SceneBox& box(int i) const { return scene().boxes[static_cast<std::size_t>(i)]; }
 
@@ -174,7 +181,9 @@ class GraphView : public QWidget {
   void ensureVisible(int box, bool centre);
   void setCurrent(int box, bool select = true);
   void goToFind(bool forward);
-  void updateWays();
+  void requestWays();
+  /// Of these ops those that the scene's trace has.
+  static layout::Reach waysIn(const layout::Scene& scene, const std::vector<BoundSymbolId>& from, const std::vector<BoundSymbolId>& to);
   void paintFinds(QPainter& painter) const;
   /// Boxes are below the small map: it is drawn faintly, so that it covers nothing, while the pointer is elsewhere.
   bool minimapFades() const;
@@ -215,13 +224,14 @@ class GraphView : public QWidget {
   std::int32_t currentNode_ = -1;  ///< of the current box, to find it after a layout
   layout::Lane currentLane_ = layout::Lane::forward;
   layout::Reach reach_;  ///< of the hovered box, or the current one
-  layout::Reach ways_;   ///< that are lit until they are cleared
+  layout::Reach ways_;   ///< of the present picture, lit until they are cleared
   std::vector<BoundSymbolId> waysFrom_, waysTo_;
   std::shared_ptr<const GraphFinds> finds_;
   QString findKey_;
   bool selecting_ = false;
   BoundSymbolId shownExecution_;
 
+  LineLabel label_ = LineLabel::bytes;
   Overlay overlayKind_ = Overlay::role;
   std::vector<OpMeasure> measures_;  ///< that the overlay was made of
 

@@ -11,6 +11,16 @@
 #include "views/text/format.h"
 
 namespace retrograd::views {
+namespace {
+
+/// A power of two, so that all marks of an axis up to `most` are round numbers of B, KiB, MiB; at most `marks` of them beyond 0.
+std::int64_t byteStep(std::int64_t most, int marks) {
+  std::int64_t step = 1;
+  while (most / step > marks) step *= 2;
+  return step;
+}
+
+}  // namespace
 
 MemoryView::MemoryView(Theme* theme, QWidget* parent) : QWidget(parent), theme_(theme) {
   setObjectName(QStringLiteral("memory-timeline"));
@@ -164,23 +174,26 @@ void MemoryView::paintStack(QPainter& painter, const QRect& area) const {
 void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
   const auto& colors = theme_->colors();
   const int line = fontMetrics().height();
-  const int ticks = std::clamp(area.height() / (2 * line), 1, 4);
-  for (int i = 0; i <= ticks; ++i) {
-    const int y = area.bottom() - i * (area.height() - 1) / ticks;
+  const auto peak = std::max<std::int64_t>(1, timeline_->peakBytes);
+  const auto step = byteStep(peak, std::clamp(area.height() / (2 * line), 1, 5));
+  for (std::int64_t bytes = 0; bytes <= peak; bytes += step) {
+    const int y = area.bottom() - static_cast<int>(static_cast<double>(bytes) / static_cast<double>(peak) * (area.height() - 1));
     painter.fillRect(QRect(area.left() - 3, y, area.width() + 3, 1), colors.border);
     painter.setPen(colors.gutterText);
-    painter.drawText(QRect(0, y - line / 2, area.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter, bytesText(timeline_->peakBytes * i / ticks));
+    painter.drawText(QRect(0, y - line / 2, area.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter, bytesText(bytes));
   }
-  // Steps of 1, 2 or 5 and zeros, as far apart as their numbers need.
+  // The first op, then round numbers: steps of 1, 2 or 5 and zeros, as far apart as their numbers need.
   const double room = 2.2 * fontMetrics().horizontalAdvance(QString::number(count())) + 12;
-  double step = 1;
-  for (int i = 0; step * area.width() / (end_ - begin_) < room && step < static_cast<double>(count()); ++i) step *= i % 3 == 1 ? 2.5 : 2;
-  for (double place = std::ceil(begin_ / step) * step; place < end_; place += step) {
+  double ops = 1;
+  for (int i = 0; ops * area.width() / (end_ - begin_) < room && ops < static_cast<double>(count()); ++i) ops *= i % 3 == 1 ? 2.5 : 2;
+  const auto tick = [&](double place) {
     const int x = static_cast<int>(xAt(place + 0.5));
     painter.fillRect(QRect(x, area.bottom() + 1, 1, 4), colors.gutterText);
     painter.setPen(colors.gutterText);
     painter.drawText(QRect(x - 60, area.bottom() + 5, 120, line), Qt::AlignHCenter | Qt::AlignTop, QString::number(static_cast<qint64>(place) + 1));
-  }
+  };
+  for (double number = std::ceil((begin_ + 1) / ops) * ops; number - 1 < end_; number += ops) tick(number - 1);
+  if (begin_ <= 0 && xAt(ops - 1) - xAt(0) > room / 2) tick(0);
 }
 
 void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {

@@ -4,6 +4,7 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 
+#include "views/theme/tokens.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
 
@@ -23,6 +24,7 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   summary_->setMinimumWidth(1);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 6, 4);
+  row->setSpacing(tokens::gap);
   for (auto* action : {walk, check}) row->addWidget(commandButton(action, this));
   row->addWidget(summary_, 1);
   auto* layout = new QVBoxLayout(this);

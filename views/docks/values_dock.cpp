@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QPainter>
 #include <QSplitter>
 #include <QTreeView>
 #include <QVBoxLayout>
@@ -10,6 +11,8 @@
 #include "core/derivation/gradient_of.h"
 #include "views/session/own_names.h"
 #include "views/text/format.h"
+#include "views/theme/tokens.h"
+#include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
@@ -17,6 +20,37 @@ namespace {
 
 const QString pictureKey = QStringLiteral("picture");
 const QString besideKey = QStringLiteral("beside");
+
+/// The state of a value as a mark: a disc where it is here now, a ring where it is shown as it was at the op. Any other state keeps its words.
+class StateDelegate : public RowDelegate {
+ public:
+  using RowDelegate::RowDelegate;
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    RowDelegate::paint(painter, option, index);
+    const auto mark = index.data(ValuesModel::markRole);
+    if (!mark.isValid()) return;
+    const double size = tokens::glyph - 1;
+    const auto color = option.palette.color(option.state & QStyle::State_Selected ? QPalette::HighlightedText : QPalette::Text);
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(QPen(color, 1.5));
+    painter->setBrush(mark.toBool() ? QBrush(color) : QBrush(Qt::NoBrush));
+    painter->drawEllipse(QRectF(option.rect.left() + tokens::gap, option.rect.center().y() + 1 - size / 2, size, size));
+    painter->restore();
+  }
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    auto size = RowDelegate::sizeHint(option, index);
+    if (index.data(ValuesModel::markRole).isValid()) size.setWidth(tokens::glyph + 2 * tokens::gap);
+    return size;
+  }
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    RowDelegate::initStyleOption(option, index);
+    if (index.data(ValuesModel::markRole).isValid()) option->text.clear();
+  }
+};
 
 }  // namespace
 
@@ -29,13 +63,17 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   prepareTree(*table_, tr("Values of the selected op"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
+  table_->setItemDelegateForColumn(ValuesModel::state, new StateDelegate(table_));
+  table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::state), ValuesModel::label);
+  for (int column : {ValuesModel::norm, ValuesModel::inf, ValuesModel::nan})
+    table_->header()->moveSection(table_->header()->visualIndex(column), ValuesModel::least);
   columns_ = new ColumnFitter(table_);
   table_->addActions(actions);
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(table_);
   splitter->addWidget(makeDetail());
-  splitter->setStretchFactor(0, 3);
-  splitter->setStretchFactor(1, 2);
+  splitter->setStretchFactor(0, 2);
+  splitter->setStretchFactor(1, 1);
   splitter->setChildrenCollapsible(false);
   fillWith(splitter);
   setList(table_);

@@ -35,10 +35,9 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   tree_->setObjectName(QStringLiteral("why"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("Why the chosen value is saved or has no gradient"), false);
-  tree_->setWordWrap(true);
   tree_->setIndentation(14);
   tree_->header()->setStretchLastSection(true);
-  tree_->header()->resizeSection(0, 130);
+  tree_->header()->resizeSection(0, 120);
   makeVerdict();
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);

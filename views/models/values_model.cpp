@@ -129,6 +129,7 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
       font.setBold(true);
       return font;
     }
+    case markRole: return index.column() == state && answered_ && row.state.present && !row.state.number ? QVariant(row.absentNow.empty()) : QVariant();
     case sortRole: return sortNumber(row, index.column());
     case opRole: return document_->analysis->document->value(row.value).producer.index;
     case valueRole: return row.value.index;
@@ -137,7 +138,9 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+  if (orientation != Qt::Horizontal) return {};
+  // Its marks need less room than its name.
+  if (section == state ? role != Qt::AccessibleTextRole && role != Qt::ToolTipRole : role != Qt::DisplayRole) return {};
   static const std::array<const char*, columns> names{"Operand", "Value", "Type", "State", "Min", "Max", "Mean", "Std", "Norm", "NaN", "Inf", "Zeros"};
   return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
 }

@@ -10,13 +10,21 @@
 #include "views/text/format.h"
 
 namespace retrograd::views {
+namespace {
+
+constexpr int legendMark = 28;  ///< a mark of the legend, with the gaps around it
+
+}  // namespace
 
 GradientFlowChart::GradientFlowChart(Theme* theme, QWidget* parent) : QWidget(parent), theme_(theme) {
   setObjectName(QStringLiteral("gradient-flow-chart"));
   setAccessibleName(tr("Norms of parameters and of their gradients by layer"));
   setMinimumHeight(90);
+  setMinimumWidth(plot().left() + 3 * legendMark + fontMetrics().horizontalAdvance(legendText(0) + legendText(1) + legendText(2)));
   connect(theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
+
+QString GradientFlowChart::legendText(int part) { return part == 0 ? tr("value") : part == 1 ? tr("gradient") : tr("ratio"); }
 
 void GradientFlowChart::show(std::vector<Bar> bars) {
   bars_ = std::move(bars);
@@ -86,11 +94,11 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
     painter.fillRect(isLine ? QRect(x, 10, 12, 2) : QRect(x, 5, 10, 10), color);
     painter.setPen(colors.text);
     painter.drawText(x + 16, 4 + fontMetrics().ascent(), text);
-    x += 28 + fontMetrics().horizontalAdvance(text);
+    x += legendMark + fontMetrics().horizontalAdvance(text);
   };
-  legend(colors.value, tr("value"), false);
-  legend(colors.derivedMark, tr("gradient"), false);
-  legend(colors.text, tr("gradient / value"), true);
+  legend(colors.value, legendText(0), false);
+  legend(colors.derivedMark, legendText(1), false);
+  legend(colors.text, legendText(2), true);
 }
 
 void GradientFlowChart::mousePressEvent(QMouseEvent* event) {

@@ -34,6 +34,7 @@ class GradientFlowChart : public QWidget {
 
  private:
   QRect plot() const;
+  static QString legendText(int part);
   double shareOf(double number) const;  ///< from 0 to 1 on the scale
 
   Theme* theme_;

@@ -22,11 +22,12 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   prepareTree(*table_, tr("Parameters with the norms of value and gradient"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
-  table_->header()->resizeSection(0, 220);
+  table_->header()->resizeSection(0, 190);
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(chart_);
   splitter->addWidget(table_);
   splitter->setChildrenCollapsible(false);
+  splitter->setSizes({1000, 1000});  // equal parts of what there is
   fillWith(splitter);
   setList(table_);
   setDelay(100);

@@ -17,6 +17,11 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
   table_->sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
   table_->header()->setStretchLastSection(false);
   for (int column : {TraceTableModel::opName, TraceTableModel::module, TraceTableModel::type}) table_->header()->resizeSection(column, 150);
+  for (int column : {TraceTableModel::time, TraceTableModel::bytes, TraceTableModel::norm, TraceTableModel::greatest, TraceTableModel::output})
+    table_->header()->resizeSection(column, 76);
+  // The numbers come first: people sort by them, and a narrow panel shows little more.
+  for (int column = TraceTableModel::time; column < TraceTableModel::columns; ++column)
+    table_->header()->moveSection(column, column - TraceTableModel::time + TraceTableModel::module);
   table_->header()->resizeSection(TraceTableModel::number, 70);
   fillWith(table_);
   setList(table_);

@@ -3,6 +3,7 @@
 #include <QStatusBar>
 
 #include "core/derivation/result_names.h"
+#include "views/settings/settings.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
@@ -19,6 +20,7 @@ class GraphMenu {
     addFolds();
     menu_->addSeparator();
     addOverlays();
+    addLineLabels();
     auto* view = window.menu("view");
     const auto entries = view->actions();
     const auto at = std::find_if(entries.begin(), entries.end(), [](const QAction* action) { return action->isSeparator(); });
@@ -93,6 +95,37 @@ class GraphMenu {
       tell->addAction(action);
       group->addAction(action);
       QObject::connect(&graph(), &GraphView::overlayChanged, action, [action, overlay, &graph = graph()] { action->setChecked(graph.overlay() == overlay); });
+    }
+  }
+
+  void addLineLabels() {
+    struct Choice {
+      LineLabel label;
+      const char* name;
+      QString text, tip;
+    };
+    const std::array<Choice, lineLabels.size()> choices{
+        {{LineLabel::bytes, "graph-lines-bytes", MainWindow::tr("&Bytes"), MainWindow::tr("Labels lines with the bytes of the values that run along them")},
+         {LineLabel::norms, "graph-lines-norms", MainWindow::tr("&Norms"),
+          MainWindow::tr("Labels lines with the 2-norm of the values that run along them, where a run or a recording has them")},
+         {LineLabel::none, "graph-lines-nothing", MainWindow::tr("N&othing"), MainWindow::tr("Draws lines without labels")}}};
+    auto* settings = window_.shared().settings;
+    graph().setLineLabel(static_cast<LineLabel>(std::clamp(kept::graphLines.of(*settings), 0, static_cast<int>(lineLabels.size()) - 1)));
+    auto* menu = menu_->addMenu(MainWindow::tr("Li&nes Show"));
+    menu->setToolTipsVisible(true);
+    auto* group = new QActionGroup(&window_);
+    for (const auto& choice : choices) {
+      auto* action = add(choice.name, choice.text, choice.tip, {}, [settings, label = choice.label](GraphView& graph) {
+        graph.setLineLabel(label);
+        kept::graphLines.keep(*settings, static_cast<int>(label));
+      });
+      action->setCheckable(true);
+      action->setChecked(choice.label == graph().lineLabel());
+      menu_->removeAction(action);
+      menu->addAction(action);
+      group->addAction(action);
+      QObject::connect(&graph(), &GraphView::lineLabelChanged, action,
+                       [action, label = choice.label, &graph = graph()] { action->setChecked(graph.lineLabel() == label); });
     }
   }
 
@@ -184,10 +217,15 @@ class GraphWays : public QObject {
     listings.graphAction()->setChecked(true);
     auto& graph = listings.graph();
     const auto show = [this, &graph, from, to] {
-      if (graph.lightWays(from, to))
-        window_.statusBar()->showMessage(
-            MainWindow::tr("Lit: %n boxes on the way; Esc in the graph ends it", nullptr, static_cast<int>(graph.ways().boxes.size())), 8000);
-      else window_.statusBar()->showMessage(MainWindow::tr("No value leads from the one to the other"), 8000);
+      connect(
+          &graph, &GraphView::waysLit, this,
+          [this](int boxes) {
+            window_.statusBar()->showMessage(boxes > 0 ? MainWindow::tr("Lit: %n boxes on the way; Esc in the graph ends it", nullptr, boxes)
+                                                       : MainWindow::tr("No value leads from the one to the other"),
+                                             8000);
+          },
+          Qt::SingleShotConnection);
+      graph.lightWays(from, to);
       graph.setFocus();
     };
     if (graph.picture()) return show();

@@ -55,7 +55,11 @@ void showList(MainWindow& window, QAction* change) {
     const int row = table->rowCount();
     table->insertRow(row);
     int column = 0;
-    for (const auto& text : {key, command, what}) table->setItem(row, column++, new QTableWidgetItem(text));
+    for (const auto& text : {key, command, what}) {
+      auto* cell = new QTableWidgetItem(text);
+      cell->setToolTip(text);
+      table->setItem(row, column++, cell);
+    }
   };
   for (const auto& [name, action] : commandActions(window))
     if (!action->shortcut().isEmpty()) add(nativeText(action->shortcut()), commandText(*action), whatOf(name, *action));
@@ -71,8 +75,12 @@ void showList(MainWindow& window, QAction* change) {
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
   table->verticalHeader()->hide();
   table->setShowGrid(false);
+  table->setFrameShape(QFrame::NoFrame);
+  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
+  table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+  table->horizontalHeader()->setHighlightSections(false);
   table->resizeColumnsToContents();
-  table->horizontalHeader()->setStretchLastSection(true);
+  table->horizontalHeader()->setSectionResizeMode(2, QHeaderView::Stretch);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
   auto* changeButton = buttons->addButton(MainWindow::tr("C&hange Keys..."), QDialogButtonBox::ActionRole);
   QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);

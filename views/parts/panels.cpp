@@ -8,6 +8,7 @@
 #include "views/docks/problems_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/docks/watches_dock.h"
+#include "views/settings/settings.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
@@ -42,12 +43,20 @@ const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
   window.addPanel(new ProblemsDock(window.context()), MainWindow::tr("Problems"), bottom, &window.panel<MemoryDock>());
 });
 
-const WindowPart sizes(PartOrder::panelSizes, [](MainWindow& window) {
+void resizePanels(MainWindow& window) {
   const auto dock = [](const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); };
   auto* values = dock(window.panel<ValuesDock>());
-  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {210, 300}, Qt::Horizontal);
-  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {640, 620}, Qt::Horizontal);
+  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())},
+                     {std::clamp(window.width() * 13 / 100, 150, 210), std::clamp(window.width() / 5, 240, 300)}, Qt::Horizontal);
+  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {720, 540}, Qt::Horizontal);
   window.resizeDocks({values}, {250}, Qt::Vertical);
+}
+
+// Once more with the first file, in the window as large as it is by then.
+const WindowPart sizes(PartOrder::panelSizes, [](MainWindow& window) {
+  resizePanels(window);
+  if (kept::arrangement.of(*window.shared().settings).isEmpty())
+    QObject::connect(&window, &MainWindow::docksBack, &window, [&window] { resizePanels(window); }, Qt::SingleShotConnection);
 });
 
 }  // namespace

@@ -49,6 +49,7 @@ inline const Setting<qlonglong> historyBytes(QStringLiteral("history/bytes"));
 inline const Setting<bool> runsOnOpen(QStringLiteral("run/on-open"), true);
 inline const Setting<qlonglong> keptBytes(QStringLiteral("values/bytes"), qlonglong{2} << 30);  ///< for values of any op
 inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 0);            ///< LineNumber
+inline const Setting<int> graphLines(QStringLiteral("graph/lines"), 0);                         ///< LineLabel
 inline const Setting<bool> reopensSession(QStringLiteral("session/reopen"), true);
 inline const Setting<QVariantList> sessionWindows(QStringLiteral("session/windows"));
 inline const Setting<bool> restoringSession(QStringLiteral("session/restoring"), false);

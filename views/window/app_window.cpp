@@ -194,13 +194,13 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   auto* window = new MainWindow({std::make_shared<Worker>(), liveEngine(), &theme, &settings});
   window->resize(options.width, options.height);
   window->show();
-  window->openFile(QString::fromStdString(file));
   auto& controller = *window->context().controller;
+  if (!file.empty()) window->openFile(QString::fromStdString(file));
   waitFor([&] { return !controller.opening(); });
   bool written = false;
   try {
-    if (!controller.document()) throw Error(ErrorCode::badInput, window->messages().text().toStdString());
-    showBackward(*window);
+    if (!controller.document() && !file.empty()) throw Error(ErrorCode::badInput, window->messages().text().toStdString());
+    if (controller.document()) showBackward(*window);
     arrange(*window, options);
     if (options.graph) showGraph(*window, options);
     for (const auto& name : options.commands)

@@ -91,7 +91,7 @@ QWidget* ListingsArea::makeSwitches() {
   auto* row = new QWidget(this);
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
-  layout->setSpacing(tokens::wide);
+  layout->setSpacing(tokens::gap + tokens::hair);
   auto* label = new QLabel(tr("Listings"), row);
   label->setContentsMargins(2, 0, 0, 0);
   layout->addWidget(label);

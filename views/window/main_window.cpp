@@ -59,7 +59,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   layout->setSpacing(0);
   messages_ = new MessageBar(shared_.theme, centre);
   listings_ = new ListingsArea(context_, centre);
-  welcome_ = new WelcomePage(recent_, actions_->open, centre);
+  welcome_ = new WelcomePage(recent_, actions_->open, {actions_->open, actions_->palette, actions_->keys}, centre);
   layout->addWidget(messages_);
   layout->addWidget(welcome_, 1);
   layout->addWidget(listings_, 1);
@@ -224,6 +224,7 @@ void MainWindow::documentChanged() {
   auto& active = listings_->active();  // hiding the welcome page gives the focus to the first listing instead
   welcome_->setVisible(!document);
   listings_->setVisible(document != nullptr);
+  keepDocksAway(!document);
   if (document && !sameFile) active.setFocus();
   if (!document) return inputsLabel_->clear();
   if (!sameFile) recent_->add(path);

@@ -67,7 +67,7 @@ class MainWindow : public QMainWindow {
   QByteArray arrangement() const;
   /// False, and nothing changes, where these are no bytes of arrangement().
   bool arrange(const QByteArray& arrangement);
-  /// Listings and docks as they come with the program; all docks are there.
+  /// Listings and docks as they come with the program.
   void resetLayout();
   /// Shows the op, and remembers where the jump came from.
   void jumpTo(BoundSymbolId op);
@@ -82,6 +82,10 @@ class MainWindow : public QMainWindow {
   QuickOpen& quickOpen() { return *quickOpen_; }
   /// "forward 212/535 · live 3.1 MiB", as in the tool bar.
   QString positionText() const { return position_->text(); }
+
+ Q_SIGNALS:
+  /// The docks are there again: the first file has taken the place of the start page, which has the window to itself.
+  void docksBack();
 
  protected:
   void closeEvent(QCloseEvent* event) override;
@@ -100,6 +104,7 @@ class MainWindow : public QMainWindow {
   void connectState();
   void closePopups();
   void documentChanged();
+  void keepDocksAway(bool away);
   void executionChanged();
   void askForFile(bool newWindow);
   void editInputs();
@@ -130,7 +135,8 @@ class MainWindow : public QMainWindow {
   QHash<const QMetaObject*, Panel*> panels_;  ///< by class
   QMap<QByteArray, QMenu*> menus_;
   QByteArray defaultLayout_;
-  std::vector<OpKey> selectedKey_;  ///< of the selected op, to find it after a reload
+  std::optional<QByteArray> withoutDocks_;  ///< while the start page has the window to itself: where the docks will be
+  std::vector<OpKey> selectedKey_;          ///< of the selected op, to find it after a reload
   QString openPath_;
   std::function<bool(const QString&)> takesDrop_;
 };

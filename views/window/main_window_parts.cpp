@@ -38,6 +38,10 @@ void MainWindow::placePanel(Panel* panel, const QString& title, Qt::DockWidgetAr
   if (!startDocks.contains(panel->name())) dock->hide();
   docks_.append(dock);
   menus_.value("docks")->addAction(dock->toggleViewAction());
+  // Who asks for a dock wants to see it, not a tab behind another.
+  connect(dock->toggleViewAction(), &QAction::triggered, dock, [dock](bool on) {
+    if (on) dock->raise();
+  });
   connect(panel, &Panel::jumpRequested, this, &MainWindow::jumpTo);
 }
 
@@ -162,7 +166,23 @@ void MainWindow::makeStatusBar() {
   statusBar()->addPermanentWidget(inputsLabel_);
 }
 
+void MainWindow::keepDocksAway(bool away) {
+  if (away == withoutDocks_.has_value()) return;
+  QList<QDockWidget*> open;
+  for (auto* dock : docks_)
+    if (!dock->isHidden() && !dock->isFloating()) open << dock;
+  if (away) {
+    withoutDocks_ = QMainWindow::saveState(layoutVersion);
+    for (auto* dock : open) dock->hide();
+    return;
+  }
+  QMainWindow::restoreState(*std::exchange(withoutDocks_, {}), layoutVersion);
+  for (auto* dock : open) dock->show();  // those that a person opened next to the start page
+  Q_EMIT docksBack();
+}
+
 void MainWindow::resetLayout() {
+  withoutDocks_.reset();
   QMainWindow::restoreState(defaultLayout_, layoutVersion);
   listings_->resetLayout();
 }
@@ -173,7 +193,7 @@ QByteArray MainWindow::arrangement() const {
   quint8 shown = listings_->isGraphShown() ? graphBit : 0;
   for (auto kind : kinds)
     if (listings_->isShown(kind)) shown |= 1 << static_cast<int>(kind);
-  stream << QMainWindow::saveState(layoutVersion) << listings_->saveLayout() << shown;
+  stream << withoutDocks_.value_or(QMainWindow::saveState(layoutVersion)) << listings_->saveLayout() << shown;
   return bytes;
 }
 
@@ -183,6 +203,7 @@ bool MainWindow::arrange(const QByteArray& arrangement) {
   quint8 shown = 0;
   stream >> docks >> listings >> shown;
   if (stream.status() != QDataStream::Ok || shown == 0 || !QMainWindow::restoreState(docks, layoutVersion)) return false;
+  withoutDocks_.reset();
   // Those that are to be shown first: the last one that is shown cannot be hidden.
   for (bool on : {true, false}) {
     for (auto kind : kinds)

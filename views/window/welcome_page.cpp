@@ -18,6 +18,26 @@ QLabel* heading(const QString& text, qreal scale, QWidget* parent) {
   return label;
 }
 
+/// "Ctrl+O  Open    ...": the keys that lead on from here, as they are now.
+QLabel* keysOf(const QList<QAction*>& actions, QWidget* parent) {
+  auto* label = new QLabel(parent);
+  label->setObjectName(QStringLiteral("start-keys"));
+  label->setTextFormat(Qt::PlainText);
+  label->setForegroundRole(QPalette::PlaceholderText);
+  const auto tell = [label, actions] {
+    QStringList parts;
+    for (const auto* action : actions) {
+      if (action->shortcut().isEmpty()) continue;
+      parts << QStringLiteral("%1  %2").arg(action->shortcut().toString(QKeySequence::NativeText),
+                                            action->text().remove(QLatin1Char('&')).remove(QStringLiteral("...")));
+    }
+    label->setText(parts.join(QStringLiteral("     ")));
+  };
+  tell();
+  for (auto* action : actions) QObject::connect(action, &QAction::changed, label, tell);
+  return label;
+}
+
 }  // namespace
 
 SampleCard::SampleCard(const Sample& sample, QWidget* parent) : QPushButton(parent), column_(new QVBoxLayout(this)) {
@@ -41,7 +61,8 @@ SampleCard::SampleCard(const Sample& sample, QWidget* parent) : QPushButton(pare
 
 QSize SampleCard::sizeHint() const { return {cardWidth, column_->totalHeightForWidth(cardWidth)}; }
 
-WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, QWidget* parent) : QScrollArea(parent), recent_(recent), page_(new QWidget) {
+WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction*>& hints, QWidget* parent)
+    : QScrollArea(parent), recent_(recent), page_(new QWidget) {
   setFrameShape(QFrame::NoFrame);
   setWidgetResizable(true);
   setFocusPolicy(Qt::NoFocus);
@@ -72,6 +93,8 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, QWidget* parent) : 
   list_ = new QVBoxLayout;
   list_->setSpacing(2);
   column->addLayout(list_);
+  column->addSpacing(10);
+  column->addWidget(keysOf(hints, page_));
   column->addStretch(3);
   auto* layout = new QHBoxLayout(page_);
   layout->addStretch(1);

@@ -26,7 +26,8 @@ class WelcomePage : public QScrollArea {
   Q_OBJECT
 
  public:
-  WelcomePage(RecentFiles* recent, QAction* open, QWidget* parent = nullptr);
+  /// The keys of `hints` are named on the page.
+  WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction*>& hints, QWidget* parent = nullptr);
 
  Q_SIGNALS:
   void chosen(const QString& path);
