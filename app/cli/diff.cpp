@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "app/cli/command.h"
+#include "app/cli/diff_passes.h"
 #include "app/cli/options.h"
 #include "app/cli/precision_option.h"
 #include "app/cli/sizes.h"
@@ -21,10 +22,10 @@ namespace retrograd::cli {
 namespace {
 
 struct DiffArguments {
-  std::string a, b, show, showB, pass, before, format = "text";
+  std::string a, b, show, showB, pass, before, follow, format = "text";
   std::optional<PartitionOptions> partitionB;
   std::optional<DType> precisionB;
-  bool sideBySide = false;
+  bool sideBySide = false, passes = false;
   std::size_t context = 3, width = 0;
   InputOptions input;
 };
@@ -117,7 +118,16 @@ std::size_t terminalWidth() {
   return 160;
 }
 
+int runPasses(const DiffArguments& arguments, const Progress& progress) {
+  DiffPassesOptions options{
+      arguments.a, arguments.input.data.compile, arguments.input.data.rank, arguments.pass, arguments.follow, arguments.format, arguments.sideBySide, {}};
+  options.text.context = arguments.context;
+  options.text.width = arguments.width ? arguments.width : terminalWidth();
+  return printPasses(options, progress);
+}
+
 int run(const DiffArguments& arguments, const Progress& progress) {
+  if (arguments.passes) return runPasses(arguments, progress);
   const bool isOther = !arguments.b.empty() || arguments.partitionB || arguments.precisionB || !arguments.showB.empty();
   const bool isPass = !arguments.pass.empty() || !arguments.before.empty();
   if (!isOther && !isPass)
@@ -166,6 +176,10 @@ Run setup(CLI::App& app) {
   auto* pass = app.add_option("--pass", arguments->pass,
                               "what this pass changed: the trace before it against the trace after it (a name or its beginning: 'dead', 'recomputation')");
   app.add_option("--before", arguments->before, "the trace before this pass against the final trace")->excludes(pass);
+  auto* passes = app.add_flag("--passes", arguments->passes,
+                              "of a job's log: the graphs of a compile as a chain of passes, with what each changed; with --pass, what that one changed");
+  app.add_option("--follow", arguments->follow, "with --passes: a value whose op is followed from pass to pass; with --pass, the one of that pass")
+      ->needs(passes);
   app.add_option("-U,--context", arguments->context, "equal lines around each difference")->capture_default_str();
   app.add_flag("-y,--side-by-side", arguments->sideBySide, "print two columns");
   app.add_option("-W,--width", arguments->width, "columns of --side-by-side (default: the terminal's, or 160)")->check(CLI::Range(40, 2000));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -14,6 +15,7 @@
 #include "core/torch/checking/reference.h"
 #include "core/torch/checking/save.h"
 #include "core/torch/session/session.h"
+#include "core/trace/opaque.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 
@@ -47,6 +49,19 @@ std::size_t positionAfter(const Session& session, const std::string& text) {
   return *byOp;
 }
 
+/// Of an op that did not run: why not; empty for others.
+std::string whyNotRun(const Analysis& analysis, BoundSymbolId op) {
+  const auto& left = analysis.leftOut;
+  if (!left || !left->isLeftOut(op)) return {};
+  const auto outputs = analysis.document->outputs(op);
+  const auto isGiven = [&](ValueId output) { return left->filled.contains(output); };
+  if (isOpaque(*analysis.document, op))
+    return std::any_of(outputs.begin(), outputs.end(), isGiven) ? "  # not run: its result was given" : "  # not run: opaque";
+  for (const auto output : outputs)
+    if (const auto reason = left->reason(output)) return fmt::format("  # not run: depends on {}", analysis.document->opName(reason));
+  return "  # not run";
+}
+
 void printTable(const Session& session) {
   const auto& measures = session.measures();
   const auto& document = *session.analysis().document;
@@ -57,7 +72,7 @@ void printTable(const Session& session) {
     const auto op = session.opAt(p);
     if (p == session.forwardSize()) fmt::print("------  backward\n");
     fmt::print("{:>6}  {:>10.3f}  {:>12}  {:>12}  {:>7}  {}\n", p + 1, m.seconds * 1e3, m.outputBytes, m.liveBytes, fmt::format("#{}", op.index),
-               printCall(document, op));
+               printCall(document, op) + whyNotRun(session.analysis(), op));
     (p < session.forwardSize() ? forward : backward) += m.seconds;
   }
   fmt::print("forward {:.3f} ms, backward {:.3f} ms, peak {} bytes\n", forward * 1e3, backward * 1e3, session.peakBytes());

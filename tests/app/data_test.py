@@ -211,6 +211,31 @@ class Jobs(Case):
                 walk = self.good("debug", job / "model.pt2", *given, "--script", script).stdout
                 self.assertRegex(walk, r"root: .*log.*\n(.*\n)*.*\.py:\d+")
 
+    # Holds J9: a collective does not run; it is passed over with the values that are given, and else the rest says what it waits for.
+    def test_J9_collectives_are_passed_over_where_their_values_are_given(self):
+        log = JOBS / "tp" / "trace"
+        if not log.exists():
+            self.skipTest("no samples of jobs")
+        alone = self.good("run", log)
+        self.assertIn("_c10d_functional.all_reduce.default (2 times)", alone.stderr)
+        self.assertIn("fill these in with --fill", alone.stderr)
+        lines = alone.stdout.splitlines()
+        line = lambda lines, name: next(one for one in lines if f"  {name} = " in one)
+        self.assertTrue(line(lines, "all_reduce").endswith("  # not run: opaque"))
+        self.assertTrue(line(lines, "sum_1").endswith("  # not run: depends on torch.ops._c10d_functional.all_reduce.default"))
+        self.assertNotIn("not run", line(lines, "mm_1"))
+        content = struct.pack("<128f", *range(128))
+        given = write_safetensors(self.path / "given.safetensors", {name: ("F32", [8, 16], content) for name in ("wait_tensor", "wait_tensor_1")})
+        saved = self.path / "run.safetensors"
+        filled = self.good("run", log, "--fill", given, "--save", saved)
+        self.assertNotIn("do not run", filled.stderr)
+        lines = filled.stdout.splitlines()
+        self.assertTrue(line(lines, "wait_tensor").endswith("  # not run: its result was given"))
+        self.assertNotIn("not run", line(lines, "sum_1"))
+        self.assertEqual(struct.unpack("<f", read_safetensors(saved)["out.0"][2]), (float(sum(range(128))),))
+        wrong = write_safetensors(self.path / "wrong.safetensors", {"mm_1": ("F32", [8, 16], content)})
+        self.assertIn("no opaque op has this result", self.bad("run", log, "--fill", wrong).stderr)
+
     # Holds J12.
     def test_J12_the_second_gelu_is_the_first_difference(self):
         job = JOBS / "debugmode"

@@ -1,20 +1,28 @@
 #include <QAbstractItemModelTester>
+#include <QDropEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMimeData>
 #include <QPlainTextEdit>
 #include <QTabWidget>
+#include <QTemporaryDir>
 #include <QTemporaryFile>
 #include <QTest>
 #include <QTextBlock>
 #include <QToolButton>
 #include <QTreeView>
 
+#include <sys/stat.h>
+
+#include <numeric>
+
 #include "tests/support/source_path.h"
 #include "tests/views/user.h"
 #include "views/jobs/job_dock.h"
 #include "views/jobs/job_graphs_window.h"
+#include "views/jobs/job_passes_window.h"
 #include "views/jobs/recorded_dock.h"
 #include "views/jobs/save_plan_dock.h"
 #include "views/text/format.h"
@@ -37,6 +45,9 @@ class JobTest : public QObject {
   void J2_aFolderIsOpenedFromTheMenu();
   void J15_commandsAreAboutTheChosenCompileOfTheChosenRank();
   void J12_recordedNumbersNameTheSecondGelu();
+  void J12_aDroppedRecordingIsLookedAtInTheBackground();
+  void J3_thePassesOfACompileAreAChainOfDifferences();
+  void J9_collectivesArePassedOverWhereTheirValuesAreGiven();
   void J6_theSavePlanNamesTheLayerThatSavesMore();
   void J6_theSavePlanSaysWhyThereIsNone();
 };
@@ -98,7 +109,8 @@ void JobTest::J2_theJobsOwnGraphsAreShownAsTheyStandInTheLog() {
   if (!QFileInfo::exists(job("gpt"))) QSKIP("no samples of jobs");
   OpenJob open(job("gpt/trace"));
   QVERIFY(open.opened);
-  for (const auto* name : {"job-graphs", "second-opinion"}) QVERIFY(open.tree->actions().contains(command(open.f, name)));  // which its context menu shows
+  for (const auto* name : {"job-graphs", "second-opinion", "job-passes"})
+    QVERIFY(open.tree->actions().contains(command(open.f, name)));  // which its context menu shows
   open.tree->setFocus();
   open.f.press(Qt::Key_J, Qt::ControlModifier);
   auto* graphs = open.graphs();
@@ -204,18 +216,18 @@ void JobTest::J2_aBackwardOpLeadsToTheForwardByItsLineOfPython() {
 void JobTest::J2_eachCommandSaysWhyItIsNotThere() {
   WindowFixture f(liveEngine());
   const auto reason = [&](const char* name) { return command(f, name)->statusTip(); };
-  for (const auto* name : {"job-graphs", "second-opinion"}) {
+  for (const auto* name : {"job-graphs", "second-opinion", "job-passes"}) {
     QVERIFY(!command(f, name)->isEnabled());
     QCOMPARE(reason(name), QStringLiteral("No file is open"));
   }
   QVERIFY(f.open(QString::fromStdString(sourcePath("tests/data/models/mlp/model.pt2"))));
-  for (const auto* name : {"job-graphs", "second-opinion"}) {
+  for (const auto* name : {"job-graphs", "second-opinion", "job-passes"}) {
     QTRY_COMPARE(reason(name), QStringLiteral("The open file is not a log of torch.compile"));
     QVERIFY(!command(f, name)->isEnabled());
   }
   if (!QFileInfo::exists(job("gpt"))) QSKIP("no samples of jobs");
   QVERIFY(f.open(job("gpt/trace")));
-  for (const auto* name : {"job-graphs", "second-opinion"}) QTRY_VERIFY(command(f, name)->isEnabled());
+  for (const auto* name : {"job-graphs", "second-opinion", "job-passes"}) QTRY_VERIFY(command(f, name)->isEnabled());
 }
 
 // Holds J15: the job's own backward of a compile against the derived one, in the background.
@@ -386,6 +398,190 @@ void JobTest::J12_recordedNumbersNameTheSecondGelu() {
   QVERIFY(QTest::qWaitFor(answered, 60000));
   QVERIFY2(dock.summary().startsWith(QStringLiteral("! ")), qPrintable(dock.summary()));
   QCOMPARE(table->model()->rowCount(), 0);
+}
+
+// Holds J3: the graphs of one compile, each next to the one that its pass was given; an op is followed along them.
+void JobTest::J3_thePassesOfACompileAreAChainOfDifferences() {
+  if (!QFileInfo::exists(job("gpt"))) QSKIP("no samples of jobs");
+  OpenJob open(job("gpt/trace"));
+  QVERIFY(open.opened);
+  open.tree->setCurrentIndex(open.row(*open.tree->model(), QStringLiteral("post-grad")));
+  open.tree->setFocus();
+  open.f.press(Qt::Key_P, Qt::ControlModifier | Qt::AltModifier);
+  JobPassesWindow* passes = nullptr;
+  QTRY_VERIFY_WITH_TIMEOUT((passes = open.f.window().findChild<JobPassesWindow*>()) && !passes->summary().isEmpty(), 60000);
+  auto* list = passes->findChild<QTreeView*>(QStringLiteral("job-passes-list"));
+  auto& model = *list->model();
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+  using Window = JobPassesWindow;
+  const auto cell = [&](int row, int column) { return model.index(row, column).data().toString(); };
+  QStringList names;
+  for (int i = 0; i < model.rowCount(); ++i) names << cell(i, Window::pass);
+  const QStringList chain{QStringLiteral("dynamo"),
+                          QStringLiteral("before-pre-grad"),
+                          QStringLiteral("after-pre-grad"),
+                          QStringLiteral("joint"),
+                          QStringLiteral("forward"),
+                          QStringLiteral("before-post-grad"),
+                          QStringLiteral("post-grad"),
+                          QStringLiteral("backward"),
+                          QStringLiteral("before-post-grad (backward)"),
+                          QStringLiteral("post-grad (backward)")};
+  QCOMPARE(names, chain);
+  // The graph that was chosen in the tree, next to the one before it.
+  QCOMPARE(list->currentIndex().row(), 6);
+  QCOMPARE(cell(6, Window::against), QStringLiteral("before-post-grad"));
+  QCOMPARE(cell(3, Window::against), QStringLiteral("after-pre-grad"));
+  QCOMPARE(cell(7, Window::against), QStringLiteral("joint"));
+  const auto* comparison = passes->view().rows().comparison();
+  QVERIFY(comparison);
+  QCOMPARE(comparison->left.title, QStringLiteral("before-post-grad"));
+  QCOMPARE(cell(6, Window::gone).toULongLong(), static_cast<qulonglong>(comparison->diff.counts.onlyLeft));
+  QCOMPARE(cell(6, Window::added).toULongLong(), static_cast<qulonglong>(comparison->diff.counts.onlyRight));
+  OpenJob::picture(*passes, "job-passes-post-grad");
+  // The keyboard goes to the pass before, and on; the op under the cursor is named in each pass that has it.
+  const auto at = [&](int row) {
+    return QTest::qWaitFor(
+        [&] {
+          const auto* shown = passes->view().rows().comparison();
+          return list->currentIndex().row() == row && shown && shown->right.title == chain[row] && !passes->summary().isEmpty();
+        },
+        30000);
+  };
+  QTest::keyClick(list, Qt::Key_Up, Qt::AltModifier);
+  QVERIFY(at(5));
+  QTest::keyClick(list, Qt::Key_Up, Qt::AltModifier);
+  QVERIFY(at(4));
+  QTest::keyClick(list, Qt::Key_Return);
+  QVERIFY(passes->view().hasFocus());
+  const auto& view = passes->view();
+  const auto& forward = *view.rows().comparison();
+  BoundSymbolId op;
+  for (const auto id : forward.right.trace->ops)
+    if (forward.right.analysis->document->opName(id) == "torch.ops.aten.addmm.default" && !op) op = id;
+  QVERIFY(op);
+  const auto name = QString::fromStdString(forward.right.analysis->document->displayName(forward.right.analysis->document->outputs(op)[0]));
+  passes->view().reveal(Side::right, op);
+  QTest::keyClick(&passes->view(), Qt::Key_Down);
+  QTest::keyClick(&passes->view(), Qt::Key_Up);
+  for (const int row : {3, 4, 5, 6}) QVERIFY2(cell(row, Window::followed).startsWith(name + QStringLiteral(" = ")), qPrintable(cell(row, Window::followed)));
+  QVERIFY2(cell(2, Window::followed).startsWith(QStringLiteral("replaced: ")), qPrintable(cell(2, Window::followed)));
+  QVERIFY2(passes->details().contains(name), qPrintable(passes->details()));
+  OpenJob::picture(*passes, "job-passes");
+  // Its row comes to the cursor in the next pass.
+  QTest::keyClick(&passes->view(), Qt::Key_Down, Qt::AltModifier);
+  QVERIFY(at(5));
+  const auto [side, here] = view.opUnderCursor();
+  const auto& next = *view.rows().comparison();
+  QVERIFY(here);
+  QCOMPARE(QString::fromStdString(next.of(side).analysis->document->displayName(next.of(side).analysis->document->outputs(here)[0])), name);
+  // The first graph has none before it.
+  list->setCurrentIndex(model.index(0, 0));
+  QVERIFY(at(0));
+  QCOMPARE(passes->summary(), QStringLiteral("The first graph: there is none before it"));
+  // Asked for once more, the same window comes to the front; it stays when another file opens.
+  command(open.f, "job-passes")->trigger();
+  QVERIFY(at(6));
+  QVERIFY(open.f.open(QString::fromStdString(sourcePath("tests/data/models/mlp/model.pt2"))));
+  QCOMPARE(open.f.window().findChildren<JobPassesWindow*>().size(), 1);
+  QTest::keyClick(list, Qt::Key_Down, Qt::AltModifier);
+  QVERIFY(at(7));
+  QTest::keyClick(list, Qt::Key_W, Qt::ControlModifier);
+  QTRY_VERIFY(open.f.window().findChildren<JobPassesWindow*>().isEmpty());
+}
+
+// The file's beginning decides whether it is a recording. Here that comes late, from a pipe: the window goes on meanwhile.
+void JobTest::J12_aDroppedRecordingIsLookedAtInTheBackground() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(QString::fromStdString(sourcePath("tests/data/models/mlp/model.pt2"))));
+  const auto recording = QString::fromStdString(sourcePath("tests/fuzz/seeds/recorded/clean.json"));
+  const QTemporaryDir folder;
+  const auto path = folder.filePath(QStringLiteral("norms.json"));
+  QCOMPARE(mkfifo(qPrintable(path), 0600), 0);
+  const auto drop = [&] {
+    QMimeData data;
+    data.setUrls({QUrl::fromLocalFile(path)});
+    QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(&f.window(), &enter);
+    QVERIFY(enter.isAccepted());
+    QDropEvent event({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(&f.window(), &event);
+  };
+  drop();  // comes back though nobody has written to the pipe yet
+  const auto& dock = f.window().panel<RecordedDock>();
+  QVERIFY(dock.summary().isEmpty());
+  QFile pipe(path), whole(recording);
+  QVERIFY(whole.open(QIODevice::ReadOnly) && pipe.open(QIODevice::WriteOnly));
+  pipe.write(whole.read(4096));
+  pipe.close();
+  QVERIFY(QFile::remove(path) && QFile::copy(recording, path));
+  QTRY_VERIFY_WITH_TIMEOUT(!dock.summary().isEmpty(), 30000);
+  QVERIFY(QTest::qWaitFor([&] { return !dock.summary().startsWith(QStringLiteral("Comparing")); }, 60000));
+  QVERIFY(f.controller().document()->request.path.ends_with("model.pt2"));
+  // Other JSON is opened as any file is, which says what is wrong with it.
+  QVERIFY(QFile::remove(path));
+  QFile other(path);
+  QVERIFY(other.open(QIODevice::WriteOnly) && other.write("{}") == 2);
+  other.close();
+  drop();
+  QTRY_VERIFY_WITH_TIMEOUT(f.window().messages().text().contains(QStringLiteral("norms.json")), 30000);
+}
+
+// Holds J9: a collective does not run; what depends on it says so, and is computed where its value is given with the inputs.
+void JobTest::J9_collectivesArePassedOverWhereTheirValuesAreGiven() {
+  if (!QFileInfo::exists(job("tp"))) QSKIP("no samples of jobs");
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(job("tp/trace")));
+  const auto valueNamed = [&](const std::string& name) {
+    const auto& document = *f.analysis().document;
+    for (const auto op : f.analysis().forward.ops)
+      for (const auto output : document.outputs(op))
+        if (document.displayName(output) == name) return std::pair(op, output);
+    return std::pair(BoundSymbolId(), ValueId());
+  };
+  const auto shown = [&](const std::string& name) {
+    const auto [op, value] = valueNamed(name);
+    f.selection().select(op, value);
+    const auto* values = f.window().findChild<QTreeView*>(QStringLiteral("values"));
+    QString text;
+    for (int row = 0; values && row < values->model()->rowCount(); ++row)
+      for (int column = 0; column < values->model()->columnCount(); ++column) {
+        const auto cell = values->model()->index(row, column);
+        text += cell.data().toString() + QLatin1Char(' ') + cell.data(Qt::ToolTipRole).toString() + QLatin1Char('\n');
+      }
+    return text;
+  };
+  f.raise("dock-values");
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().position, f.execution().size);
+  QTRY_VERIFY2(shown("sum_1").contains(QStringLiteral("depends on the opaque op torch.ops._c10d_functional.wait_tensor.default")), qPrintable(shown("sum_1")));
+  f.picture(QStringLiteral("collective-absent"));
+  // The dialog for inputs takes a file with the values.
+  QTemporaryFile given;
+  QVERIFY(given.open());
+  std::vector<float> numbers(128);
+  std::iota(numbers.begin(), numbers.end(), 0.F);
+  const QByteArray bytes(reinterpret_cast<const char*>(numbers.data()), 512);
+  const QByteArray head =
+      R"({"wait_tensor":{"dtype":"F32","shape":[8,16],"data_offsets":[0,512]},"wait_tensor_1":{"dtype":"F32","shape":[8,16],"data_offsets":[512,1024]}})";
+  const auto size = static_cast<quint64>(head.size());
+  given.write(reinterpret_cast<const char*>(&size), 8);
+  given.write(head + bytes + bytes);
+  given.close();
+  auto request = f.controller().document()->request;
+  request.source = InputSource::file;
+  request.inputFile = given.fileName().toStdString();
+  const auto before = f.controller().document();
+  f.controller().reopen(request);
+  const auto isOpen = [&] { return f.controller().document() && f.controller().document() != before; };
+  QVERIFY2(QTest::qWaitFor(isOpen, 5000), qPrintable(f.window().messages().text()));
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QTRY_VERIFY2(shown("sum_1").contains(QStringLiteral("8128")) /* 0 + 1 + ... + 127 */, qPrintable(shown("sum_1")));
+  f.picture(QStringLiteral("collective-given"));
 }
 
 // Holds J6: which policy each op had and what happened to it, over equal layers, where one layer of four differs.

@@ -65,6 +65,7 @@ QWidget* InputsDialog::makeSources() {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(sample_, 0, 0, 1, 3);
   layout->addWidget(drawn_, 1, 0, 1, 3);
+  file_->setToolTip(tr("A safetensors file with a tensor for each input, by its name, and for results of opaque ops that are to be known"));
   layout->addWidget(file_, 2, 0);
   layout->addWidget(path_, 2, 1);
   layout->addWidget(browse_, 2, 2);

@@ -42,7 +42,7 @@ bool looksLikeData(const QString& path) {
          QFileInfo::exists(path + QStringLiteral("/.metadata"));
 }
 
-/// Reads no more than the beginning.
+/// Reads no more than the beginning, which may take its time on a disk far away: not for the UI thread.
 bool startsAsRecording(const QString& path) {
   QFile file(path);
   return file.open(QIODevice::ReadOnly) && looksLikeRecording(file.read(4096).toStdString());
@@ -101,12 +101,10 @@ const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
   window.setDropHandler([&window, reading, compare](const QString& path) {
     const auto& document = window.context().controller->document();
     if (!document) return false;
-    if (path.endsWith(QStringLiteral(".json")) && startsAsRecording(path)) {
-      compare(path);
-      return true;
-    }
-    if (!looksLikeData(path)) return false;
-    reading->start([&window, path, analysis = document->analysis](const Progress&) -> PoolJob::Deliver {
+    if (!path.endsWith(QStringLiteral(".json")) && !looksLikeData(path)) return false;
+    reading->start([&window, path, compare, analysis = document->analysis](const Progress&) -> PoolJob::Deliver {
+      if (startsAsRecording(path)) return [compare, path] { compare(path); };
+      if (!looksLikeData(path)) return [&window, path] { window.openFile(path); };
       auto data = Data::weights;
       try {
         if (isBatchOf(*analysis, path.toStdString())) data = Data::batch;

@@ -7,6 +7,7 @@
 #include "core/formats/checkpoint/given_weights.h"
 #include "views/engine/opinion.h"
 #include "views/jobs/job_graphs_window.h"
+#include "views/jobs/job_passes_window.h"
 #include "views/jobs/opinion_places.h"
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
@@ -88,7 +89,7 @@ void addProcess(QStandardItem* parent, const jobs::JobLog& log, int number) {
 
 }  // namespace
 
-JobDock::JobDock(ViewContext context, OpenJobLog* log, QAction* ownGraphs, QAction* opinion, QWidget* parent)
+JobDock::JobDock(ViewContext context, OpenJobLog* log, const Actions& actions, QWidget* parent)
     : Panel(context, "job", parent),
       log_(log),
       model_(new QStandardItemModel(0, columnCount, this)),
@@ -103,7 +104,8 @@ JobDock::JobDock(ViewContext context, OpenJobLog* log, QAction* ownGraphs, QActi
   tree_->header()->setStretchLastSection(true);
   tree_->header()->resizeSection(what, 240);
   tree_->header()->resizeSection(ops, 60);
-  tree_->addActions({ownGraphs, opinion});
+  const QList<QAction*> commands{actions.ownGraphs, actions.passes, actions.opinion};
+  tree_->addActions(commands);
   findingsTree_->setObjectName(QStringLiteral("job-opinion"));
   findingsTree_->setModel(findings_);
   prepareTree(*findingsTree_, tr("Second opinion"), false);
@@ -116,7 +118,7 @@ JobDock::JobDock(ViewContext context, OpenJobLog* log, QAction* ownGraphs, QActi
   summary_->setWordWrap(true);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 8, 4);
-  for (auto* action : {ownGraphs, opinion}) row->addWidget(commandButton(action, this));
+  for (auto* action : commands) row->addWidget(commandButton(action, this));
   row->addSpacing(6);
   row->addWidget(summary_, 1);
   auto* split = new QSplitter(this);
@@ -231,13 +233,17 @@ void JobDock::showOwnGraphs() {
   log_->want([this] { openGraphs(chosen(), 0); });
 }
 
-void JobDock::openGraphs(const Choice& choice, int backwardLine) {
-  const auto* attempt = choice.place.attempt;
-  if (!attempt || attempt->graphs.empty()) return summary_->setText(tr("The log has no graph of this compile"));
+QString JobDock::titleOf(const Choice& choice) const {
   auto title = toQt(choice.compile);
   if (choice.place.process->rank) title += tr(" of rank %1").arg(*choice.place.process->rank);
   if (!choice.place.compile->function.empty()) title += QStringLiteral("  ") + toQt(choice.place.compile->function);
-  title += QStringLiteral(" - ") + QFileInfo(toQt(log_->log()->path)).fileName();
+  return title + QStringLiteral(" - ") + QFileInfo(toQt(log_->log()->path)).fileName();
+}
+
+void JobDock::openGraphs(const Choice& choice, int backwardLine) {
+  const auto* attempt = choice.place.attempt;
+  if (!attempt || attempt->graphs.empty()) return summary_->setText(tr("The log has no graph of this compile"));
+  const auto title = titleOf(choice);
   JobGraphsWindow* graphs = nullptr;
   for (auto* other : window()->findChildren<JobGraphsWindow*>(QString(), Qt::FindDirectChildrenOnly))
     if (other->title() == title) graphs = other;
@@ -245,6 +251,26 @@ void JobDock::openGraphs(const Choice& choice, int backwardLine) {
   if (backwardLine > 0) return graphs->showGraph(jobs::GraphKind::backward, backwardLine);
   if (choice.graph) return graphs->showGraph(*choice.graph);
   graphs->showGraph(attempt->find(jobs::GraphKind::joint) ? jobs::GraphKind::joint : jobs::GraphKind::forward);
+}
+
+void JobDock::askPasses() {
+  log_->want([this] { openPasses(chosen()); });
+}
+
+void JobDock::openPasses(const Choice& choice) {
+  if (!choice.place.attempt || choice.place.attempt->graphs.empty()) return summary_->setText(tr("The log has no graph of this compile"));
+  const auto title = titleOf(choice);
+  for (auto* other : window()->findChildren<JobPassesWindow*>(QString(), Qt::FindDirectChildrenOnly))
+    if (other->title() == title) return other->showGraph(choice.graph);
+  const auto before = summary_->text();
+  const auto work = [this, log = log_->log(), choice, title, before](const Bench&, const Progress& progress) -> Worker::Deliver {
+    const auto passes = std::make_shared<const JobPasses>(askJobPasses(*log, choice.place, progress));
+    return [this, passes, title, graph = choice.graph, before] {
+      summary_->setText(before);
+      (new JobPassesWindow(context_.theme, passes, title, window()))->showGraph(graph);
+    };
+  };
+  askAloud(summary_, QStringLiteral("passes"), tr("Reading the passes of %1").arg(toQt(choice.compile)), tr("Reading the passes..."), work);
 }
 
 void JobDock::askOpinion() {

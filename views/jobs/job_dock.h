@@ -17,11 +17,16 @@ class JobDock : public Panel {
  public:
   enum Column { what, ops, note, columnCount };
 
-  /// The actions are shown as buttons; who owns them calls showOwnGraphs() and askOpinion().
-  JobDock(ViewContext context, OpenJobLog* log, QAction* ownGraphs, QAction* opinion, QWidget* parent = nullptr);
+  /// The actions are shown as buttons; who owns them calls showOwnGraphs(), askPasses() and askOpinion().
+  struct Actions {
+    QAction *ownGraphs = nullptr, *passes = nullptr, *opinion = nullptr;
+  };
+  JobDock(ViewContext context, OpenJobLog* log, const Actions& actions, QWidget* parent = nullptr);
 
   /// Opens the texts of the chosen compile; where none is chosen, of the one that is open as a model.
   void showOwnGraphs();
+  /// Compares each graph of the chosen compile with the one that its pass was given, in a window of its own.
+  void askPasses();
   /// Compares the backward of the chosen compile with the one that is derived from its forward.
   void askOpinion();
   QString summary() const { return summary_->text(); }
@@ -54,6 +59,9 @@ class JobDock : public Panel {
   void showTree();
   void clear(const QString& why);
   void ask(const Choice& choice);
+  void openPasses(const Choice& choice);
+  /// "0/0 of rank 1  language_step - trace"
+  QString titleOf(const Choice& choice) const;
 
   OpenJobLog* log_;
   QStandardItemModel* model_;

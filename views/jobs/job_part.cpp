@@ -40,12 +40,20 @@ const WindowPart part(PartOrder::job, [](MainWindow& window) {
                               MainWindow::tr("Compares the job's own backward of the chosen compile with the one derived from its forward, by value"),
                               QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_J));
   graphs->setIconText(MainWindow::tr("Own Graphs"));
+  auto* passes = actions.add("job-passes", MainWindow::tr("Compare the Passes"),
+                             MainWindow::tr("Lists the graphs of the chosen compile as a chain of passes and shows what each of them changed"),
+                             QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_P));
+  passes->setIconText(MainWindow::tr("Passes"));
   auto* log = new OpenJobLog(window.context().controller, &window);
-  auto* dock =
-      window.addPanel(new JobDock(window.context(), log, graphs, opinion), MainWindow::tr("Job"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
-  for (auto* action : {graphs, opinion}) actions.allowUnless(action, [log] { return log->reason(); });
+  auto* dock = window.addPanel(new JobDock(window.context(), log, {graphs, passes, opinion}), MainWindow::tr("Job"), Qt::BottomDockWidgetArea,
+                               &window.panel<MemoryDock>());
+  for (auto* action : {graphs, passes, opinion}) actions.allowUnless(action, [log] { return log->reason(); });
   QObject::connect(log, &OpenJobLog::changed, &actions, &WindowActions::update);
   QObject::connect(graphs, &QAction::triggered, dock, &JobDock::showOwnGraphs);
+  QObject::connect(passes, &QAction::triggered, dock, [&window, dock] {
+    window.showPanel(*dock);
+    dock->askPasses();
+  });
   QObject::connect(opinion, &QAction::triggered, dock, [&window, dock] {
     window.showPanel(*dock);
     dock->askOpinion();
@@ -67,7 +75,7 @@ const WindowPart part(PartOrder::job, [](MainWindow& window) {
   });
   auto* value = window.menu("value");
   value->addSeparator();
-  value->addActions({opinion, graphs, plan, budgets});
+  value->addActions({opinion, graphs, passes, plan, budgets});
 });
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -198,10 +200,74 @@ class Writer {
     }
     if (const auto attribute = fx::ownAttribute(node.call)) return takeAttribute(value, *attribute, node);
     if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path) || !node.call.items[0].text.starts_with(opsPrefix)) {
+      if (options_.anyCall) return writeOther(value, node);
       fail(node.line, node.name, "is not a call of an op: graphs of ATen ops (joint, forward, backward) can be listed");
     }
     writeSource(node);
     writeCall(value, node);
+  }
+
+  /// What is no op of LibTorch as an opaque one: "torch.ops.torch_nn_functional.linear.default", "torch.ops.Tensor.view.default",
+  /// "torch.ops.python.add.default".
+  void writeOther(std::size_t value, const fx::Node& node) {
+    const auto& call = node.call;
+    std::string space = "python", target;
+    std::vector<const Expression*> operands;
+    const auto takeItems = [&](std::size_t from) {
+      for (auto i = from; i < call.items.size(); ++i) operands.push_back(&call.items[i]);
+    };
+    if (call.is(Kind::call) && call.items[0].is(Kind::path)) {
+      const auto& path = call.items[0].text;
+      const auto dot = path.rfind('.');
+      target = dot == std::string::npos ? path : path.substr(dot + 1);
+      if (dot != std::string::npos) space = path.substr(0, dot);
+      takeItems(1);
+    } else if (call.is(Kind::call) && call.items[0].is(Kind::attribute)) {
+      space = "Tensor";
+      target = call.items[0].text;
+      operands.push_back(&call.items[0].items[0]);
+      takeItems(1);
+    } else {
+      target = call.is(Kind::item) ? "getitem" : call.is(Kind::binary) || call.is(Kind::unary) || call.is(Kind::inPlace) ? signName(call.text) : "expression";
+      takeItems(0);
+    }
+    for (auto* text : {&space, &target})
+      for (auto& c : *text)
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    writeSource(node);
+    std::vector<std::string> texts;
+    for (const auto* operand : operands) texts.push_back(freeArgument(*operand, node));
+    std::vector<std::string> notes;
+    const auto path = fmt::format("{}{}.{}.default", opsPrefix, space, target);
+    const auto left = targetsOf(value, path, notes);
+    body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", path, fmt::join(texts, ", "));
+    if (!notes.empty()) body_ += fmt::format("  # {}", fmt::join(notes, ", "));
+    body_ += "\n";
+  }
+
+  static std::string signName(const std::string& sign) {
+    static const std::map<std::string, std::string, std::less<>> names{
+        {"+", "add"}, {"-", "sub"},   {"*", "mul"},   {"/", "truediv"}, {"//", "floordiv"}, {"@", "matmul"},    {"%", "mod"},   {"**", "pow"},
+        {"==", "eq"}, {"!=", "ne"},   {"<", "lt"},    {"<=", "le"},     {">", "gt"},        {">=", "ge"},       {"&", "and_"},  {"|", "or_"},
+        {"^", "xor"}, {"+=", "iadd"}, {"-=", "isub"}, {"*=", "imul"},   {"/=", "itruediv"}, {"[]=", "setitem"}, {"~", "invert"}};
+    const auto found = names.find(sign);
+    return found == names.end() ? "operator" : found->second;
+  }
+
+  /// An argument that a trace can say as it is, else as a text: "'1:None:None'".
+  std::string freeArgument(const Expression& e, const fx::Node& node) {
+    if (e.is(Kind::keyword)) return e.text + "=" + freeArgument(e.items[0], node);
+    if (e.is(Kind::value) && static_cast<std::size_t>(e.integer) < graph_.inputs.size() && isLeftOut(e.integer)) return pythonString(names_[e.integer]);
+    if (e.is(Kind::tuple) || e.is(Kind::list)) {
+      std::string text;
+      for (const auto& item : e.items) text += (text.empty() ? "" : ", ") + freeArgument(item, node);
+      return "[" + text + "]";
+    }
+    try {
+      return argument(e, node);
+    } catch (const Error&) {
+      return pythonString(fx::toText(e, names_));
+    }
   }
 
   /// A second item of the same number is the same value.

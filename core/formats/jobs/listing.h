@@ -16,6 +16,7 @@ namespace retrograd::jobs {
 struct ListingOptions {
   TraceKind kind = TraceKind::computation;
   SizeBindings sizes;                ///< what size symbols stood for; those that lack are taken as 2 and more, and named in the notes
+  bool anyCall = false;              ///< calls of functions and methods are opaque ops ("torch.ops.Tensor.view.default"), where else they are refused
   bool runnable = false;             ///< to be run: ops of `prims` in terms of `aten`, which LibTorch has, and no types but the inputs'
   std::vector<std::size_t> outputs;  ///< positions of the outputs to return; empty: all
   bool returnsAll = true;

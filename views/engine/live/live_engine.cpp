@@ -1,6 +1,8 @@
 #include <cmath>
+#include <filesystem>
 
 #include "core/formats/folder/folder.h"
+#include "core/formats/kinds/file_kind.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
@@ -94,6 +96,16 @@ class SessionRunner : public Runner {
   std::map<ValueId, std::pair<std::size_t, double>> fills_;  ///< with the position at which it was filled
 };
 
+/// Of the inputs those that have the name of an opaque op's result are that result.
+void fillOpaqueOps(const ModelFile& file, DerivationRequest& options) {
+  const auto& document = *file.document;
+  for (const auto op : file.computation.trace.ops) {
+    if (!isOpaque(document, op)) continue;
+    for (const auto output : document.outputs(op))
+      if (auto found = options.inputs.extract(document.displayName(output)); !found.empty()) options.filled.insert(std::move(found));
+  }
+}
+
 class LiveEngine : public Engine {
  public:
   explicit LiveEngine(std::shared_ptr<const RuleRegistry> rules) : rules_(std::move(rules)) {}
@@ -109,6 +121,11 @@ class LiveEngine : public Engine {
     if (request.device) requireDevice(*request.device);
     if (const auto choice = chooseGraph(request.path)) return openRecorded(*choice, request, options, progress);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
+    if (request.source == InputSource::file && (std::filesystem::is_directory(request.path) || !isSessionFile(request.path))) {
+      auto file = readModel(request.path, options, progress);
+      fillOpaqueOps(file, options);
+      return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
+    }
     if (request.source != InputSource::drawn) return openForLoss(request.path, request.loss, options, progress);
     // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
     auto file = readModel(request.path, options, progress);

@@ -222,6 +222,35 @@ TEST(FxReader, J8_OneLineOfInputs) {
   EXPECT_EQ(writtenBy(graph), "PyTorch 2.6 to 2.8");
 }
 
+// J9: sizes of a DTensor that nobody uses are named and not declared; what is computed on is a local shard; collectives are ops like others.
+TEST(FxReader, J9_LocalShardsAndDroppedSizesOfADTensor) {
+  const auto graph = readGraph(
+      "class inner_f(torch.nn.Module):\n    def forward(\n        self,\n        primals,\n        tangents,\n    ):\n"
+      "        primals_1: \"f32[8, 16][16, 1]cpu\"  # PlainAOTInput(idx=0)\n"
+      "        primals_3: \"f32[16, 16][16, 1]cpu\"  # SubclassGetAttrAOTInput(base=PlainAOTInput(idx=2), attr='_local_tensor')\n"
+      "        primals_1, primals_2  , primals_3, = fx_pytree.tree_flatten_spec([primals, tangents], self._in_spec)\n"
+      "        whole: \"DTensor(f32[16, 16], mesh=DeviceMesh('cpu', [0, 1]), placements=(Shard(dim=0),))\" = "
+      "torch.ops.aten.alias.default(primals_3)\n"
+      "        mm: \"f32[8, 16][16, 1]cpu\" = torch.ops.aten.mm.default(primals_1, primals_3)\n"
+      "        all_reduce: \"f32[8, 16][16, 1]cpu\" = torch.ops._c10d_functional.all_reduce.default(mm, 'sum', '0');  mm = None\n"
+      "        wait_tensor: \"f32[8, 16][16, 1]cpu\" = torch.ops._c10d_functional.wait_tensor.default(all_reduce);  all_reduce = None\n"
+      "        return pytree.tree_unflatten([\n            wait_tensor,  # PlainAOTOutput(idx=0)\n"
+      "            primals_2,  # SubclassGetAttrAOTOutput(base=GradAOTOutput(grad_of=PlainAOTInput(idx=2)), attr='device_mesh')\n"
+      "        ], self._out_spec)\n",
+      "test");
+  ASSERT_EQ(graph.inputs.size(), 3U);
+  EXPECT_FALSE(graph.inputs[0].dropped);
+  EXPECT_TRUE(graph.inputs[1].dropped);
+  EXPECT_EQ(graph.inputs[1].type, noIndex);
+  EXPECT_FALSE(graph.inputs[2].dropped);
+  EXPECT_EQ(graph.inputs[2].descriptor.kind(), "SubclassGetAttrAOTInput");
+  EXPECT_EQ(graph.inputs[2].descriptor.plainIndex(), 2);
+  EXPECT_EQ(graph.types.at(graph.nodes[0].type).kind, Type::Kind::dtensor);
+  EXPECT_EQ(graph.nodes[2].call.items[0].text, "torch.ops._c10d_functional.all_reduce.default");
+  ASSERT_EQ(graph.outputs.size(), 2U);
+  EXPECT_EQ(graph.outputs[1].value.integer, 1);
+}
+
 // Dynamo's graphs rename their parameters first.
 TEST(FxReader, J3_ParametersOfDynamoGraphsKeepBothNames) {
   const auto graph = graphOf("        l_x_ = x\n        y_1 = y\n        return (l_x_, y_1)\n");

@@ -1,0 +1,195 @@
+#include "core/torch/analysis/job_passes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/formats/fx/fx_reader.h"
+#include "core/formats/jobs/input_sources.h"
+#include "core/formats/jobs/listing.h"
+#include "core/formats/text/text_trace.h"
+#include "core/torch/tracing/op_table.h"
+#include "core/trace/source.h"
+
+namespace retrograd {
+namespace {
+
+using jobs::GraphKind;
+
+/// The kinds of graph that a pass may be given, the nearest first.
+std::vector<GraphKind> predecessorsOf(GraphKind kind, bool ofBackward) {
+  const auto half = ofBackward ? GraphKind::backward : GraphKind::forward;
+  switch (kind) {
+    case GraphKind::dynamo:
+    case GraphKind::runnable: return {};
+    case GraphKind::beforePreGrad: return {GraphKind::dynamo};
+    case GraphKind::afterPreGrad: return {GraphKind::beforePreGrad, GraphKind::dynamo};
+    case GraphKind::joint:
+    case GraphKind::inference: return {GraphKind::afterPreGrad, GraphKind::beforePreGrad, GraphKind::dynamo};
+    case GraphKind::forward:
+    case GraphKind::backward: return {GraphKind::joint};
+    case GraphKind::beforePostGrad: return {half, GraphKind::inference, GraphKind::joint};
+    case GraphKind::postGrad: return {GraphKind::beforePostGrad, half, GraphKind::inference, GraphKind::joint};
+  }
+  return {};
+}
+
+bool isOfInductor(GraphKind kind) { return kind == GraphKind::beforePostGrad || kind == GraphKind::postGrad; }
+
+/// Inductor writes its graphs of the forward first, then those of the backward.
+struct Halves {
+  std::vector<std::pair<std::size_t, bool>> graphs;  ///< into the attempt's, and whether it is of the backward; in the order of the passes
+};
+
+Halves inOrder(const jobs::Attempt& attempt) {
+  Halves halves;
+  std::vector<std::size_t> ofInductor[2] = {};
+  std::size_t seen[2] = {};
+  const bool hasBackward = attempt.find(GraphKind::backward) != nullptr;
+  std::vector<std::pair<std::size_t, bool>> forward, backward;
+  for (std::size_t i = 0; i < attempt.graphs.size(); ++i) {
+    const auto kind = attempt.graphs[i].kind;
+    if (kind == GraphKind::runnable) continue;
+    const bool isSecond = isOfInductor(kind) && hasBackward && seen[kind == GraphKind::postGrad]++ > 0;
+    (kind == GraphKind::backward || isSecond ? backward : forward).emplace_back(i, kind == GraphKind::backward || isSecond);
+  }
+  const auto byKind = [&](const auto& a, const auto& b) { return attempt.graphs[a.first].kind < attempt.graphs[b.first].kind; };
+  for (auto* half : {&forward, &backward}) {
+    std::stable_sort(half->begin(), half->end(), byKind);
+    halves.graphs.insert(halves.graphs.end(), half->begin(), half->end());
+  }
+  return halves;
+}
+
+std::shared_ptr<const Analysis> readPass(const jobs::JobLog& log, const jobs::GraphRecord& record, const SizeBindings& sizes, const Progress& progress) {
+  jobs::ListingOptions options;
+  options.sizes = sizes;
+  options.anyCall = true;
+  const auto place = jobs::placeOf(log, record.payload);
+  const auto listing = jobs::listingOf(fx::readGraph(jobs::payloadText(log, record.payload), place), lookupSymbol, options);
+  auto analysis = std::make_shared<Analysis>();
+  analysis->file = readTextModel(listing.text, place + " as a listing", lookupSymbol, progress);
+  analysis->document = analysis->file.document;
+  return analysis;
+}
+
+DiffSide sideOf(const JobPass& pass) { return {pass.analysis->document.get(), &pass.trace(), &pass.trace(), nullptr}; }
+
+const SourceFrame* lineOf(const Document& document, BoundSymbolId op) {
+  const auto source = document.boundSymbol(op).source;
+  return source.valid() ? shownFrame(document.source(source)) : nullptr;
+}
+
+/// Ops of the other side from the same line of Python as `op` that are new there: without a partner, or in place of another op.
+std::vector<BoundSymbolId> replacementsOf(const TraceDiff& diff, Side from, BoundSymbolId op) {
+  const auto to = from == Side::left ? Side::right : Side::left;
+  const auto* line = lineOf(*diff.side(from).document, op);
+  std::vector<BoundSymbolId> found;
+  if (line == nullptr) return found;
+  for (const auto other : diff.lines(to).ops) {
+    const auto* place = lineOf(*diff.side(to).document, other);
+    const auto partner = diff.pairs->partner(to, other);
+    const bool isNew = !partner || diff.side(from).document->opName(partner) != diff.side(to).document->opName(other);
+    if (isNew && place != nullptr && place->line == line->line && place->file == line->file) found.push_back(other);
+  }
+  return found;
+}
+
+/// What `op` of the one side is on the other.
+FollowedOp stepOver(const TraceDiff& diff, Side from, BoundSymbolId op) {
+  const auto to = from == Side::left ? Side::right : Side::left;
+  if (const auto partner = diff.pairs->partner(from, op)) {
+    if (diff.side(from).document->opName(op) != diff.side(to).document->opName(partner)) return {FollowedOp::State::replaced, {partner}};
+    const auto isIt = [&](const DiffRow& row) { return diff.op(row, from) == op; };
+    const auto row = std::find_if(diff.rows.begin(), diff.rows.end(), isIt);
+    const bool isChanged = row != diff.rows.end() && row->changes != 0;
+    return {isChanged ? FollowedOp::State::changed : FollowedOp::State::same, {partner}};
+  }
+  auto replacements = replacementsOf(diff, from, op);
+  if (!replacements.empty()) return {FollowedOp::State::replaced, std::move(replacements)};
+  return {to == Side::right ? FollowedOp::State::gone : FollowedOp::State::absent, {}};
+}
+
+}  // namespace
+
+std::string_view name(FollowedOp::State state) {
+  switch (state) {
+    case FollowedOp::State::absent: return "not there";
+    case FollowedOp::State::same: return "same";
+    case FollowedOp::State::changed: return "changed";
+    case FollowedOp::State::replaced: return "replaced";
+    case FollowedOp::State::gone: return "dropped";
+  }
+  return "";
+}
+
+std::size_t JobPasses::find(std::string_view wanted) const {
+  std::string names;
+  std::optional<std::size_t> begins;
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    if (passes[i].name == wanted) return i;
+    if (!begins && passes[i].name.starts_with(wanted)) begins = i;
+    names += (names.empty() ? "" : ", ") + passes[i].name;
+  }
+  if (begins && !wanted.empty()) return *begins;
+  throw Error(ErrorCode::badUse, fmt::format("compile {} has no pass '{}'; it has: {}", compile, wanted, names));
+}
+
+JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, const Progress& progress) {
+  JobPasses chain;
+  chain.compile = nameOf(*choice.compile);
+  const auto& attempt = *choice.attempt;
+  SizeBindings sizes;
+  for (const auto& [symbol, value] : jobs::sizeHints(log, attempt)) sizes[symbol] = value;
+  std::vector<bool> ofBackward;
+  const auto halves = inOrder(attempt);
+  for (const auto& [graph, isBackward] : halves.graphs) {
+    const auto& record = attempt.graphs[graph];
+    JobPass pass;
+    pass.name = std::string(jobs::name(record.kind)) + (isBackward && record.kind != GraphKind::backward ? " (backward)" : "");
+    pass.graph = graph;
+    progress.at("Reading passes", static_cast<double>(chain.passes.size()) / static_cast<double>(halves.graphs.size()));
+    try {
+      pass.analysis = readPass(log, record, sizes, progress);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      pass.problem = error.what();
+    }
+    for (const auto kind : predecessorsOf(record.kind, isBackward)) {
+      for (std::size_t i = chain.passes.size(); i-- > 0 && !pass.before;)
+        if (attempt.graphs[chain.passes[i].graph].kind == kind && (!isOfInductor(kind) || ofBackward[i] == isBackward)) pass.before = i;
+      if (pass.before) break;
+    }
+    if (pass.before && pass.analysis && chain.passes[*pass.before].analysis)
+      pass.diff = std::make_shared<const TraceDiff>(diffTraces(sideOf(chain.passes[*pass.before]), sideOf(pass), progress));
+    chain.passes.push_back(std::move(pass));
+    ofBackward.push_back(isBackward);
+  }
+  if (chain.passes.empty()) throw Error(ErrorCode::badUse, fmt::format("the log has no graph of compile {}", chain.compile), log.path);
+  return chain;
+}
+
+std::vector<FollowedOp> followOp(const JobPasses& chain, std::size_t pass, BoundSymbolId op) {
+  std::vector<FollowedOp> followed(chain.passes.size());
+  followed[pass] = {FollowedOp::State::same, {op}};
+  std::vector<bool> known(chain.passes.size());
+  known[pass] = true;
+  // Back to the first pass, then on from each that is known.
+  for (auto at = pass; chain.passes[at].before; at = *chain.passes[at].before) {
+    const auto before = *chain.passes[at].before;
+    known[before] = true;
+    if (!chain.passes[at].diff || followed[at].ops.empty()) continue;
+    followed[before] = stepOver(*chain.passes[at].diff, Side::right, followed[at].ops.front());
+  }
+  for (std::size_t i = 0; i < chain.passes.size(); ++i) {
+    const auto& next = chain.passes[i];
+    if (known[i] || !next.before || !known[*next.before]) continue;
+    known[i] = true;
+    const auto& from = followed[*next.before];
+    if (next.diff && !from.ops.empty()) followed[i] = stepOver(*next.diff, Side::left, from.ops.front());
+  }
+  return followed;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,11 @@
+#pragma once
+#include "core/torch/analysis/job_passes.h"
+
+namespace retrograd::views {
+
+/// As jobPasses(); on the worker. In a build without LibTorch it throws Error(badUse).
+JobPasses askJobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, const Progress& progress);
+/// As followOp(); cheap, and for any thread.
+std::vector<FollowedOp> askFollowed(const JobPasses& passes, std::size_t pass, BoundSymbolId op);
+
+}  // namespace retrograd::views
