@@ -222,7 +222,7 @@ class Jobs(Case):
         lines = alone.stdout.splitlines()
         line = lambda lines, name: next(one for one in lines if f"  {name} = " in one)
         self.assertTrue(line(lines, "all_reduce").endswith("  # not run: opaque"))
-        self.assertTrue(line(lines, "sum_1").endswith("  # not run: depends on torch.ops._c10d_functional.all_reduce.default"))
+        self.assertTrue(line(lines, "sum_1").endswith("  # not run: depends on torch.ops._c10d_functional.wait_tensor.default"))
         self.assertNotIn("not run", line(lines, "mm_1"))
         content = struct.pack("<128f", *range(128))
         given = write_safetensors(self.path / "given.safetensors", {name: ("F32", [8, 16], content) for name in ("wait_tensor", "wait_tensor_1")})

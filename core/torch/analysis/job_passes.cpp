@@ -189,6 +189,10 @@ std::vector<FollowedOp> followOp(const JobPasses& chain, std::size_t pass, Bound
     const auto& from = followed[*next.before];
     if (next.diff && !from.ops.empty()) followed[i] = stepOver(*next.diff, Side::left, from.ops.front());
   }
+  // Of the two halves of a joint the one that does not have the op did not drop it.
+  for (std::size_t i = 0; i < followed.size(); ++i)
+    for (std::size_t other = 0; other < followed.size() && followed[i].state == FollowedOp::State::gone; ++other)
+      if (chain.passes[other].before == chain.passes[i].before && !followed[other].ops.empty()) followed[i].state = FollowedOp::State::absent;
   return followed;
 }
 
