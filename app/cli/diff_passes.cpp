@@ -25,7 +25,8 @@ std::pair<std::size_t, BoundSymbolId> opNamed(const JobPasses& chain, const std:
       for (const auto output : analysis->document->outputs(op))
         if (analysis->document->displayName(output) == value) return {i, op};
   }
-  throw Error(ErrorCode::badUse, fmt::format("no op makes '{}' in {}", value, pass.empty() ? "any pass of compile " + chain.compile : chain.passes[first].name));
+  throw Error(ErrorCode::badUse,
+              fmt::format("no op makes '{}' in {}", value, pass.empty() ? "any pass of compile " + chain.compile : chain.passes[first].name));
 }
 
 std::string opText(const JobPass& pass, BoundSymbolId op) {
@@ -53,7 +54,8 @@ void printList(const JobPasses& chain, const std::vector<FollowedOp>& followed) 
              "moved", followed.empty() ? "" : "  op");
   for (std::size_t i = 0; i < chain.passes.size(); ++i) {
     const auto& pass = chain.passes[i];
-    auto line = fmt::format("{:<{}} {:>6}  {:<{}}", pass.name, widest, pass.analysis ? std::to_string(pass.trace().ops.size()) : "?", beforeName(chain, pass), widest);
+    auto line =
+        fmt::format("{:<{}} {:>6}  {:<{}}", pass.name, widest, pass.analysis ? std::to_string(pass.trace().ops.size()) : "?", beforeName(chain, pass), widest);
     if (pass.diff) {
       const auto& counts = pass.diff->counts;
       line += fmt::format(" {:>8} {:>6} {:>6} {:>6}", counts.changed, counts.onlyLeft, counts.onlyRight, counts.moved);
@@ -71,10 +73,12 @@ Json jsonOf(const JobPasses& chain, const std::string& path, const std::vector<F
   Json json{{"path", path}, {"compile", chain.compile}, {"passes", Json::array()}};
   for (std::size_t i = 0; i < chain.passes.size(); ++i) {
     const auto& pass = chain.passes[i];
-    Json entry{{"name", pass.name}, {"ops", pass.analysis ? Json(pass.trace().ops.size()) : Json()}, {"before", pass.before ? Json(beforeName(chain, pass)) : Json()}};
+    Json entry{
+        {"name", pass.name}, {"ops", pass.analysis ? Json(pass.trace().ops.size()) : Json()}, {"before", pass.before ? Json(beforeName(chain, pass)) : Json()}};
     if (pass.diff) {
       const auto& counts = pass.diff->counts;
-      entry["counts"] = {{"same", counts.same}, {"changed", counts.changed}, {"onlyFirst", counts.onlyLeft}, {"onlySecond", counts.onlyRight}, {"moved", counts.moved}};
+      entry["counts"] = {
+          {"same", counts.same}, {"changed", counts.changed}, {"onlyFirst", counts.onlyLeft}, {"onlySecond", counts.onlyRight}, {"moved", counts.moved}};
     }
     if (!pass.problem.empty()) entry["problem"] = pass.problem;
     if (!followed.empty()) {

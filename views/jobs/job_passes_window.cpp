@@ -101,11 +101,11 @@ QAction* JobPassesWindow::addKey(const QString& text, const char* name, const QL
 }
 
 void JobPassesWindow::addActions() {
-  for (auto* action :
-       {addKey(tr("Previous Pass"), "job-passes-previous", {Qt::ALT | Qt::Key_Up}, &JobPassesWindow::previousPass),
-        addKey(tr("Next Pass"), "job-passes-next", {Qt::ALT | Qt::Key_Down}, &JobPassesWindow::nextPass),
-        addKey(tr("Previous Difference"), "job-passes-difference-before", {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, &JobPassesWindow::previousDifference),
-        addKey(tr("Next Difference"), "job-passes-difference", {Qt::Key_F8, Qt::CTRL | Qt::Key_Down}, &JobPassesWindow::nextDifference)})
+  for (auto* action : {addKey(tr("Previous Pass"), "job-passes-previous", {Qt::ALT | Qt::Key_Up}, &JobPassesWindow::previousPass),
+                       addKey(tr("Next Pass"), "job-passes-next", {Qt::ALT | Qt::Key_Down}, &JobPassesWindow::nextPass),
+                       addKey(tr("Previous Difference"), "job-passes-difference-before", {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up},
+                              &JobPassesWindow::previousDifference),
+                       addKey(tr("Next Difference"), "job-passes-difference", {Qt::Key_F8, Qt::CTRL | Qt::Key_Down}, &JobPassesWindow::nextDifference)})
     tools_->addWidget(commandButton(action, this));
   addKey(tr("Close"), "job-passes-close", {Qt::CTRL | Qt::Key_W}, &JobPassesWindow::shut);
 }
@@ -113,7 +113,7 @@ void JobPassesWindow::addActions() {
 void JobPassesWindow::fillList() {
   for (const auto& each : passes_->passes) {
     const auto* counts = each.diff ? &each.diff->counts : nullptr;
-    const auto number = [&](std::size_t TraceDiff::Counts::*count) { return counts ? QString::number(counts->*count) : QString(); };
+    const auto number = [&](std::size_t TraceDiff::Counts::* count) { return counts ? QString::number(counts->*count) : QString(); };
     QList<QStandardItem*> items;
     for (const auto& text : {toQt(each.name), each.analysis ? QString::number(each.trace().ops.size()) : QStringLiteral("?"),
                              each.before ? toQt(passes_->passes[*each.before].name) : QString(), number(&TraceDiff::Counts::changed),

@@ -54,7 +54,7 @@ void TraceChooser::follow(const OpenDocument* document, const QString& tried) {
     for (const auto& pass : passes)
       add(tr("After %1").arg(pass), {Kind::pass, pass}, tr("The joint as this pass left it; the model is derived once more for it"));
     if (!tried.isEmpty()) add(tried, {Kind::tried, {}}, tr("What the Why dock tried"));
-    add(tr("If as few bytes as possible were saved"), {Kind::fewestBytes, {}}, tr("The same model under the partition min-cut"));
+    add(tr("With minimum saved bytes"), {Kind::fewestBytes, {}}, tr("The same model under the partition min-cut"));
     add(tr("If everything were recomputed"), {Kind::recomputeAll, {}},
         tr("The same model with every forward op that can run twice running again in the backward"));
   }

@@ -52,6 +52,13 @@ bool waitFor(Done done, int seconds = 600) {
   return done();
 }
 
+/// Until what was just shown is laid out and painted.
+void letRest() {
+  QEventLoop rest;
+  QTimer::singleShot(400, &rest, &QEventLoop::quit);
+  rest.exec();
+}
+
 /// Into the backward by three groups, with the last op that ran selected: what the program is about in one picture.
 void showBackward(MainWindow& window) {
   auto& controller = *window.context().controller;
@@ -135,6 +142,7 @@ QWidget* showComparison(MainWindow& window, const PictureOptions& options) {
   comparison->resize(options.width, options.height);
   comparison->open();
   waitFor([&] { return !comparison->busy(); });
+  letRest();
   return comparison;
 }
 
@@ -210,9 +218,7 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
       }
     // The last answer to the values panel comes after its last question.
     waitFor([&] { return !controller.worker().busy(&controller, QStringLiteral("values")); });
-    QEventLoop rest;
-    QTimer::singleShot(400, &rest, &QEventLoop::quit);
-    rest.exec();
+    letRest();
     QWidget* seen = options.compare ? showComparison(*window, options) : window;
     QBuffer encoded;
     encoded.open(QIODevice::WriteOnly);

@@ -12,9 +12,9 @@ namespace retrograd {
 
 /// A graph of a compile as one pass of torch.compile left it.
 struct JobPass {
-  std::string name;                   ///< "joint", "post-grad", "post-grad (backward)"
-  std::size_t graph = 0;              ///< into the attempt's graphs
-  std::optional<std::size_t> before;  ///< the graph that the pass was given, into JobPasses::passes; none for the first
+  std::string name;                          ///< "joint", "post-grad", "post-grad (backward)"
+  std::size_t graph = 0;                     ///< into the attempt's graphs
+  std::optional<std::size_t> before;         ///< the graph that the pass was given, into JobPasses::passes; none for the first
   std::shared_ptr<const Analysis> analysis;  ///< the graph as a computation, whose calls of functions and methods are opaque; null where it cannot be read
   std::string problem;                       ///< why it cannot be read
   std::shared_ptr<const TraceDiff> diff;     ///< from `before` to this; null where one of them is missing

@@ -49,9 +49,10 @@ JobPasses passesOf(const std::string& path, const std::string& compile = {}) {
 JobPasses planted() {
   const auto dynamo = graph(line(3) + op("linear", "torch._C._nn.linear(x, w)") + line(4) + op("h", "linear.relu()") + line(5) + op("scaled", "h * 1.0") +
                             line(6) + op("part", "scaled[(slice(None, 2, None), Ellipsis)]") + "        return (part,)");
-  const auto head = line(3) + op("t", "torch.ops.aten.t.default(w)") + op("mm", "torch.ops.aten.mm.default(x, t)") + line(4) +
-                    op("relu", "torch.ops.aten.relu.default(mm)");
-  const auto tail = line(5) + op("mul", "torch.ops.aten.mul.Tensor(relu, 1.0)") + line(6) + op("neg", "torch.ops.aten.neg.default(mul)") + "        return (neg,)";
+  const auto head =
+      line(3) + op("t", "torch.ops.aten.t.default(w)") + op("mm", "torch.ops.aten.mm.default(x, t)") + line(4) + op("relu", "torch.ops.aten.relu.default(mm)");
+  const auto tail =
+      line(5) + op("mul", "torch.ops.aten.mul.Tensor(relu, 1.0)") + line(6) + op("neg", "torch.ops.aten.neg.default(mul)") + "        return (neg,)";
   const auto fused = graph(line(3) + op("fused", "torch.ops.mkldnn._linear_pointwise.default(x, w, None, 'relu', [], '')") + line(6) +
                            op("neg", "torch.ops.aten.neg.default(fused)") + "        return (neg,)");
   return passesOf(test::writeTemporary("passes.log", logOf({{"dynamo_output_graph", dynamo},
@@ -122,7 +123,8 @@ TEST(JobPasses, J3_AllGraphsOfTheSamplesAreInTheChain) {
       EXPECT_EQ(pass.problem, "") << job << ": " << pass.name;
       EXPECT_TRUE(names.insert(pass.name).second) << job << ": " << pass.name;
       EXPECT_EQ(!pass.before, pass.name == "dynamo") << job << ": " << pass.name;
-      if (pass.diff && pass.name.starts_with("before-post-grad")) EXPECT_LT(pass.diff->counts.onlyRight, pass.trace().ops.size() / 2) << job << ": " << pass.name;
+      if (pass.diff && pass.name.starts_with("before-post-grad"))
+        EXPECT_LT(pass.diff->counts.onlyRight, pass.trace().ops.size() / 2) << job << ": " << pass.name;
     }
     EXPECT_TRUE(names.contains("joint") && names.contains("forward") && names.contains("backward")) << job;
   }
