@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/base/overlap.h"
 #include "core/trace/implied.h"
 
 namespace retrograd {
@@ -27,16 +28,6 @@ bool isDense(const TensorMeta& meta) {
   for (auto i : fromInnermost(meta)) {
     if (meta.strides[i] != step) return false;
     step *= meta.sizes[i];
-  }
-  return true;
-}
-
-/// Strides under which each element has a place of its own, with gaps or without.
-bool isWithoutOverlap(const TensorMeta& meta) {
-  std::int64_t extent = 1;
-  for (auto i : fromInnermost(meta)) {
-    if (meta.strides[i] < extent) return false;
-    extent = meta.strides[i] * meta.sizes[i];
   }
   return true;
 }
@@ -72,7 +63,7 @@ class Extraction {
     value.name = to_.intern(from_.displayName(id));
     if (value.meta) {
       auto meta = sentMeta(from_.meta(value.meta));
-      if (written && meta.layout == Layout::strided && !isWithoutOverlap(meta)) {  // a copy of it has a place for each element
+      if (written && meta.layout == Layout::strided && overlapsItself(meta)) {  // a copy of it has a place for each element
         meta.strides = contiguousStrides(meta.sizes);
         meta.strideSymbols.clear();
       }

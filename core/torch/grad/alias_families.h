@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/overlap.h"
 #include "core/trace/document.h"
 
 namespace retrograd {
@@ -30,6 +31,7 @@ struct AliasFamily {
   bool isInner = false;      ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
   std::int32_t results = 0;  ///< of an inner one: views of it that the op gives
   bool wroteHere = false;    ///< a tensor that shares its version counter was written to; told of the family that leads them
+  std::int32_t former = -1;  ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still
   bool leaf = false;         ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
 };
 
@@ -114,12 +116,5 @@ class AliasFamilies {
   std::unordered_map<std::int32_t, std::int32_t> everCurrentOf_;                // by value: the family whose current it is or was
   std::unordered_map<std::int32_t, std::pair<std::int32_t, MetaId>> contents_;  // by value: family and geometry
 };
-
-/// Whether two indices of such a tensor lie in the same place. Exact for up to a million elements; beyond, in doubt it says true.
-bool overlapsItself(const TensorMeta& meta);
-/// Whether two tensors of one memory share an element. Exact for up to a million elements; beyond, in doubt it says true.
-bool overlap(const TensorMeta& a, const TensorMeta& b);
-/// Whether each element of `inner` is one of `outer`, in the same memory and dtype. Exact for up to a million elements; beyond, in doubt it says false.
-bool liesWithin(const TensorMeta& inner, const TensorMeta& outer);
 
 }  // namespace retrograd

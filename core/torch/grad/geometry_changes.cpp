@@ -23,17 +23,22 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
   const auto target = call.computationValues.at(0);
   if (region_.gradMode && !name.starts_with("aten.detach_.")) refuseLeaf(tensorOf(target)->family);
   const auto before = resolve(target).value;
+  const bool isUnseen = !region_.gradMode && document_.value(before).requiresGrad;
+  // Of a view autograd makes the history again when it sees a new version, from the sizes and strides that it has then: as if the change had been recorded.
+  const bool isSeenLater = isUnseen && !tensorOf(target)->path.empty();
+  const GradModeScope recorded(region_, region_.gradMode || isSeenLater);
   const auto instance = apply(op, writer_.internOp(functionalName(name)), call.pattern, call.tensors);
   if (instance.rule->outputs[0] >= instance.rule->operandCount) {
     Binding changed;
     changed.value = output(instance, 0);
     ValueId leaf;
-    if (!region_.gradMode && document_.value(before).requiresGrad) {
+    if (isUnseen && !isSeenLater) {
       leaf = unusedLeaf(*tensorOf(target));
       changed.value = changeUnseen(op, leaf, before, changed.value);
     }
     placeBinding(changed);
-    *tensorOf(target) = tensors_[changed.tensor];
+    const auto former = std::exchange(*tensorOf(target), tensors_[changed.tensor]).family;
+    if (const auto now = tensorOf(target)->family; now != former && isUnseen) aliases_.family(now).former = former;
     if (leaf) reshapedLeaves_[tensorOf(target)->family] = leaf;
   }
   resolve(target);

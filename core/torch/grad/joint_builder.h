@@ -119,6 +119,7 @@ class JointBuilder {
   ValueId applyView(BoundSymbolId origin, const ViewStep& step, ValueId base);
   ValueId scatterThrough(BoundSymbolId origin, const ViewPath& path, ValueId base, ValueId content, bool ownsMemory);
   ValueId flat(BoundSymbolId origin, ValueId tensor);
+  ValueId withLaziness(BoundSymbolId op, ValueId tensor, const TensorMeta& like);
   ValueId stridedView(BoundSymbolId origin, ValueId tensor, const TensorMeta& geometry);
   ValueId inDType(BoundSymbolId origin, ValueId flat, DType dtype);
   ValueId scatterByGeometry(BoundSymbolId origin, std::string_view view, ValueId base, ValueId viewed, ValueId content);

@@ -196,10 +196,7 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
       aliased.push_back(hole);
   if (aliased.empty()) return content;
   const GradModeScope dataAlone(region_, false);
-  // The copy is of the memory: of a lazy conjugate or negative that is what its view is taken of.
-  auto owner = aliases_.family(aliases_.memory(memoryOf(target)).owner).current;
-  if (document_.meta(document_.value(owner).meta).conjugate) owner = call1(op, "aten._conj.default", {}, owner);
-  if (document_.meta(document_.value(owner).meta).negative) owner = call1(op, "aten._neg_view.default", {}, owner);
+  const auto owner = withLaziness(op, aliases_.family(aliases_.memory(memoryOf(target)).owner).current, TensorMeta());
   const auto copy = call1(op, "aten.clone.default", {}, flat(op, owner));
   auto tensors = call.tensors;
   aliased.push_back(target);
@@ -242,8 +239,8 @@ void JointBuilder::write(BoundSymbolId op, ValueId target, ValueId content, bool
 
 /// Eager PyTorch refuses a recorded write to a leaf that requires a gradient, so an input that is written to requires none.
 void JointBuilder::refuseLeaf(std::int32_t index) {
-  const auto& family = aliases_.family(index);
-  if (family.leaf) throw WritesToLeaf{static_cast<std::size_t>(family.input)};
+  for (; index >= 0; index = aliases_.family(index).former)
+    if (const auto& family = aliases_.family(index); family.leaf) throw WritesToLeaf{static_cast<std::size_t>(family.input)};
 }
 
 void JointBuilder::replaceBase(BoundSymbolId op, std::int32_t index, const ViewPath& path, ValueId content, bool recorded) {
@@ -287,6 +284,14 @@ ValueId JointBuilder::joined(BoundSymbolId op, ValueId data, ValueId lineage) {
   return call(op, "retrograd.with_gradient_of.default", {{Argument::ofOperand(0), Argument::ofOperand(1)}, {}, 2, {}}, {data, lineage});
 }
 
+/// A view of the same memory that is lazily conjugated and negated as `like` is.
+ValueId JointBuilder::withLaziness(BoundSymbolId op, ValueId tensor, const TensorMeta& like) {
+  const TensorMeta meta = document_.meta(document_.value(tensor).meta);
+  if (meta.conjugate != like.conjugate) tensor = call1(op, "aten._conj.default", {}, tensor);
+  if (meta.negative != like.negative) tensor = call1(op, "aten._neg_view.default", {}, tensor);
+  return tensor;
+}
+
 /// What the backward reads of memory that was written afterwards. Where autograd knows that tensors share it, eager PyTorch refuses that ("modified by an
 /// inplace operation"), and here the value as it was is right. Views that autograd does not know of (_unsafe_view, within kron and other composites, and
 /// unsafe_split) have versions of their own: eager PyTorch reads what the memory holds by then, and so does the backward here.
@@ -297,10 +302,11 @@ void JointBuilder::renewWhatIsReadLate() {
   for (const auto& [value, memoryIndex, geometry] : aliases_.writtenUnseen()) {
     const auto memory = aliases_.memory(memoryIndex);
     const auto content = aliases_.family(memory.owner).current;
-    const auto like = document_.meta(document_.value(content).meta), meta = document_.meta(geometry);
-    if (meta.conjugate != like.conjugate || meta.negative != like.negative || value == content) continue;
+    const TensorMeta meta = document_.meta(geometry);
+    if (value == content) continue;
+    const auto by = memory.lastWriter;
     // Real numbers may lie in what is complex memory: the same bytes in another dtype.
-    const auto now = stridedView(memory.lastWriter, inDType(memory.lastWriter, flat(memory.lastWriter, content), meta.dtype), meta);
+    const auto now = withLaziness(by, stridedView(by, inDType(by, flat(by, withLaziness(by, content, TensorMeta())), meta.dtype), meta), meta);
     // What is inside of an op's rule is not marked as requiring a gradient, but has one when the joint is differentiated again.
     const bool hasLineage = options_.createGraph && retrograd::isDifferentiable(meta.dtype);
     result_.readLate[value] = hasLineage ? joined(memory.lastWriter, now, value) : now;

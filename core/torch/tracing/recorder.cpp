@@ -108,15 +108,20 @@ const c10::OperatorHandle& withMemory(const c10::OperatorHandle& op) {
 
 /// LibTorch's kernels of batch norm read weights and statistics for as many channels as the input has, and do not look how many there are.
 void requireChannels(const c10::FunctionSchema& schema, const std::vector<c10::IValue>& arguments) {
-  static const std::set<std::string_view> byChannel{"weight", "bias", "running_mean", "running_var", "save_mean", "save_invstd", "save_var"};
+  static const std::set<std::string_view> byChannel{"weight", "bias", "running_mean", "running_var"}, ofBatch{"save_mean", "save_invstd", "save_var"},
+      flags{"train", "training", "update"};
   if (schema.name().find("batch_norm") == std::string::npos || arguments.empty() || !arguments[0].isTensor()) return;
   const auto& input = arguments[0].toTensor();
   if (!input.defined() || input.dim() < 2) return;
+  const auto nameOf = [&](std::size_t i) { return std::string_view(schema.arguments()[i].name()); };
+  bool isTraining = false;
+  for (std::size_t i = 1; i < arguments.size(); ++i) isTraining |= flags.contains(nameOf(i)) && arguments[i].isBool() && arguments[i].toBool();
   for (std::size_t i = 1; i < arguments.size(); ++i) {
-    if (!arguments[i].isTensor() || !byChannel.contains(schema.arguments()[i].name())) continue;
+    if (!arguments[i].isTensor() || !(byChannel.contains(nameOf(i)) || ofBatch.contains(nameOf(i)))) continue;
     const auto& tensor = arguments[i].toTensor();
-    TORCH_CHECK(!tensor.defined() || tensor.numel() == 0 || tensor.numel() == input.size(1), schema.arguments()[i].name(), " has ", tensor.numel(),
-                " elements, the input has ", input.size(1), " channels");
+    const bool isUnused = ofBatch.contains(nameOf(i)) && !isTraining;  // empty then
+    TORCH_CHECK(!tensor.defined() || isUnused || tensor.numel() == input.size(1), nameOf(i), " has ", tensor.numel(), " elements, the input has ",
+                input.size(1), " channels");
   }
 }
 

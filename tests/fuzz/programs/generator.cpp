@@ -19,10 +19,6 @@ const std::vector<const Entry*>& entriesWhere(bool (*wanted)(const Entry&), std:
       if (wanted(entry)) kept.push_back(&entry);
   return kept;
 }
-const std::vector<const Entry*>& writing() {
-  static std::vector<const Entry*> kept;
-  return entriesWhere([](const Entry& e) { return e.writes; }, kept);
-}
 const std::vector<const Entry*>& viewing() {
   static std::vector<const Entry*> kept;
   return entriesWhere([](const Entry& e) { return e.view; }, kept);

@@ -30,6 +30,13 @@ at::Tensor asRead(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.detach().clone(at::MemoryFormat::Contiguous).resolve_conj().resolve_neg() : tensor;
 }
 
+/// `tensor`, the i-th of its kind, with each element times 1 + the perturbation, signs by turns.
+at::Tensor moved(const at::Tensor& tensor, std::size_t i, const OracleOptions& options) {
+  if (options.perturbation == 0 || !(tensor.is_floating_point() || tensor.is_complex())) return tensor;
+  const auto turns = at::arange(tensor.numel(), at::kDouble).mul_(2.3).add_(static_cast<double>(i) + 1).sin_();
+  return tensor.mul(turns.mul_(options.perturbation).add_(1).view(tensor.sizes()).to(tensor.scalar_type()));
+}
+
 struct Run {
   std::vector<at::Tensor> inputs, outputs, leaves;
 };
@@ -38,15 +45,7 @@ Run forward(const Program& program, const std::vector<at::Tensor>& contents, con
   Run run;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     auto content = options.inDouble ? contents[i].to(widened(contents[i].scalar_type())) : contents[i];
-    if (options.perturbation != 0 && (content.is_floating_point() || content.is_complex()))
-      content = content.mul(at::arange(content.numel(), at::kDouble)
-                                .mul_(2.3)
-                                .add_(static_cast<double>(i) + 1)
-                                .sin_()
-                                .mul_(options.perturbation)
-                                .add_(1)
-                                .view(content.sizes())
-                                .to(content.scalar_type()));
+    content = moved(content, i, options);
     const auto strides = contents[i].strides().vec();
     auto leaf = laidOut(content.detach(), strides, contents[i].storage_offset());
     if (program.inputs[i].grad) leaf.requires_grad_(true);
@@ -176,7 +175,7 @@ Outcome runOracle(const Program& program, const std::vector<at::Tensor>& inputs,
     for (std::size_t i = 0; i < run.outputs.size(); ++i) {
       if (!run.outputs[i].defined() || !run.outputs[i].requires_grad()) continue;
       roots.push_back(run.outputs[i]);
-      flowing.push_back(cotangentFor(cotangents.first, i, run.outputs[i]));
+      flowing.push_back(moved(cotangentFor(cotangents.first, i, run.outputs[i]), i, options));
       if (twice) flowing.back() = flowing.back().detach().clone().requires_grad_(true);
       cotangentLeaves[i] = flowing.back();
     }
@@ -190,7 +189,7 @@ Outcome runOracle(const Program& program, const std::vector<at::Tensor>& inputs,
       for (std::size_t i = 0; i < results.size(); ++i) {
         if (!results[i].defined() || !results[i].requires_grad()) continue;
         again.push_back(results[i]);
-        against.push_back(cotangentFor(cotangents.second, i, results[i]));
+        against.push_back(moved(cotangentFor(cotangents.second, i, results[i]), i, options));
       }
       auto leaves = run.leaves;
       leaves.insert(leaves.end(), cotangentLeaves.begin(), cotangentLeaves.end());

@@ -19,7 +19,7 @@ struct Outcome {
 
 struct OracleOptions {
   bool inDouble = false;    ///< the same program in float64: how much the dtype errs
-  double perturbation = 0;  ///< inputs times 1 + this, with signs by turns: how much rounding is amplified
+  double perturbation = 0;  ///< inputs and cotangents times 1 + this, with signs by turns: how much rounding is amplified
   int order = 1;
   std::int64_t size = 0;  ///< what s0 is
 };

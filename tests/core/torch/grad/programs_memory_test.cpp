@@ -8,10 +8,12 @@
 namespace retrograd {
 namespace {
 
-fuzz::Verdict verdictOf(const std::string& text, const fuzz::Mode& mode = {}) { return fuzz::tryProgram(fuzz::readProgram(text, 1, mode)); }
+fuzz::Verdict verdictOf(const std::string& text, const fuzz::Mode& mode = {}, std::uint64_t seed = 1) {
+  return fuzz::tryProgram(fuzz::readProgram(text, seed, mode));
+}
 
-void expectAsEager(const std::string& text, const fuzz::Mode& mode = {}) {
-  const auto verdict = verdictOf(text, mode);
+void expectAsEager(const std::string& text, const fuzz::Mode& mode = {}, std::uint64_t seed = 1) {
+  const auto verdict = verdictOf(text, mode, seed);
   EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::same) << verdict.where << ": " << fuzz::name(verdict.kind) << ": " << verdict.message;
 }
 
@@ -186,6 +188,162 @@ TEST(Programs, APseudoinverseInAnAutocastRegionIsRefused) {
   };
   EXPECT_EQ(verdictOf(programOf("f32")).kind, fuzz::Verdict::Kind::refused);
   expectAsEager(programOf("f64"));
+}
+
+// Of a view autograd makes the history again after any change, from the sizes and strides that it has then.
+TEST(Programs, AViewThatChangesItsGeometryUnderNoGradKeepsItsPlaceInMemory) {
+  const auto programOf = [](std::string_view first, std::string_view write, std::string_view results) {
+    return fmt::format(R"(def computation(x0, w):
+    # x0: "f64[4]"
+    # w: "f64[2, 2]"
+    v1 = torch.ops.aten.{}
+    v2 = torch.ops.aten.view.default(v1, [2, 2])
+    def body_0(v19):
+        v21 = torch.ops.aten.swapaxes_.default(v19, 0, 1)
+        return (v21,)
+    (v23,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, v2)
+{}    v3 = torch.ops.aten.mul.Tensor(v23, w)
+    return ({})
+)",
+                       first, write, results);
+  };
+  const std::string_view write = "    v4 = torch.ops.aten.select.int(v23, 0, 1)\n    v5 = torch.ops.aten.mul_.Scalar(v4, 3)\n";
+  expectAsEager(programOf("repeat.default(x0, [1])", "", "v3,"));
+  expectAsEager(programOf("view.default(x0, [4])", "", "v3,"));  // of a leaf
+  expectAsEager(programOf("repeat.default(x0, [1])", write, "v3, v1"));
+  expectAsEager(R"(def computation(x0):
+    # x0: "f64[4, 2]"
+    v15 = torch.ops.aten.reshape.default(x0, [-1])
+    v16 = torch.ops.aten.repeat.default(v15, [2])
+    v17 = torch.ops.aten.view.default(v16, [2, 2, 4])
+    def body_0(v19, v20):
+        v21 = torch.ops.aten.swapaxes_.default(v20, 0, 1)
+        return (v21,)
+    (v23,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, v17, v17)
+    v26 = torch.ops.aten.unfold.default(v23, 1, 1, 1)
+    v27 = torch.ops.aten.narrow.default(v26, 2, 2, 2)
+    v28 = torch.ops.aten.view.default(v15, [2, 2, 2, 1])
+    v29 = torch.ops.aten.add_.Tensor(v27, v28)
+    return (v16,)
+)");
+  // A change that changes nothing, and a write to another view.
+  expectAsEager(R"(def computation(x3, p5):
+    # x3: "f64[2, 4]"
+    # p5: "f64[1, 2, 3, 3]", parameter
+    v15 = torch.ops.aten.new_zeros.default(x3, [])
+    v16 = torch.ops.aten.replication_pad2d.default(p5, [1, 1, 0, 2])
+    v20 = torch.ops.aten.reshape.default(v16, [-1])
+    v21 = torch.ops.aten.narrow.default(v20, 0, 23, 18)
+    v22 = torch.ops.aten.view.default(v21, [1, 2, 3, 3])
+    def body_0(v26):
+        v27 = torch.ops.aten.squeeze_.default(v26)
+        return (v26,)
+    (v33,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, v21)
+    v34 = torch.ops.aten.copy_.default(v22, v15)
+    return (v21,)
+)");
+}
+
+// What is no view keeps its history, element by element, also where a view of it is written to later.
+TEST(Programs, ABaseThatChangesItsGeometryUnderNoGradKeepsItsHistory) {
+  expectAsEager(R"(def computation(x0, w):
+    # x0: "f64[4]"
+    # w: "f64[2, 2]"
+    v1 = torch.ops.aten.repeat.default(x0, [1, 1])
+    v2 = torch.ops.aten.reshape.default(v1, [2, 2])
+    v6 = torch.ops.aten.mul.Tensor(v2, v2)
+    def body_0(v19):
+        v21 = torch.ops.aten.swapaxes_.default(v19, 0, 1)
+        return (v21,)
+    (v23,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, v6)
+    v4 = torch.ops.aten.select.int(v23, 0, 1)
+    v5 = torch.ops.aten.mul_.Scalar(v4, 3)
+    v3 = torch.ops.aten.mul.Tensor(v23, w)
+    return (v3, v6)
+)");
+}
+
+// kron looks at its operands through views that autograd does not know of; the lazy conjugate of a buffer lies in the buffer's memory.
+TEST(Programs, AConjugateThatIsReadLateIsOfWhatWasWritten) {
+  expectAsEager(R"(def computation(b2, p3):
+    # b2: "c128[2]", buffer
+    # p3: "c128[1, 2]", parameter
+    v13 = torch.ops.aten.conj.default(b2)
+    v14 = torch.ops.aten.kron.default(p3, v13)
+    v34 = torch.ops.aten.mul_.Scalar(b2, -0.25)
+    return (v14,)
+)");
+}
+
+// At other sizes a slice of the first derivative may hold fewer elements, and LibTorch's kernel of batch norm does not look how many weights there are.
+TEST(Programs, ADerivationAtOtherSizesRefusesBatchNormOfTooFewWeights) {
+  fuzz::Mode mode;
+  mode.order = 2;
+  mode.otherSize = 8;
+  expectAsEager(R"(def computation(x0, b3, x5, b6, b7):
+    # s0: 5, symbolic size in [2, 64]
+    # x0: "f64[s0=5]"
+    # b3: "f64[]", buffer
+    # x5: "f64[2, 3, 2, 2]"
+    # b6: "f64[3]", buffer
+    # b7: "f64[3]", buffer
+    v13 = torch.ops.aten.narrow.default(x0, 0, 2, 3)
+    v35 = torch.ops.aten.repeat.default(b3, [3])
+    v37 = torch.ops.aten.instance_norm.default(x5, v13, v35, b6, b7, True, 0.25, 0.01, False)
+    return (v37,)
+)",
+                mode);
+}
+
+// Whether `reshape` is a view depends on the strides, so a stage keeps those of what it writes to, gaps included.
+TEST(Programs, AStageKeepsTheStridesOfWhatItWritesTo) {
+  fuzz::Mode mode;
+  mode.cuts = {2};
+  expectAsEager(R"(def computation(p1, b4):
+    # p1: "f64[3, 3, 3] strides [3, 9, 1]", parameter
+    # b4: "f64[1]", buffer
+    v13 = torch.ops.aten.full_like.default(p1, -0.0625)
+    v14 = torch.ops.aten.slice.Tensor(v13, 0, None, None, 2)
+    v16 = torch.ops.aten.lerp_.Scalar(v14, v14, 0.25)
+    v23 = torch.ops.aten.repeat.default(b4, [32])
+    v27 = torch.ops.aten.reshape.default(v14, [-1])
+    v30 = torch.ops.aten.narrow.default(v23, 0, 23, 1)
+    v32 = torch.ops.aten.addcmul_.default(v27, v27, v30)
+    return (v14,)
+)",
+                mode);
+}
+
+// Eager PyTorch lets nothing write to a leaf while it records, so the input is differentiated as one that requires no gradient.
+TEST(Programs, ALeafThatChangedItsGeometryUnderNoGradIsALeafStill) {
+  expectAsEager(R"(def computation(x2):
+    # x2: "f64[4, 4]"
+    def body_0(v12):
+        v14 = torch.ops.aten.squeeze_.default(v12)
+        return (v14,)
+    (v15,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, x2)
+    v27 = torch.ops.aten.hardsigmoid_.default(x2)
+    return (x2,)
+)");
+}
+
+// A gradient that is zero but for rounding: moved cotangents show how much that is.
+TEST(Programs, AGradientThatCancelsIsJudgedByItsOwnNoise) {
+  fuzz::Mode mode;
+  mode.cuts = {3};
+  expectAsEager(R"(def computation(x0, x2, b8, b9):
+    # x0: "f64[4, 3]"
+    # x2: "f64[]"
+    # b8: "f64[2]", buffer
+    # b9: "f64[2]", buffer
+    v20 = torch.ops.aten.repeat.default(x2, [24])
+    v21 = torch.ops.aten.reshape.default(v20, [2, 2, 3, 2])
+    v22 = torch.ops.aten.batch_norm.default(v21, None, None, b8, b9, True, 0.25, 0.01, False)
+    [v27, v28, v29] = torch.ops.aten.unbind_copy.int(x0, 1)
+    v30 = torch.ops.aten.swapdims.default(v22, 0, -1)
+    return (v27, v29, v30)
+)",
+                mode, 215);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/torch/analysis/analyse.h"
@@ -28,6 +29,20 @@ TEST(MetaKernels, L8_AnOddArgumentDoesNotKeepAnOpOffItsMetaKernel) {
   }
   EXPECT_FALSE(derived) << "softshrink takes no integers";
   EXPECT_TRUE(derivesHuge());
+}
+
+// LibTorch's kernel of batch norm does not look how many weights there are: run on too few, it reads what is not its own and may end the process.
+TEST(MetaKernels, BatchNormOfTooFewWeightsIsRefusedBeforeItRuns) {
+  for (const std::int64_t weights : {0, 2}) {
+    ModelBuilder m;
+    const auto x = m.input("x", {2, 6, 4}), w = m.parameter("w", {weights}), b = m.parameter("b", {6});
+    m.output(m.multi("aten.native_batch_norm.default", {x, w, b, Argument(), Argument(), Argument::ofBool(true), 0.1, 1e-5}, 3)[0]);
+    const auto analysis = m.analyse();
+    EXPECT_FALSE(analysis->derived());
+    ASSERT_FALSE(analysis->problems.empty());
+    EXPECT_NE(analysis->problems.back().message.find(fmt::format("weight has {} elements, the input has 6 channels", weights)), std::string::npos)
+        << analysis->problems.back().message;
+  }
 }
 
 }  // namespace
