@@ -71,6 +71,15 @@ ValueKind kind(const BoundSymbol& bound) {
   return isBackward(bound.origin.role) ? ValueKind::gradient : ValueKind::activation;
 }
 
+ValueKind kind(InputKind input) {
+  switch (input) {
+    case InputKind::parameter: return ValueKind::parameter;
+    case InputKind::buffer: return ValueKind::buffer;
+    case InputKind::constant: return ValueKind::constant;
+    default: return ValueKind::input;
+  }
+}
+
 bool requiresGrad(const Document& document, BoundSymbolId op, std::size_t output) {
   const auto& origin = document.boundSymbol(op).origin;
   const auto value = document.outputs(op)[output];

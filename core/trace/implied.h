@@ -1,5 +1,6 @@
 #pragma once
 #include "core/trace/document.h"
+#include "core/trace/trace.h"
 
 namespace retrograd {
 
@@ -15,6 +16,8 @@ std::int32_t version(const Document& document, BoundSymbolId op, std::size_t out
 
 /// Gradients are what backward ops make, all else are activations.
 ValueKind kind(const BoundSymbol& bound);
+/// Of a value that the computation is given.
+ValueKind kind(InputKind input);
 
 /// In a derived trace: it is an output of a computation op that has an operand which requires grad. The computation does not say.
 bool requiresGrad(const Document& document, BoundSymbolId op, std::size_t output);

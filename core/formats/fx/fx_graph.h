@@ -41,6 +41,8 @@ struct Expression {
   std::vector<Expression> items;
 
   bool is(Kind k) const { return kind == k; }
+  /// Of Kind::value: which input or node of the graph.
+  std::size_t valueIndex() const { return static_cast<std::size_t>(integer); }
   bool isPath(std::string_view path) const { return kind == Kind::path && text == path; }
   /// A call of this path.
   bool isCallOf(std::string_view path) const { return kind == Kind::call && items.front().isPath(path); }

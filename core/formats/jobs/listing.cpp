@@ -52,7 +52,7 @@ class Writer {
   std::optional<std::size_t> baseOf(const fx::Node& node) const {
     const auto& call = node.call;
     if (!call.is(Kind::item) || !call.items[0].is(Kind::value) || !call.items[1].is(Kind::integer)) return std::nullopt;
-    const auto base = static_cast<std::size_t>(call.items[0].integer);
+    const auto base = call.items[0].valueIndex();
     return base < graph_.inputs.size() || typeOf(base) != nullptr ? std::nullopt : std::optional(base);
   }
 
@@ -257,7 +257,7 @@ class Writer {
   /// An argument that a trace can say as it is, else as a text: "'1:None:None'".
   std::string freeArgument(const Expression& e, const fx::Node& node) {
     if (e.is(Kind::keyword)) return e.text + "=" + freeArgument(e.items[0], node);
-    if (e.is(Kind::value) && static_cast<std::size_t>(e.integer) < graph_.inputs.size() && isLeftOut(e.integer)) return pythonString(names_[e.integer]);
+    if (e.is(Kind::value) && e.valueIndex() < graph_.inputs.size() && isLeftOut(e.integer)) return pythonString(names_[e.integer]);
     if (e.is(Kind::tuple) || e.is(Kind::list)) {
       std::string text;
       for (const auto& item : e.items) text += (text.empty() ? "" : ", ") + freeArgument(item, node);
@@ -272,7 +272,7 @@ class Writer {
 
   /// A second item of the same number is the same value.
   void takeItem(std::size_t i, const fx::Node& node) {
-    const auto base = static_cast<std::size_t>(node.call.items[0].integer);
+    const auto base = node.call.items[0].valueIndex();
     const auto index = node.call.items[1].is(Kind::integer) ? node.call.items[1].integer : -1;
     const auto& results = items_.at(base);
     if (index < 0 || index >= std::ssize(results)) fail(node.line, node.name, "takes an item that there is not");
@@ -457,7 +457,7 @@ class Writer {
   /// A result as the return says it; in a derived trace numbers are None.
   std::string resultText(std::size_t i, const fx::Node& place) {
     const auto& value = graph_.outputs[i].value;
-    const auto index = value.is(Kind::value) ? static_cast<std::size_t>(value.integer) : graph_.valueCount();
+    const auto index = value.is(Kind::value) ? value.valueIndex() : graph_.valueCount();
     const bool isInput = index < graph_.inputs.size();
     if (isInput && isLeftOut(index)) return "None";
     const bool isNumber = index < graph_.valueCount() ? numbers_[index].has_value() : !value.is(Kind::none);

@@ -60,7 +60,7 @@ std::string_view ValueFacts::policy(std::size_t value) const { return source(val
 /// The value of which `value` is an item; itself where it is none.
 std::size_t ValueFacts::producer(std::size_t value) const {
   const auto* made = node(value);
-  return made != nullptr && made->call.is(Kind::item) && made->call.items[0].is(Kind::value) ? static_cast<std::size_t>(made->call.items[0].integer) : value;
+  return made != nullptr && made->call.is(Kind::item) && made->call.items[0].is(Kind::value) ? made->call.items[0].valueIndex() : value;
 }
 
 std::string_view ValueFacts::target(std::size_t value) const {
@@ -72,7 +72,7 @@ std::string_view ValueFacts::target(std::size_t value) const {
 std::size_t ValueFacts::viewed(std::size_t value) const {
   if (!isView(target(value))) return value;
   const auto& call = node(producer(value))->call;
-  return call.items.size() > 1 && call.items[1].is(Kind::value) ? static_cast<std::size_t>(call.items[1].integer) : value;
+  return call.items.size() > 1 && call.items[1].is(Kind::value) ? call.items[1].valueIndex() : value;
 }
 
 std::vector<std::int64_t> ValueFacts::sizes(std::size_t value) const {
@@ -105,7 +105,7 @@ PlanState::PlanState(const JobGraphs& given)
       border(given.joint ? whole.inputs() + jobs::backwardBorder(*given.joint) : whole.count()) {
   const auto& outputs = graphs.forward.outputs;
   for (auto i = graphs.results; i < outputs.size(); ++i)
-    if (outputs[i].value.is(Kind::value)) saved.push_back(static_cast<std::size_t>(outputs[i].value.integer));
+    if (outputs[i].value.is(Kind::value)) saved.push_back(outputs[i].value.valueIndex());
   for (const auto value : saved) savedNames_.insert(graphs.forward.valueName(value));
   for (const auto& node : graphs.backward.nodes) backwardNames_.insert(node.name);
   findReaders();

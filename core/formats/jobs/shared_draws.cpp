@@ -20,7 +20,7 @@ Expression valueOf(std::size_t value) {
 /// `items[1]` where this is `value[items[1]]` with a plain number.
 std::optional<std::int64_t> itemOf(const Expression& call, std::size_t value) {
   if (!call.is(Kind::item) || !call.items[0].is(Kind::value) || !call.items[1].is(Kind::integer)) return std::nullopt;
-  return static_cast<std::size_t>(call.items[0].integer) == value ? std::optional(call.items[1].integer) : std::nullopt;
+  return call.items[0].valueIndex() == value ? std::optional(call.items[1].integer) : std::nullopt;
 }
 
 /// A call that runs the op in its argument `op`; the values are those of its arguments behind it.
@@ -37,10 +37,10 @@ bool isInductorDraw(const Expression& call) {
 /// The call whose generator's state the output of the forward is; nullopt for anything else.
 std::optional<std::size_t> callOfState(const fx::Graph& forward, std::size_t output) {
   const auto& value = forward.outputs[output].value;
-  if (!value.is(Kind::value) || static_cast<std::size_t>(value.integer) < forward.inputs.size()) return std::nullopt;
-  const auto& item = forward.nodes[static_cast<std::size_t>(value.integer) - forward.inputs.size()].call;
+  if (!value.is(Kind::value) || value.valueIndex() < forward.inputs.size()) return std::nullopt;
+  const auto& item = forward.nodes[value.valueIndex() - forward.inputs.size()].call;
   if (!item.is(Kind::item) || !item.items[0].is(Kind::value) || !item.items[1].is(Kind::integer) || item.items[1].integer != 0) return std::nullopt;
-  const auto base = static_cast<std::size_t>(item.items[0].integer);
+  const auto base = item.items[0].valueIndex();
   if (base < forward.inputs.size() || !runsWithState(forward.nodes[base - forward.inputs.size()].call, saves, 1)) return std::nullopt;
   return base;
 }
@@ -61,7 +61,7 @@ class Sharer {
       const auto& call = backward_.nodes[n].call;
       if (isInductorDraw(call)) shareNamed(n);
       if (!runsWithState(call, repeats, 2) || !call.items[1].is(Kind::value)) continue;
-      const auto drawn = calls.find(static_cast<std::size_t>(call.items[1].integer));
+      const auto drawn = calls.find(call.items[1].valueIndex());
       if (drawn == calls.end()) continue;
       if (backward_.nodes[n].type != fx::noIndex) {
         give(n, drawn->second);
@@ -132,7 +132,7 @@ void drawPlainly(fx::Graph& forward) {
       for (const auto alias : aliases) forward.nodes[alias - first].call = valueOf(first + n);
     for (auto& output : forward.outputs)
       for (const auto state : states)
-        if (output.value.is(Kind::value) && static_cast<std::size_t>(output.value.integer) == state) output.value = Expression();
+        if (output.value.is(Kind::value) && output.value.valueIndex() == state) output.value = Expression();
   }
 }
 

@@ -4,21 +4,13 @@
 #include "core/base/error.h"
 #include "core/formats/pt2/pt2_graph.h"
 #include "core/trace/aliasing.h"
+#include "core/trace/implied.h"
 #include "core/trace/python_text.h"
 
 namespace retrograd::pt2 {
 namespace {
 
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
-ValueKind kindOf(InputKind kind) {
-  switch (kind) {
-    case InputKind::parameter: return ValueKind::parameter;
-    case InputKind::buffer: return ValueKind::buffer;
-    case InputKind::constant: return ValueKind::constant;
-    default: return ValueKind::input;
-  }
-}
 
 }  // namespace
 
@@ -72,11 +64,11 @@ ValueId GraphReader::defineInput(const Json& input, InputSpec& spec, Scope& scop
   const bool isTensor = input.find("as_tensor") && spec.kind != InputKind::token && spec.kind != InputKind::object;
   if (!isTensor) {
     if (input.find("as_none")) return spec.value = {};
-    return spec.value = defineOther(spec.name, scope, kindOf(spec.kind));
+    return spec.value = defineOther(spec.name, scope, implied::kind(spec.kind));
   }
   auto known = storages.find(spec.storageKey);
   const bool shared = !spec.storageKey.empty() && known != storages.end();
-  const auto id = defineTensor(name, scope, kindOf(spec.kind), shared ? known->second : StorageId());
+  const auto id = defineTensor(name, scope, implied::kind(spec.kind), shared ? known->second : StorageId());
   auto& value = document_.value(id);
   auto& storage = document_.storage(value.storage);
   if (!storage.first) storage.first = id;

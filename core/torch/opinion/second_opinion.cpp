@@ -313,8 +313,8 @@ class Opinion {
 
   std::optional<std::size_t> producerOf(std::size_t output) const {
     const auto& value = graphs_.backward.outputs[output].value;
-    if (!value.is(Kind::value) || static_cast<std::size_t>(value.integer) < graphs_.backward.inputs.size()) return std::nullopt;
-    return static_cast<std::size_t>(value.integer) - graphs_.backward.inputs.size();
+    if (!value.is(Kind::value) || value.valueIndex() < graphs_.backward.inputs.size()) return std::nullopt;
+    return value.valueIndex() - graphs_.backward.inputs.size();
   }
 
   /// The last op of the backward that leads to all wrong gradients and to no right one: what is wrong there alone explains them.

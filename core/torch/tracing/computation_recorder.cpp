@@ -14,6 +14,7 @@
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/effects.h"
+#include "core/trace/implied.h"
 #include "core/trace/source.h"
 
 namespace retrograd {
@@ -61,15 +62,6 @@ std::string_view prefixOf(InputKind kind) {
   }
 }
 
-ValueKind kindOf(InputKind kind) {
-  switch (kind) {
-    case InputKind::parameter: return ValueKind::parameter;
-    case InputKind::buffer: return ValueKind::buffer;
-    case InputKind::constant: return ValueKind::constant;
-    default: return ValueKind::input;
-  }
-}
-
 }  // namespace
 
 ComputationRecorder::ComputationRecorder(ModelFile& file, Options options, const Progress& progress)
@@ -111,7 +103,7 @@ ComputationRecorder::Memory& ComputationRecorder::memoryOf(const at::Tensor& ten
 ValueId ComputationRecorder::addInput(InputSpec spec, const at::Tensor& tensor, TensorData data, bool borrowed) {
   if (spec.name.empty()) spec.name = identifier(std::string(prefixOf(spec.kind)) + spec.target);
   Value value;
-  value.kind = kindOf(spec.kind);
+  value.kind = implied::kind(spec.kind);
   value.requiresGrad = spec.requiresGrad;
   value.meta = document_.internMeta(metaOf(tensor));
   value.name = document_.internUnique(identifier(spec.name));
