@@ -604,6 +604,11 @@ void JobTest::J6_theSavePlanNamesTheLayerThatSavesMore() {
   QVERIFY2(finding.data().toString().startsWith(QStringLiteral("layer 1 (blocks.1): gelu_1 = aten.gelu: f32[4, 32], 512 bytes (/job/train.py:22) is saved")),
            qPrintable(finding.data().toString()));
   open.f.picture(QStringLiteral("save-plan"));
+  // The sentence is seen whole: it has the lines that it needs in what is in sight of the tree.
+  const auto place = tree->visualRect(finding);
+  const int width = std::min(place.right(), tree->viewport()->width()) - place.left();
+  const auto needed = tree->fontMetrics().boundingRect(QRect(0, 0, width, 1000), Qt::TextWordWrap, finding.data().toString());
+  QVERIFY2(place.height() >= needed.height(), qPrintable(QStringLiteral("%1 of %2 pixels").arg(place.height()).arg(needed.height())));
   // A click and Enter on a finding lead to the op that makes the value.
   const auto named = [&] {
     return open.f.selection().op() ? open.f.analysis().document->displayName(open.f.analysis().document->outputs(open.f.selection().op())[0]) : std::string();

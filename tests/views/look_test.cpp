@@ -1,3 +1,8 @@
+#include <QAbstractSpinBox>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialog>
+#include <QHelpEvent>
 #include <QLabel>
 #include <QLayout>
 #include <QScreen>
@@ -11,8 +16,12 @@
 #include <set>
 
 #include "tests/views/window_fixture.h"
+#include "views/canvases/schedule_view.h"
+#include "views/numbers/gradient_flow_chart.h"
 #include "views/theme/theme_colors.h"
 #include "views/theme/tokens.h"
+#include "views/widgets/elided_label.h"
+#include "views/window/diff_window.h"
 
 namespace retrograd::views {
 
@@ -32,6 +41,12 @@ class LookTest : public QObject {
   void stepsAreTwoNamedGroups();
   void breakOnNanIsSeenToBeOn();
   void controlsStandOutInAllThemes();
+  void controlsOfNarrowDocksAreWhole();
+  void aLineThatIsCutHasItsWholeText();
+  void windowsFitTheScreen();
+  void theChartsSelectionIsSeenInAnInactiveWindow();
+  void ratiosHaveAColourOfTheirOwn();
+  void aMenuHasItsArrowAfterItsName();
 };
 
 namespace {
@@ -304,6 +319,96 @@ void LookTest::controlsStandOutInAllThemes() {
     const auto image = bar.grab().toImage();
     stands(image.pixelColor(8, 40), image.pixelColor(8, 260), look.mark, "scroll bar as painted");
   }
+}
+
+// No control of a dock is narrower than its text where the window is small, and the schedule's cells have room next to their table.
+void LookTest::controlsOfNarrowDocksAreWhole() {
+  const auto f = opened();
+  for (const char* name : {"dock-stages", "dock-schedule"}) {
+    auto* panel = f->raise(name);
+    QVERIFY(panel);
+    int seen = 0;
+    for (auto* control : panel->findChildren<QWidget*>()) {
+      const bool isControl = qobject_cast<QAbstractSpinBox*>(control) || qobject_cast<QComboBox*>(control) || qobject_cast<QCheckBox*>(control) ||
+                             (qobject_cast<QToolButton*>(control) && !qobject_cast<QToolButton*>(control)->text().isEmpty());
+      if (!isControl || !control->isVisible()) continue;
+      ++seen;
+      QVERIFY2(control->width() >= control->sizeHint().width(),
+               qPrintable(QStringLiteral("%1 has %2 of %3 pixels").arg(control->objectName()).arg(control->width()).arg(control->sizeHint().width())));
+      QVERIFY(panel->rect().contains(QRect(control->mapTo(panel, QPoint(0, 0)), control->size())));
+    }
+    QVERIFY2(seen >= 4, name);
+  }
+  const auto* cells = f->window().findChild<ScheduleView*>();
+  const auto* table = f->window().findChild<QWidget*>(QStringLiteral("schedule-ranks"));
+  QVERIFY2(3 * cells->width() >= table->width(), qPrintable(QStringLiteral("%1 next to %2").arg(cells->width()).arg(table->width())));
+}
+
+void LookTest::aLineThatIsCutHasItsWholeText() {
+  ElidedLabel label;
+  const auto text = QStringLiteral("linear_6  f32[2, 16, 128]  16 KiB");
+  label.setText(text);
+  const auto tip = [&] {
+    QHelpEvent event(QEvent::ToolTip, QPoint(1, 1), label.mapToGlobal(QPoint(1, 1)));
+    QApplication::sendEvent(&label, &event);
+    return label.toolTip();
+  };
+  label.resize(label.fontMetrics().horizontalAdvance(text) + 2, 20);
+  QCOMPARE(label.shownText(), text);
+  QCOMPARE(tip(), QString());
+  label.resize(label.width() / 2, 20);
+  QVERIFY(label.shownText().contains(QChar(0x2026)) && label.shownText().startsWith(QLatin1Char('l')) && label.shownText().endsWith(QLatin1Char('B')));
+  QCOMPARE(tip(), text);
+  QCOMPARE(label.text(), text);
+}
+
+void LookTest::windowsFitTheScreen() {
+  const auto f = opened();
+  const auto screen = f->window().screen()->availableGeometry().size();
+  const auto* comparison = f->window().findChild<DiffWindow*>();
+  QVERIFY(comparison);
+  QVERIFY(comparison->width() <= screen.width() * tokens::firstShare && comparison->height() <= screen.height() * tokens::firstShare);
+}
+
+// The line of the selected op would vanish in the grey that lists have for a selection without focus.
+void LookTest::theChartsSelectionIsSeenInAnInactiveWindow() {
+  const auto f = opened();
+  auto* chart = f->window().findChild<QWidget*>(QStringLiteral("memory-timeline"));
+  QVERIFY(chart && chart->isVisible());
+  f->click(TraceKind::forward, f->analysis().forward.ops[2]);
+  QDialog dialog(&f->window());
+  dialog.show();
+  dialog.activateWindow();
+  QTRY_VERIFY(!f->window().isActiveWindow());
+  const auto highlight = QApplication::palette().color(QPalette::Active, QPalette::Highlight);
+  QTRY_VERIFY(hasColor(imageOf(*chart), highlight));
+  QVERIFY(contrast(highlight, f->theme().colors().background) >= 3);
+}
+
+void LookTest::ratiosHaveAColourOfTheirOwn() {
+  const auto f = opened();
+  GradientFlowChart chart(&f->theme());
+  chart.resize(400, 200);
+  chart.show({{QStringLiteral("a"), 1, 10, true}, {QStringLiteral("b"), 1, 0, true}});
+  const auto& colors = f->theme().colors();
+  const auto image = imageOf(chart);
+  for (const auto& color : {colors.plot, colors.derivedMark, colors.originMark}) QVERIFY(hasColor(image, color));
+  // A gradient of zero has no ratio on a logarithmic axis: the half of the chart that is its own has no mark.
+  QVERIFY(!hasColor(image.copy(image.width() / 2 + 40, 30, image.width() / 2 - 40, image.height() - 30), colors.originMark));
+}
+
+void LookTest::aMenuHasItsArrowAfterItsName() {
+  const auto f = opened();
+  QToolButton* button = nullptr;
+  for (auto* one : f->window().findChildren<QToolButton*>())
+    if (one->accessibleName() == QStringLiteral("Menu of filters")) button = one;
+  QVERIFY(button);
+  const int text = button->fontMetrics().horizontalAdvance(button->text());
+  QVERIFY(button->width() >= text + tokens::glyph);
+  const auto image = imageOf(*button);
+  const auto glyph = controlColorsOf(false, false).glyph;
+  const int after = (button->width() + text) / 2;
+  QVERIFY(hasColor(image.copy(after - tokens::glyph, image.height() / 3, image.width() - after + tokens::glyph, image.height() / 3), glyph));
 }
 
 }  // namespace retrograd::views

@@ -92,7 +92,6 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     painter.setBrush(batch.fill.accent);
     painter.drawRects(batch.bars);
   }
-  paint.frameTitles(painter, boxesHere_);
   auto font = look_.detail;
   font.setPixelSize(scale_ < 0.3 ? 8 : 9);
   painter.setFont(font);
@@ -122,6 +121,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     painter.setPen(QPen(look_.colors.edge[kind], 2));
     painter.drawLines(lines[kind]);
   }
+  paint.frameTitles(painter, boxesHere_);
   paint.stuckTitles(painter, boxesHere_);
 }
 

@@ -99,13 +99,15 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
       step();
     }
   }
-  frameTitles(painter, boxes);
   for (auto i : boxes) {
     if (box(i).open) continue;
     closedBox(painter, i);
     step();
   }
-  const auto titles = [&] { stuckTitles(painter, boxes); };
+  const auto titles = [&] {
+    frameTitles(painter, boxes);
+    stuckTitles(painter, boxes);
+  };
   if (!lens_.reach) return titles();
   for (auto i : edges)
     if (const auto& one = scene().edges[static_cast<std::size_t>(i)];

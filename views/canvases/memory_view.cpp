@@ -238,12 +238,14 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   if (hover_ && hover_ != current_) line(xOf(*hover_), colors.comment, Qt::DotLine, 1);
   if (!current_) return;
   const int x = xOf(*current_);
-  line(x, palette().color(QPalette::Highlight), Qt::SolidLine, 2);
+  // A thin line in the grey of an inactive window's selection would not be seen on the fills.
+  const auto highlight = palette().color(QPalette::Active, QPalette::Highlight);
+  line(x, highlight, Qt::SolidLine, 2);
   const auto level = area.bottom() - static_cast<double>(timeline_->total(*current_)) / static_cast<double>(std::max<std::int64_t>(1, timeline_->peakBytes)) *
                                          (area.height() - 1);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(colors.background, 1));
-  painter.setBrush(palette().color(QPalette::Highlight));
+  painter.setBrush(highlight);
   painter.drawEllipse(QPointF(x + 0.5, level), 4, 4);
 }
 

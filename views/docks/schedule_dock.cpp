@@ -20,6 +20,8 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/elided_label.h"
+#include "views/widgets/flow_layout.h"
 #include "views/widgets/prepare_box.h"
 #include "views/widgets/sorted_rows.h"
 
@@ -28,11 +30,9 @@ namespace retrograd::views {
 ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) : Panel(context, "schedule", parent) {
   setObjectName(QStringLiteral("schedule"));
   view_ = new ScheduleView(context.theme, this);
-  cell_ = new QLabel(this);
+  cell_ = new ElidedLabel(this);
   cell_->setObjectName(QStringLiteral("schedule-cell"));
-  cell_->setTextFormat(Qt::PlainText);
   cell_->setContentsMargins(8, 2, 8, 3);
-  cell_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   message_ = new QLabel(this);
   message_->setObjectName(QStringLiteral("schedule-message"));
   message_->setAccessibleName(tr("How the schedule runs"));
@@ -52,11 +52,15 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   for (const auto& [column, width] :
        {std::pair<int, int>(Ranks::rank, 36), {Ranks::bubble, 54}, {Ranks::inFlight, 54}, {Ranks::peakBytes, 66}, {Ranks::busy, 64}, {Ranks::stages, 48}})
     table_->header()->resizeSection(column, width);
-  table_->setMinimumWidth(table_->header()->length() + 2 * table_->frameWidth() + style()->pixelMetric(QStyle::PM_ScrollBarExtent));  // no column is cut
   auto* parts = new QSplitter(this);
   parts->setObjectName(QStringLiteral("schedule-parts"));
   parts->addWidget(view_);
   parts->addWidget(table_);
+  // The table gets what its columns need, but never so much that cells cannot be told apart; it then scrolls.
+  const int tableWidth = table_->header()->length() + 2 * table_->frameWidth() + style()->pixelMetric(QStyle::PM_ScrollBarExtent);
+  table_->setMaximumWidth(tableWidth);
+  view_->setMinimumWidth(tableWidth / 2);
+  parts->setSizes({tableWidth, tableWidth});
   parts->setStretchFactor(0, 1);
   parts->setStretchFactor(1, 0);
   parts->setChildrenCollapsible(false);
@@ -138,13 +142,11 @@ QWidget* ScheduleDock::makeControls(QAction* save) {
   microbatches_ = makeSpin("schedule-microbatches", tr("Microbatches of a step"), tr(" microbatches"), 4096, request_.microbatches);
   link_ = makeLink();
   auto* button = commandButton(save, line);
-  auto* row = new QHBoxLayout(line);
+  auto* row = new FlowLayout(line);
   row->setContentsMargins(6, 4, 6, 4);
   for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_), static_cast<QWidget*>(microbatches_),
-                       static_cast<QWidget*>(link_)})
+                       static_cast<QWidget*>(link_), static_cast<QWidget*>(button)})
     row->addWidget(widget);
-  row->addStretch(1);
-  row->addWidget(button);
   return line;
 }
 

@@ -9,6 +9,7 @@
 
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
+#include "views/widgets/flow_layout.h"
 #include "views/widgets/prepare_box.h"
 #include "views/widgets/sorted_rows.h"
 #include "views/widgets/stage_cells.h"
@@ -79,15 +80,14 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   markers_->setObjectName(QStringLiteral("stages-markers"));
   markers_->setAccessibleName(tr("Cut at the file's markers"));
   markers_->setToolTip(tr("Cut where the file has markers of torch.distributed.pipelining"));
-  auto* row = new QHBoxLayout(line);
+  auto* row = new FlowLayout(line);
   row->setContentsMargins(6, 4, 6, 4);
   row->addWidget(how_);
-  row->addWidget(points_, 1);
+  row->addWidget(points_);
   row->addWidget(stages_);
   row->addWidget(of_);
   row->addWidget(balance_);
   row->addWidget(markers_);
-  row->addStretch(0);
   for (auto* action : {commands.measure, commands.undo, commands.redo}) row->addWidget(commandButton(action, line));
   connect(how_, &QComboBox::activated, this, [this] {
     refreshControls();

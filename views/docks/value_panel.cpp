@@ -4,13 +4,14 @@
 #include <QVBoxLayout>
 #include <limits>
 
+#include "views/widgets/elided_label.h"
 #include "views/widgets/item_view.h"
 
 namespace retrograd::views {
 
 ValuePanel::ValuePanel(Theme* theme, const QString& name, QWidget* parent)
     : QWidget(parent),
-      title_(new QLabel(this)),
+      title_(new ElidedLabel(this)),
       histogram_(new HistogramView(theme, this)),
       slice_(new SliceModel(this)),
       table_(new QTableView(this)),
@@ -22,8 +23,6 @@ ValuePanel::ValuePanel(Theme* theme, const QString& name, QWidget* parent)
   leadingLine_->addWidget(new QLabel(tr("Slice"), leading_));
   leadingLine_->addStretch(1);
   setObjectName(name);
-  title_->setTextFormat(Qt::PlainText);
-  title_->setMinimumWidth(1);
   histogram_->setFixedHeight(74);
   makeTable(name);
   stack_->addWidget(table_);

@@ -65,8 +65,8 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   table_->header()->setStretchLastSection(false);
   table_->setItemDelegateForColumn(ValuesModel::state, new StateDelegate(table_));
   table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::state), ValuesModel::label);
-  for (int column : {ValuesModel::norm, ValuesModel::inf, ValuesModel::nan})
-    table_->header()->moveSection(table_->header()->visualIndex(column), ValuesModel::least);
+  for (int column : {ValuesModel::inf, ValuesModel::nan}) table_->header()->moveSection(table_->header()->visualIndex(column), ValuesModel::least);
+  table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::norm), table_->header()->visualIndex(ValuesModel::deviation));
   columns_ = new ColumnFitter(table_);
   table_->addActions(actions);
   auto* splitter = new QSplitter(Qt::Horizontal, this);

@@ -96,14 +96,13 @@ JobDock::JobDock(ViewContext context, OpenJobLog* log, const Actions& actions, Q
       tree_(new QTreeView(this)),
       findings_(new OpinionModel(this)),
       findingsTree_(new QTreeView(this)),
-      summary_(new QLabel(this)) {
+      summary_(new QLabel(this)),
+      columns_(new ColumnFitter(tree_)) {
   model_->setHorizontalHeaderLabels({tr("Graph"), tr("Ops"), tr("Time, place or reason")});
   tree_->setObjectName(QStringLiteral("job"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("Job"), true);
   tree_->header()->setStretchLastSection(true);
-  tree_->header()->resizeSection(what, 240);
-  tree_->header()->resizeSection(ops, 60);
   const QList<QAction*> commands{actions.ownGraphs, actions.passes, actions.opinion};
   tree_->addActions(commands);
   findingsTree_->setObjectName(QStringLiteral("job-opinion"));
@@ -152,6 +151,7 @@ void JobDock::showTree() {
   for (std::size_t i = 0; i < shown_->processes.size(); ++i) addProcess(model_->invisibleRootItem(), *shown_, static_cast<int>(i));
   addProblems(model_->invisibleRootItem(), shown_->problems);
   tree_->expandToDepth(0);
+  columns_->fit();
   // The compile that is open as the model is the one that commands are about, until another is chosen.
   const auto model = open();
   if (!model.place.compile) return;
@@ -167,6 +167,7 @@ void JobDock::showTree() {
   }
   tree_->setCurrentIndex(index);
   tree_->expandRecursively(index);
+  columns_->fit();
 }
 
 JobDock::Choice JobDock::open() const {

@@ -6,6 +6,7 @@
 #include "views/docks/panel.h"
 #include "views/jobs/open_job_log.h"
 #include "views/jobs/opinion_model.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 
@@ -69,6 +70,7 @@ class JobDock : public Panel {
   OpinionModel* findings_;
   QTreeView* findingsTree_;
   QLabel* summary_;
+  ColumnFitter* columns_;
   std::shared_ptr<const jobs::JobLog> shown_;  ///< in the tree
   Choice asked_;                               ///< that the findings are of
   QString why_;                                ///< the tree is empty

@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 
 #include "views/text/format.h"
+#include "views/widgets/window_size.h"
 
 namespace retrograd::views {
 JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLog> log, const jobs::Attempt& attempt, const QString& title, QWidget* parent)
@@ -26,7 +27,7 @@ JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLo
   layout->setSpacing(0);
   layout->addWidget(tabs_, 1);
   layout->addWidget(makeFoot());
-  resize(1200, 860);
+  resizeWithinScreen(*this, {1200, 860});
   connect(tabs_, &QTabWidget::currentChanged, this, [this](int page) {
     if (page >= 0 && isVisible()) read(static_cast<std::size_t>(page));
     describe();

@@ -11,6 +11,7 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/window_size.h"
 
 namespace retrograd::views {
 namespace {
@@ -80,7 +81,7 @@ JobPassesWindow::JobPassesWindow(Theme* theme, std::shared_ptr<const JobPasses> 
   layout->addWidget(split, 1);
   layout->addWidget(details_);
   layout->addLayout(tools_);
-  resize(1400, 860);
+  resizeWithinScreen(*this, {1400, 860});
   fillList();
   split->setSizes({list_->sizeHintForRow(0) * (model_->rowCount() + 1) + list_->header()->sizeHint().height(), 600});
   connect(list_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& row) {

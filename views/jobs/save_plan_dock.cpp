@@ -26,12 +26,13 @@ SavePlanDock::SavePlanDock(ViewContext context, OpenJobLog* log, QAction* budget
       summary_(new QLabel(this)) {
   tree_->setObjectName(QStringLiteral("save-plan"));
   tree_->setModel(model_);
-  prepareTree(*tree_, tr("Save plan"), true);
+  prepareTree(*tree_, tr("Save plan"), false);
+  tree_->setWordWrap(true);  // findings are sentences
   tree_->setIndentation(14);
   tree_->header()->setStretchLastSection(true);
   using Rows = SavePlanRows;
   for (const auto& [column, width] :
-       {std::pair(Rows::value, 260), {Rows::type, 110}, {Rows::bytes, 80}, {Rows::op, 170}, {Rows::policy, 160}, {Rows::fate, 110}})
+       {std::pair(Rows::value, 220), {Rows::type, 100}, {Rows::bytes, 70}, {Rows::op, 170}, {Rows::policy, 160}, {Rows::fate, 110}})
     tree_->header()->resizeSection(column, width);
   budgets_->setHorizontalHeaderLabels({tr("Budget"), tr("Saved bytes"), tr("Peak bytes"), tr("Recomputed ops")});
   budgetsTree_->setObjectName(QStringLiteral("save-plan-budgets"));
@@ -43,7 +44,7 @@ SavePlanDock::SavePlanDock(ViewContext context, OpenJobLog* log, QAction* budget
   summary_->setWordWrap(true);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 8, 4);
-  row->addWidget(commandButton(budgets, this));
+  row->addWidget(commandButton(budgets, this), 0, Qt::AlignTop);
   row->addSpacing(6);
   row->addWidget(summary_, 1);
   auto* split = new QSplitter(this);

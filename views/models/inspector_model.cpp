@@ -47,6 +47,7 @@ class InspectorModel::Filler {
     auto* section = root_->add(tr("Op"), callOf(document_, op_, notes_));
     section->tip = QString::fromStdString(printCall(document_, op_));
     section->op = op_;
+    section->add(tr("number"), QStringLiteral("#%1").arg(op_.index));
     if (bound_.name) section->add(tr("name"), toQt(document_.text(bound_.name)));
     if (bound_.module) section->add(tr("module"), toQt(document_.text(bound_.module)));
     if (!symbol.schema.empty()) section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);

@@ -98,7 +98,7 @@ QString ValuesModel::text(const ValueRow& row, int column) const {
   switch (column) {
     case label: return (row.output ? tr("out  ") : tr("in  ")) + QString::fromStdString(row.label);
     case valueName: return nameOf(document, row.value, notes_);
-    case type: return meta ? toQt(torchName(meta->dtype)) + QLatin1Char(' ') + shapeText(*meta) : tr("number");
+    case type: return meta ? typeText(*meta) : tr("number");
     case state:
       if (row.state.number) return QString::fromStdString(printArgument(document, *row.state.number, {}));
       if (!answered_) return {};

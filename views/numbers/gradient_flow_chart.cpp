@@ -12,7 +12,8 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int legendMark = 28;  ///< a mark of the legend, with the gaps around it
+constexpr double ratioMark = 2.5;  ///< half the width of a ratio's mark
+constexpr int legendMark = 28;     ///< a mark of the legend, with the gaps around it
 
 }  // namespace
 
@@ -71,8 +72,12 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
     painter.fillRect(QRect(area.left(), y, area.width(), 1), colors.border);
   }
   const double width = static_cast<double>(area.width()) / static_cast<double>(bars_.size());
-  QPolygonF ratios;
   painter.setRenderHint(QPainter::Antialiasing);
+  const auto mark = [&](const QPointF& at) {
+    painter.setPen(QPen(colors.background, 1));
+    painter.setBrush(colors.originMark);
+    painter.drawEllipse(at, ratioMark, ratioMark);
+  };
   for (std::size_t i = 0; i < bars_.size(); ++i) {
     const auto& bar = bars_[i];
     const double left = area.left() + width * static_cast<double>(i);
@@ -82,23 +87,23 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
       const double h = shareOf(number) * area.height();
       painter.fillRect(QRectF(left + width * at, area.bottom() - h, std::max(width * 0.38, 1.0), h), color);
     };
-    draw(0.1, bar.value, colors.value);
+    draw(0.1, bar.value, colors.plot);
     draw(0.5, bar.gradient, colors.derivedMark);
-    ratios << QPointF(left + width / 2, area.bottom() - shareOf(bar.ratio()) * area.height());
+    // A mark, not a line: parameters next to each other have nothing to do with each other, and a zero has no place on this axis.
+    if (bar.ratio() > 0 && std::isfinite(bar.ratio())) mark(QPointF(left + width / 2, area.bottom() - shareOf(bar.ratio()) * area.height()));
   }
-  painter.setPen(QPen(colors.text, 1.6));
-  painter.drawPolyline(ratios);
-  // The legend: squares and a line with their names.
+  // The legend: squares and a mark with their names.
   int x = area.left();
-  const auto legend = [&](const QColor& color, const QString& text, bool isLine) {
-    painter.fillRect(isLine ? QRect(x, 10, 12, 2) : QRect(x, 5, 10, 10), color);
+  const auto legend = [&](const QColor& color, const QString& text) {
+    if (color.isValid()) painter.fillRect(QRect(x, 5, 10, 10), color);
+    else mark(QPointF(x + 6, 10));
     painter.setPen(colors.text);
     painter.drawText(x + 16, 4 + fontMetrics().ascent(), text);
     x += legendMark + fontMetrics().horizontalAdvance(text);
   };
-  legend(colors.value, legendText(0), false);
-  legend(colors.derivedMark, legendText(1), false);
-  legend(colors.text, legendText(2), true);
+  legend(colors.plot, legendText(0));
+  legend(colors.derivedMark, legendText(1));
+  legend({}, legendText(2));
 }
 
 void GradientFlowChart::mousePressEvent(QMouseEvent* event) {

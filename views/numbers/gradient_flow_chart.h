@@ -6,7 +6,7 @@
 
 namespace retrograd::views {
 
-/// Norms of parameters in the order of the layers, as bars on a logarithmic scale: of the value, of the gradient, and their ratio as a line.
+/// Norms of parameters in the order of the layers, as bars on a logarithmic scale: of the value, of the gradient, and their ratio as a mark.
 class GradientFlowChart : public QWidget {
   Q_OBJECT
 

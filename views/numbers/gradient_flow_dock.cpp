@@ -14,7 +14,8 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
     : Panel(context, "gradient-flow", parent),
       model_(new QStandardItemModel(this)),
       table_(new QTreeView(this)),
-      chart_(new GradientFlowChart(context.theme, this)) {
+      chart_(new GradientFlowChart(context.theme, this)),
+      columns_(new ColumnFitter(table_)) {
   table_->setObjectName(QStringLiteral("gradient-flow"));
   model_->setHorizontalHeaderLabels({tr("Parameter"), tr("Value"), tr("Gradient"), tr("Ratio"), tr("NaN and Inf")});
   table_->setModel(model_);
@@ -22,12 +23,13 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   prepareTree(*table_, tr("Parameters with the norms of value and gradient"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
-  table_->header()->resizeSection(0, 190);
+  table_->header()->resizeSection(0, 120);    // the fitter takes it as chosen: names are longer than there is room
+  table_->setTextElideMode(Qt::ElideMiddle);  // layers differ where their names begin, parameters where they end
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(chart_);
   splitter->addWidget(table_);
   splitter->setChildrenCollapsible(false);
-  splitter->setSizes({1000, 1000});  // equal parts of what there is
+  splitter->setSizes({1000, 1500});  // parts of what there is: the table's numbers need more than the bars
   fillWith(splitter);
   setList(table_);
   setDelay(100);
@@ -78,6 +80,7 @@ void GradientFlowDock::refresh() {
     bars.push_back(std::move(bar));
   }
   if (current >= 0 && current < model_->rowCount()) table_->setCurrentIndex(shownIn(*table_, model_->index(current, 0)));
+  columns_->fit();
   chart_->show(std::move(bars));
   chart_->setCurrent(current);
   filling_ = false;

@@ -5,6 +5,7 @@
 
 #include "views/docks/panel.h"
 #include "views/numbers/gradient_flow_chart.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 
@@ -26,6 +27,7 @@ class GradientFlowDock : public Panel {
   QStandardItemModel* model_;
   QTreeView* table_;
   GradientFlowChart* chart_;
+  ColumnFitter* columns_;
   std::vector<ValueId> parameters_;  ///< by row
   bool filling_ = false;
 };

@@ -81,6 +81,7 @@ void showList(MainWindow& window, QAction* change) {
   table->horizontalHeader()->setHighlightSections(false);
   table->resizeColumnsToContents();
   table->horizontalHeader()->setSectionResizeMode(2, QHeaderView::Stretch);
+  table->verticalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);  // a long sentence takes two lines
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
   auto* changeButton = buttons->addButton(MainWindow::tr("C&hange Keys..."), QDialogButtonBox::ActionRole);
   QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);

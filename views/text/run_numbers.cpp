@@ -104,7 +104,7 @@ QString numberText(LineNumber kind, std::optional<double> number) {
   switch (kind) {
     case LineNumber::none: return {};
     case LineNumber::time:
-      return *number < 1e-3 ? QObject::tr("%1 us").arg(*number * 1e6, 0, 'f', 1)
+      return *number < 1e-3 ? QObject::tr("%1 \u00b5s").arg(*number * 1e6, 0, 'f', 1)
              : *number < 1  ? QObject::tr("%1 ms").arg(*number * 1e3, 0, 'f', 2)
                             : QObject::tr("%1 s").arg(*number, 0, 'f', 2);
     case LineNumber::bytes: return bytesText(static_cast<std::int64_t>(*number));

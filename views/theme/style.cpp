@@ -106,6 +106,31 @@ bool isNamedByTab(const QWidget* widget) {
   return std::any_of(others.begin(), others.end(), [](const QDockWidget* other) { return !other->isHidden(); });
 }
 
+/// A button that is nothing but the name of a menu. Fusion draws its arrow over the lower corner, where it reads as a comma.
+bool isMenuName(const QStyleOptionToolButton& button) {
+  return (button.features & QStyleOptionToolButton::HasMenu) && !(button.features & QStyleOptionToolButton::MenuButtonPopup) &&
+         button.toolButtonStyle == Qt::ToolButtonTextOnly;
+}
+
+/// The name, and an arrow after it.
+void drawMenuName(const QStyle& style, const QStyleOptionToolButton& button, QPainter* painter, const QWidget* widget) {
+  auto plain = button;
+  plain.features &= ~QStyleOptionToolButton::HasMenu;
+  plain.text.clear();
+  style.drawComplexControl(QStyle::CC_ToolButton, &plain, painter, widget);
+  const bool enabled = button.state & QStyle::State_Enabled;
+  const auto inner = button.rect.adjusted(tokens::tight, 0, -tokens::tight, 0);
+  style.drawItemText(painter, inner.adjusted(0, 0, -tokens::glyph - tokens::tight, 0), Qt::AlignCenter | Qt::TextShowMnemonic, button.palette, enabled,
+                     button.text, QPalette::ButtonText);
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+  painter->setPen(Qt::NoPen);
+  painter->setBrush(enabled ? colorsFor(button.palette).glyph : button.palette.color(QPalette::Disabled, QPalette::ButtonText));
+  const QPointF tip(inner.right() - tokens::glyph / 2.0 + 1, inner.center().y() + tokens::glyph / 4.0 + 0.5);
+  painter->drawPolygon(QPolygonF{{tip, tip + QPointF(-tokens::glyph / 2.0, -tokens::glyph / 2.0), tip + QPointF(tokens::glyph / 2.0, -tokens::glyph / 2.0)}});
+  painter->restore();
+}
+
 bool isIdleList(const QWidget* widget) {
   const auto* view = qobject_cast<const QAbstractItemView*>(widget);
   return view && !view->hasFocus() && !view->viewport()->hasFocus();
@@ -168,8 +193,16 @@ void Style::drawComplexControl(ComplexControl control, const QStyleOptionComplex
     if (name == QLatin1String("qt_dockwidget_closebutton")) return drawDockButton(option, painter, true);
     if (name == QLatin1String("qt_dockwidget_floatbutton")) return drawDockButton(option, painter, false);
   }
+  if (const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option); control == CC_ToolButton && button && isMenuName(*button))
+    return drawMenuName(*this, *button, painter, widget);
   QProxyStyle::drawComplexControl(control, option, painter, widget);
   if ((control == CC_ComboBox || control == CC_SpinBox) && isHighContrast(option->palette)) drawOutline(option, painter);
+}
+
+QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size, const QWidget* widget) const {
+  const auto whole = QProxyStyle::sizeFromContents(type, option, size, widget);
+  const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option);
+  return type == CT_ToolButton && button && isMenuName(*button) ? whole + QSize(tokens::glyph + 2 * tokens::tight, 0) : whole;
 }
 
 }  // namespace retrograd::views

@@ -45,9 +45,13 @@ RowDelegate::RowDelegate(QTreeView* tree) : QStyledItemDelegate(tree), tree_(tre
   });
 }
 
+bool RowDelegate::isSpanned(const QModelIndex& index) const { return index.column() == 0 && tree_->isFirstColumnSpanned(index.row(), index.parent()); }
+
 void RowDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
   QStyledItemDelegate::initStyleOption(option, index);
   if (option->displayAlignment & Qt::AlignTop) option->rect.adjust(0, 2, 0, 0);
+  // A sentence over all columns ends where one sees it, not where the last column does.
+  if (isSpanned(index)) option->rect.setRight(std::min(option->rect.right(), tree_->viewport()->width() - 1));
 }
 
 QSize RowDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
@@ -58,7 +62,8 @@ QSize RowDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelInde
   int indent = 0;
   if (index.column() == 0)
     for (auto level = index; level.isValid(); level = level.parent()) indent += tree_->indentation();
-  const int width = std::max(40, tree_->columnWidth(index.column()) - indent - 8);
+  const int columns = isSpanned(index) ? std::min(tree_->header()->length(), tree_->viewport()->width()) : tree_->columnWidth(index.column());
+  const int width = std::max(40, columns - indent - 8);
   const auto text = option.fontMetrics.boundingRect(QRect(0, 0, width, 10000), Qt::TextWordWrap | Qt::AlignLeft, index.data().toString());
   size.setHeight(std::max(size.height(), text.height() + air));
   return size;

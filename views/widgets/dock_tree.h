@@ -38,6 +38,8 @@ class RowDelegate : public QStyledItemDelegate {
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
 
  private:
+  bool isSpanned(const QModelIndex& index) const;
+
   QTreeView* tree_;
 };
 

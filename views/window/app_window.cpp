@@ -146,6 +146,17 @@ QWidget* showComparison(MainWindow& window, const PictureOptions& options) {
   return comparison;
 }
 
+/// A window of its own that a command opened, as large as the picture; else the main window.
+QWidget* frontWindow(MainWindow& window, const PictureOptions& options) {
+  for (auto* other : window.findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly)) {
+    if (!other->isVisible() || other->windowType() != Qt::Window) continue;
+    other->resize(options.width, options.height);
+    letRest();
+    return other;
+  }
+  return &window;
+}
+
 /// What the window looks like with the dialogs that are open before it, in its middle.
 QPixmap withDialogs(QWidget& window) {
   auto picture = window.grab();
@@ -219,7 +230,7 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
     // The last answer to the values panel comes after its last question.
     waitFor([&] { return !controller.worker().busy(&controller, QStringLiteral("values")); });
     letRest();
-    QWidget* seen = options.compare ? showComparison(*window, options) : window;
+    QWidget* seen = options.compare ? showComparison(*window, options) : frontWindow(*window, options);
     QBuffer encoded;
     encoded.open(QIODevice::WriteOnly);
     if (!withDialogs(*seen).save(&encoded, "PNG")) throw Error(ErrorCode::io, "the picture cannot be encoded", picture);

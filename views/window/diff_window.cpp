@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "views/text/format.h"
+#include "views/widgets/window_size.h"
 
 namespace retrograd::views {
 namespace {
@@ -38,7 +39,7 @@ DiffWindow::DiffWindow(ViewContext context, QWidget* parent) : QWidget(parent, Q
   layout->addWidget(border);
   layout->addWidget(details_);
   layout->addWidget(makeTools());
-  resize(1400, 860);
+  resizeWithinScreen(*this, {1400, 860});
   connect(context_.controller, &DocumentController::documentChanged, this, &DiffWindow::documentChanged);
   connect(context_.selection, &Selection::changed, this, &DiffWindow::selectionChanged);
   for (auto* chooser : {left_, right_}) connect(chooser, &TraceChooser::chosen, this, &DiffWindow::compare);

@@ -67,8 +67,8 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction
   setWidgetResizable(true);
   setFocusPolicy(Qt::NoFocus);
   setAccessibleName(tr("Start page"));
-  auto* text = new QLabel(tr("Retrograd reads archives of torch.export (.pt2) and TorchScript files (.pt), derives the backward, links each backward op to "
-                             "the forward op it comes from, and runs both op by op. Drop a file here, or open one."),
+  auto* text = new QLabel(tr("Retrograd opens models of torch.export (.pt2) and TorchScript (.pt), logs of torch.compile and repro scripts. It derives the "
+                             "backward, links each backward op to the forward op it comes from, and runs both op by op. Drop a file here, or open one."),
                           page_);
   text->setWordWrap(true);
   auto* button = new QPushButton(tr("Open a File..."), page_);

@@ -240,7 +240,9 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
     data.meta = meta;
     (spec.kind == InputKind::constant ? file.constants : file.weights)[spec.target] = std::move(data);
   }
-  analysis.inputSource.push_back(fmt::format("{} parameters and buffers: drawn from seed {}, as the text only describes them", count, seed));
+  analysis.inputSource.push_back(fmt::format("{}: drawn from seed {}, as the text only describes {}",
+                                             count == 1 ? "1 parameter or buffer" : fmt::format("{} parameters and buffers", count), seed,
+                                             count == 1 ? "it" : "them"));
 }
 
 void chooseCotangents(Analysis& analysis, const DerivationRequest& options, const std::map<std::string, TensorMeta>& metas) {

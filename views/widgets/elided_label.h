@@ -1,0 +1,30 @@
+#pragma once
+#include <QLabel>
+#include <QStyle>
+#include <QStylePainter>
+
+namespace retrograd::views {
+
+/// A line of plain text that takes the width there is and cuts its middle where that is too little; the tooltip then has the whole text, and so have screen readers.
+class ElidedLabel : public QLabel {
+ public:
+  explicit ElidedLabel(QWidget* parent = nullptr) : QLabel(parent) {
+    setTextFormat(Qt::PlainText);
+    setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  }
+
+  /// What is painted now.
+  QString shownText() const { return fontMetrics().elidedText(text(), Qt::ElideMiddle, contentsRect().width()); }
+
+ protected:
+  bool event(QEvent* event) override {
+    if (event->type() == QEvent::ToolTip) setToolTip(shownText() == text() ? QString() : text());
+    return QLabel::event(event);
+  }
+  void paintEvent(QPaintEvent*) override {
+    QStylePainter painter(this);
+    painter.drawItemText(contentsRect(), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), palette(), isEnabled(), shownText(), foregroundRole());
+  }
+};
+
+}  // namespace retrograd::views
