@@ -5,7 +5,8 @@
 
 namespace retrograd::views {
 
-/// A line of plain text that takes the width there is and cuts its middle where that is too little; the tooltip then has the whole text, and so have screen readers.
+/// A line of plain text that takes the width there is and cuts its middle where that is too little; the tooltip then has the whole text, and so have screen
+/// readers.
 class ElidedLabel : public QLabel {
  public:
   explicit ElidedLabel(QWidget* parent = nullptr) : QLabel(parent) {
