@@ -145,14 +145,15 @@ std::vector<at::Tensor> drawInputs(const Program& program, std::int64_t size) {
   return contents;
 }
 
-bool settleInputs(Program& program) {
+bool settleInputs(Program& program, std::optional<std::int64_t> at) {
+  const auto size = at.value_or(program.size);
   for (auto& input : program.inputs) input.grad = input.kind != Input::Kind::buffer && !input.noGrad && isDifferentiable(input.dtype);
-  const auto contents = drawInputs(program, program.size);
+  const auto contents = drawInputs(program, size);
   for (;;) {
     at::manual_seed(program.seed);
-    Interpreter interpreter(program, false, program.size);
+    Interpreter interpreter(program, false, size);
     try {
-      forward(program, contents, {.size = program.size}, interpreter);
+      forward(program, contents, {.size = size}, interpreter);
       return true;
     } catch (const std::exception& e) {
       if (std::string_view(e.what()).find("leaf Variable that requires grad") == std::string_view::npos || !excludeWritten(program, interpreter)) return false;

@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "tests/fuzz/programs/program.h"
@@ -45,7 +46,7 @@ class InputDraw {
 /// Which inputs are differentiated follows from the program: floating or complex, no buffer, not marked, and none that eager would refuse to
 /// write to as a leaf that requires a gradient. What is written under no_grad or detached keeps its gradient, as it does in eager.
 /// False where LibTorch refuses to run it.
-bool settleInputs(Program& program);
+bool settleInputs(Program& program, std::optional<std::int64_t> size = std::nullopt);
 
 /// Runs the program eagerly and differentiates it by LibTorch's autograd. An output that requires grad and has no cotangent gets ones.
 /// Throws std::exception where LibTorch refuses: mostly c10::Error, std::runtime_error for a number out of range.

@@ -327,6 +327,21 @@ TEST(Programs, ALeafThatChangedItsGeometryUnderNoGradIsALeafStill) {
 )");
 }
 
+// What `reshape` gives is a view at one size and a copy at the other, so the write reaches the input at the first size only.
+TEST(Programs, AWriteThatReachesAnInputAtOneSizeOnly) {
+  fuzz::Mode mode;
+  mode.otherSize = 7;
+  expectAsEager(R"(def computation(x3):
+    # s0: 4, symbolic size in [2, 64]
+    # x3: "f64[2, s0=4]"
+    [v14, v15] = torch.ops.aten.hsplit.array(x3, [4])
+    v22 = torch.ops.aten.reshape.default(v14, [-1])
+    v23 = torch.ops.aten.addcmul_.default(v22, v22, v22)
+    return (x3,)
+)",
+                mode);
+}
+
 // A gradient that is zero but for rounding: moved cotangents show how much that is.
 TEST(Programs, AGradientThatCancelsIsJudgedByItsOwnNoise) {
   fuzz::Mode mode;
