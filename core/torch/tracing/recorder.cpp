@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/torch/tracing/claimed_cuda.h"
+#include "core/torch/tracing/kernel_guards.h"
 #include "core/torch/tracing/recorder_call.h"
 #include "core/trace/relocate.h"
 
@@ -106,25 +107,6 @@ const c10::OperatorHandle& withMemory(const c10::OperatorHandle& op) {
   return op.operator_name().name == "aten::_efficientzerotensor" ? zeros : op;
 }
 
-/// LibTorch's kernels of batch norm read weights and statistics for as many channels as the input has, and do not look how many there are.
-void requireChannels(const c10::FunctionSchema& schema, const std::vector<c10::IValue>& arguments) {
-  static const std::set<std::string_view> byChannel{"weight", "bias", "running_mean", "running_var"}, ofBatch{"save_mean", "save_invstd", "save_var"},
-      flags{"train", "training", "update"};
-  if (schema.name().find("batch_norm") == std::string::npos || arguments.empty() || !arguments[0].isTensor()) return;
-  const auto& input = arguments[0].toTensor();
-  if (!input.defined() || input.dim() < 2) return;
-  const auto nameOf = [&](std::size_t i) { return std::string_view(schema.arguments()[i].name()); };
-  bool isTraining = false;
-  for (std::size_t i = 1; i < arguments.size(); ++i) isTraining |= flags.contains(nameOf(i)) && arguments[i].isBool() && arguments[i].toBool();
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    if (!arguments[i].isTensor() || !(byChannel.contains(nameOf(i)) || ofBatch.contains(nameOf(i)))) continue;
-    const auto& tensor = arguments[i].toTensor();
-    const bool isUnused = ofBatch.contains(nameOf(i)) && !isTraining;  // empty then
-    TORCH_CHECK(!tensor.defined() || isUnused || tensor.numel() == input.size(1), nameOf(i), " has ", tensor.numel(), " elements, the input has ",
-                input.size(1), " channels");
-  }
-}
-
 /// Ops whose kernels call others that autocast casts, and that no op which autocast casts as a whole calls: there autocast would be off.
 bool isMadeOfOps(const c10::OperatorHandle& op) {
   static const std::set<std::string_view> names{"aten::affine_grid_generator"};
@@ -203,7 +185,7 @@ void Recorder::handle(const c10::OperatorHandle& called, torch::jit::Stack* stac
   call.device = fromArgument ? *fromArgument : fromTensor ? *fromTensor : c10::Device(c10::kCPU);
   call.record.pattern.operandCount = static_cast<std::int32_t>(call.record.operands.size());
   stack->resize(base);
-  requireChannels(schema, call.arguments);
+  requireWhatKernelsAssume(schema, call.arguments);
   if (mode_ == Mode::real) {
     runReal(call);
   } else {

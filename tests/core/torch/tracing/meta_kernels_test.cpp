@@ -45,5 +45,28 @@ TEST(MetaKernels, BatchNormOfTooFewWeightsIsRefusedBeforeItRuns) {
   }
 }
 
+// So do its median, which takes a step of 0 for one of 1, and oneDNN's LSTM, which writes behind its result.
+TEST(MetaKernels, AMedianAlongAnExpandedDimensionIsRefused) {
+  for (const int dim : {0, 1, -1}) {
+    ModelBuilder m;
+    const auto wide = m.op("aten.expand.default", {m.input("x", {2, 1}), ModelBuilder::list({2, 4})});
+    m.output(m.multi("aten.median.dim", {wide, dim}, 2)[0]);
+    const auto analysis = m.analyse();
+    EXPECT_EQ(analysis->derived(), dim == 0);
+    if (dim != 0) EXPECT_NE(analysis->problems.back().message.find("expanded along dimension 1"), std::string::npos) << analysis->problems.back().message;
+  }
+}
+
+TEST(MetaKernels, AnLstmWithWeightsOfOtherShapesIsRefused) {
+  for (const std::int64_t inputs : {2, 3}) {
+    ModelBuilder m;
+    const auto x = m.input("x", {2, 2, 2}), h = m.input("h", {1, 2, 2}), w = m.parameter("w", {8, inputs}), u = m.parameter("u", {8, 2}),
+               b = m.parameter("b", {8});
+    const auto yes = Argument::ofBool(true), no = Argument::ofBool(false);
+    m.output(m.multi("aten.lstm.input", {x, std::vector{h, h}, std::vector{w, u, b, b}, yes, 1, 0.0, yes, no, no}, 3)[0]);
+    EXPECT_EQ(m.analyse()->derived(), inputs == 2);
+  }
+}
+
 }  // namespace
 }  // namespace retrograd::test
