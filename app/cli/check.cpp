@@ -7,6 +7,7 @@
 #include "app/cli/input.h"
 #include "app/cli/recorded.h"
 #include "core/formats/jobs/job_log.h"
+#include "core/formats/repro/repro_inputs.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/threads.h"
 
@@ -17,7 +18,7 @@ CheckReport checkOne(const Checks& checks, const std::string& file, const Progre
   try {
     auto options = checks.check;
     options.filled = readFill(checks.fill);
-    auto path = inputFile(file);
+    auto path = reproScript(inputFile(file));
     if (const auto choice = graphToOpen(path)) {
       path = choice->graph.model;
       if (options.reference.empty()) options.reference = choice->graph.values;

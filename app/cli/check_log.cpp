@@ -48,13 +48,14 @@ void printText(const SecondOpinion& opinion, bool drawsAll) {
   if (opinion.compared + opinion.none > 0) fmt::print("  {} gradients compared by value, {} are None in both\n", opinion.compared, opinion.none);
   if (const auto* worst = worstOf(opinion.gradients); worst != nullptr) fmt::print("  furthest: {}: {}\n", worst->name, textOf(*worst));
   if (const auto* worst = worstOf(opinion.referenced); worst != nullptr) {
-    fmt::print("  reference: {} tensors compared; furthest: {}: {}\n", opinion.referenced.size(), worst->name, textOf(*worst));
+    const auto off = std::count_if(opinion.referenced.begin(), opinion.referenced.end(), [](const auto& verdict) { return !verdict.good(); });
+    fmt::print("  reference: {} tensors compared, {} differ; furthest: {}: {}\n", opinion.referenced.size(), off, worst->name, textOf(*worst));
   }
   for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
   if (drawsAll && opinion.drawn > 0)  // otherwise each is named above
     fmt::print("  note: {} input{} drawn from the descriptors in the log; --weights and --batch give those of the job\n", opinion.drawn,
                opinion.drawn == 1 ? " was" : "s were");
-  if (opinion.verdict == Verdict::differs) {
+  if (!opinion.findings.empty()) {
     fmt::print(
         "  The difference may be right if the model has a backward of its own (autograd.Function) or a region under no_grad: the forward graph does not show "
         "them.\n");

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/cli/command.h"
+#include "app/cli/jobs_below.h"
 #include "app/cli/options.h"
 #include "app/cli/save_plan.h"
 #include "core/formats/folder/folder.h"
@@ -231,6 +232,10 @@ int listFolders(const std::vector<RecordedFolder>& folders, const GraphsOptions&
 
 int run(const GraphsOptions& options, const Progress& progress) {
   if (const auto folders = recordedFolders(options.path); !folders.empty()) return listFolders(folders, options);
+  std::error_code error;
+  if (std::filesystem::is_directory(options.path, error) && !jobs::isJobLog(options.path))
+    if (const auto below = jobsBelow(options.path); !below.empty())
+      throw Error(ErrorCode::badUse, "is a folder without a log of torch.compile" + below, options.path);
   const auto log = jobs::openJobLog(options.path, progress);
   auto problems = log.problems;
   for (const auto& process : log.processes) problems.insert(problems.end(), process.problems.begin(), process.problems.end());

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "app/cli/input.h"
+#include "app/cli/jobs_below.h"
 #include "app/cli/program.h"
 #include "app/cli/recorded.h"
 #include "app/cli/sizes.h"
@@ -272,8 +273,10 @@ void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "there is no such file" + fileMeant(path), path);
   if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) && !jobs::isJobLog(path))
-    throw Error(ErrorCode::badUse,
-                "is a folder, not a file, and holds no job's log, repro script or captured step; a folder of models is for `retrograd check --suite`", path);
+    throw Error(
+        ErrorCode::badUse,
+        "is a folder, not a file, and holds no job's log, repro script or captured step; a folder of models is for `retrograd check --suite`" + jobsBelow(path),
+        path);
 }
 
 std::optional<FolderChoice> graphToOpen(const std::string& path) {

@@ -39,6 +39,7 @@ Run setup(CLI::App& app) {
   app.add_option("--do", options->commands, "give a command, such as step-over or walk-to-root; repeatable")->allow_extra_args(false);
   app.add_option("--filter", options->filter, "show only the ops that pass a filter (docs/filter.md)");
   app.add_option("--dock", options->docks, "bring a dock to the front, such as why or findings; repeatable")->allow_extra_args(false);
+  app.add_option("--recorded", options->recorded, "compare recorded numbers (JSON of DebugMode) with those of the model")->type_name("FILE");
   app.add_option("--width", options->width, "pixels")->check(CLI::Range(320, 8000));
   app.add_option("--height", options->height, "pixels")->check(CLI::Range(240, 8000));
   addFormat(app, *format);

@@ -255,6 +255,7 @@ class Jobs(Case):
     def test_J11_a_repro_folder_opens_and_shrinks(self):
         self.good("run", JOBS / "repro" / "repro.py")
         self.good("run", JOBS / "repro")
+        self.good("check", JOBS / "repro")
         self.good("save", JOBS / "repro", "-o", self.path / "repro.retrograd")
         self.good("run", self.path / "repro.retrograd")
         self.good("compare", JOBS / "repro" / "repro.py", "--double", "--tolerance", "1e-3")
@@ -265,6 +266,23 @@ class Jobs(Case):
         self.assertTrue(pathlib.Path(report["script"]).exists())
         self.good("run", report["session"])
         self.good("check", report["model"])
+
+    def test_J11_a_folder_above_says_what_can_be_opened(self):
+        for command in ("run", "check", "graphs"):
+            with self.subTest(command=command):
+                told = self.bad(command, JOBS / "repro_real").stderr
+                self.assertIn("repro_real/torch_compile_debug/tlparse", told)
+                self.assertIn("torchinductor/model__0_forward_1.0", told)
+
+    def test_J11_what_is_drawn_is_one_note(self):
+        script = next(JOBS.glob("repro_real/**/model__0_backward_3.1/fx_graph_runnable.py"))
+        told = self.good("run", script).stderr
+        self.assertEqual(told.count("drawn from seed"), 1)
+        self.assertRegex(told, r"note: arguments primals_2, primals_4, primals_6 and \d+ more: the script holds no data: drawn from seed 0")
+
+    def test_J15_the_compiles_that_are_left_out_are_named(self):
+        self.assertIn("this is the first compile alone; there are more: --compile 2/0\n", self.good("check", JOBS / "graph_break" / "trace").stdout)
+        self.assertIn("there are more: --compile 6/0; --rank 1\n", self.good("check", JOBS / "ranks" / "trace").stdout)
 
     def test_J11_scripts_with_storages_beside_them(self):
         for script in sorted(JOBS.glob("repro_real/**/fx_graph_runnable.py")):

@@ -1,8 +1,10 @@
 #include <QPainter>
 #include <QScrollBar>
 
+#include "core/trace/opaque.h"
 #include "views/canvases/listing_view.h"
 #include "views/content/token_color.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
@@ -71,6 +73,12 @@ void drawSaved(QPainter& painter, const QRectF& box, const QColor& color) {
   painter.fillRect(QRectF(c.x() - r * 0.5, c.y() - r, r, r * 0.8), color);
 }
 
+QString whyNoBackward(const Analysis& analysis) {
+  if (analysis.refusedGradients.empty()) return ListingView::tr("No backward: no result depends on what has a gradient");
+  const auto op = analysis.refusedGradients.begin()->second;
+  return ListingView::tr("No backward: every gradient passes through an opaque op: %1").arg(toQt(opaqueOpsText(*analysis.document, {&op, 1})));
+}
+
 }  // namespace
 
 void ListingView::paintEvent(QPaintEvent*) {
@@ -84,7 +92,7 @@ void ListingView::paintEvent(QPaintEvent*) {
     painter.setPen(colors.gutterText);
     painter.drawText(viewport()->rect().adjusted(gutterWidth(), 0, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
                      rows_.isFiltered() && index().lines.size() > 0                       ? tr("No op passes the filter")
-                     : document()->analysis->derived() && kind_ == TraceKind::backward    ? tr("No backward: no result depends on what has a gradient")
+                     : document()->analysis->derived() && kind_ == TraceKind::backward    ? whyNoBackward(*document()->analysis)
                      : document()->analysis->derived() || kind_ == TraceKind::computation ? tr("No ops")
                                                                                           : tr("Not derived: see Problems"));
     return;

@@ -17,7 +17,7 @@ class RecordedDock : public Panel {
   explicit RecordedDock(ViewContext context, QWidget* parent = nullptr);
 
   /// Reads the recording and runs the model, on the worker.
-  void load(const QString& path);
+  Q_INVOKABLE void load(const QString& path);
   /// Chooses the first row that differs, from then on the next one, and shows its op. After the last comes the first.
   void nextDifference();
   /// Why there is none to go to; empty where there is one.

@@ -117,6 +117,13 @@ void arrange(MainWindow& window, const PictureOptions& options) {
     if (!op) throw Error(ErrorCode::badUse, "no op makes a value of this name", "--select " + options.select);
     window.listings().goTo(op);
   }
+  if (!options.recorded.empty()) {
+    auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-recorded"));
+    dock->show();
+    dock->raise();
+    QMetaObject::invokeMethod(dock->widget(), "load", Q_ARG(QString, QString::fromStdString(options.recorded)));
+    waitFor([&] { return !window.context().controller->questions().asking(); });
+  }
   for (const auto& name : options.docks) {
     auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + QString::fromStdString(name));
     if (!dock) throw Error(ErrorCode::badUse, "there is no such dock", "--dock " + name);

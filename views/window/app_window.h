@@ -24,6 +24,7 @@ struct PictureOptions {
   std::string select;                  ///< the op that makes the value of this name; empty: the one that ran last
   std::vector<std::string> commands;   ///< given one after the other, by the names that settings have for their keys: "step-over"
   std::string filter;                  ///< of the ops that show
+  std::string recorded;                ///< recorded numbers to compare with those of the model; empty: none
   std::vector<std::string> docks;      ///< brought to the front: "why"
   int width = 1600, height = 980;
 };

@@ -285,7 +285,12 @@ class Writer {
       bodies_[value] = attribute;
       return;
     }
-    addInput(names_[value], inputType(node.name, *type), static_cast<std::size_t>(-1));
+    if (options_.kind == TraceKind::backward) {  // its inputs are what is saved and cotangents alone
+      head_ += fmt::format("    # {}: \"{}\", constant\n", names_[value], inputType(node.name, *type));
+    } else {
+      addInput(names_[value], inputType(node.name, *type), static_cast<std::size_t>(-1));
+      listing_.constants.emplace(names_[value], attribute);
+    }
     listing_.notes.push_back(fmt::format("{} is a constant of the compiled program (self.{}); a log has no data for it", node.name, attribute));
   }
 

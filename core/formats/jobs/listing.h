@@ -29,12 +29,13 @@ struct ListingOptions {
 /// A graph as a printed trace (docs/text-form.md), which the reader of such texts reads.
 struct Listing {
   std::string text;
-  std::vector<std::string> inputs;     ///< names of the trace's inputs, tensors alone, in order
-  std::vector<std::size_t> positions;  ///< of each of them among the graph's inputs
-  std::vector<std::string> outputs;    ///< by position in the graph's outputs that are returned: the name of a value, "None" or a literal
-  std::vector<std::string> notes;      ///< what was taken for granted
-  bool assumedSizes = false;           ///< a size symbol was given a value, because the log does not say it
-  std::map<std::string, int> lines;    ///< line of each node in the log's text, by name
+  std::vector<std::string> inputs;               ///< names of the trace's inputs, tensors alone, in order
+  std::vector<std::size_t> positions;            ///< of each of them among the graph's inputs
+  std::vector<std::string> outputs;              ///< by position in the graph's outputs that are returned: the name of a value, "None" or a literal
+  std::map<std::string, std::string> constants;  ///< of the inputs, those that are constants of the compiled program: its attribute, "_tensor_constant0"
+  std::vector<std::string> notes;                ///< what was taken for granted
+  bool assumedSizes = false;                     ///< a size symbol was given a value, because the log does not say it
+  std::map<std::string, int> lines;              ///< line of each node in the log's text, by name
 };
 
 /// Writes an ATen graph as a trace. Numbers of sizes are worked out from `options.sizes`. `lookup` gives schemas, which say how many

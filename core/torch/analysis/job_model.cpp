@@ -14,8 +14,6 @@
 namespace retrograd {
 namespace {
 
-constexpr auto constantOfTheProgram = static_cast<std::size_t>(-1);  // Listing::positions
-
 /// Gives inputs the names and the meaning that they have in the Python program.
 class InputNamer {
  public:
@@ -35,6 +33,13 @@ class InputNamer {
     } else {
       spec.name = plain;
     }
+  }
+
+  void nameConstant(InputSpec& spec, const std::string& attribute) {
+    spec.requiresGrad = false;
+    if (spec.value) file_.document->value(spec.value).requiresGrad = false;
+    spec.kind = InputKind::constant;
+    spec.target = spec.storageKey = attribute;
   }
 
  private:
@@ -76,7 +81,9 @@ ModelFile readJobModel(const std::string& path, const GivenData& data, const Pro
   auto& inputs = file.computation.inputs;
   for (std::size_t k = 0; k < listing.inputs.size(); ++k) {
     const auto spec = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.name == listing.inputs[k]; });
-    if (spec != inputs.end() && listing.positions[k] != constantOfTheProgram) namer.name(*spec, listing.positions[k]);
+    if (spec == inputs.end()) continue;
+    const auto constant = listing.constants.find(listing.inputs[k]);
+    constant == listing.constants.end() ? namer.name(*spec, listing.positions[k]) : namer.nameConstant(*spec, constant->second);
   }
   file.problems.push_back({Problem::Severity::note, whatIsShown(graphs, jobs::nameOf(*choice.compile)), path, -1});
   return file;

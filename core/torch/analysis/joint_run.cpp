@@ -183,14 +183,17 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
 
 }  // namespace
 
-RunResult runJoint(const Analysis& analysis) {
+RunResult runJoint(const Analysis& analysis, const std::function<void(Evaluator&, BoundSymbolId)>& after) {
   const RunThreads threads(0);
   // No release, no history: the whole joint in one evaluator.
   Evaluator evaluator(*analysis.document, analysis.request.seed);
   evaluator.setLeftOut(analysis.leftOut);
   for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
   for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
-  for (auto op : analysis.joint.ops) evaluator.run(op);
+  for (auto op : analysis.joint.ops) {
+    evaluator.run(op);
+    if (after) after(evaluator, op);
+  }
   return {resultsOf(analysis, evaluator), gradientsOf(analysis, evaluator), mutatedOf(analysis, evaluator)};
 }
 

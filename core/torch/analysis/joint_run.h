@@ -1,11 +1,16 @@
 #pragma once
+#include <functional>
+
 #include "core/derivation/analysis.h"
 #include "core/torch/analysis/run_result.h"
 
 namespace retrograd {
 
-/// Runs the joint trace in one go, without a session: the yardstick for forward and backward run apart.
-RunResult runJoint(const Analysis& analysis);
+class Evaluator;
+
+/// Runs the joint trace in one go, without a session: the yardstick for forward and backward run apart. `after` is called behind each op and may bind
+/// other values in place of its outputs.
+RunResult runJoint(const Analysis& analysis, const std::function<void(Evaluator&, BoundSymbolId)>& after = {});
 
 /// Runs the forward trace, then the backward trace on what it saved, the cotangents and nothing else.
 RunResult runSplit(const Analysis& analysis);

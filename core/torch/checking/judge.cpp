@@ -50,8 +50,8 @@ double TensorVerdict::ratio() const {
 
 bool TensorVerdict::tooNoisy() const { return tolerance > noisyShare * scale; }
 
-Judge::Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative, bool movesHalves)
-    : analysis_(std::move(analysis)), relative_(relative), noise_(analysis_, movesHalves) {}
+Judge::Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative, Noise::Options noise)
+    : analysis_(std::move(analysis)), relative_(relative), noise_(analysis_, noise) {}
 
 double Judge::termsOf(const std::string& name) {
   if (!terms_) terms_ = countTerms(*analysis_);

@@ -35,8 +35,7 @@ struct TensorVerdict {
 class Judge {
  public:
   /// `relative`: the tolerance of each tensor relative to its largest element, in place of all that.
-  /// `movesHalves`: as Noise.
-  explicit Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative = {}, bool movesHalves = true);
+  explicit Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative = {}, Noise::Options noise = {});
 
   /// `name`: as namedResults(). `times`: of results that add up so many runs of the analysis.
   TensorVerdict compare(const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType = false, double times = 1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/derivation/precision.h"
+#include "core/torch/analysis/rounded_run.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/checking/perturb.h"
@@ -51,7 +52,9 @@ bool drawsRandomNumbers(const Analysis& analysis) {
                      [&](BoundSymbolId op) { return analysis.document->boundSymbol(op).effects & effect::random; });
 }
 
-Noise::Noise(std::shared_ptr<const Analysis> analysis, bool movesHalves) : analysis_(std::move(analysis)), movesHalves_(movesHalves) {}
+Noise::Noise(std::shared_ptr<const Analysis> analysis) : Noise(std::move(analysis), Options()) {}
+
+Noise::Noise(std::shared_ptr<const Analysis> analysis, Options options) : analysis_(std::move(analysis)), options_(options) {}
 
 void Noise::runBase() {
   if (ran_) return;
@@ -70,7 +73,7 @@ TensorMap Noise::run(const Analysis& analysis) const { return namedResults(analy
 
 const TensorMap* Noise::eager() {
   runBase();
-  return byJoint_ ? nullptr : &base_;
+  return byJoint_ ? nullptr : &*base_;
 }
 
 const std::string& Noise::refusal() {
@@ -87,28 +90,36 @@ Noise::Run Noise::inDouble() const {
 }
 
 Noise::Run Noise::moved(std::uint64_t seed) const {
-  return attempt([&] { return run(*movedByOneStep(*analysis_, seed, movesHalves_)); });
+  return attempt([&] { return run(*movedByOneStep(*analysis_, seed, options_.movesHalves)); });
 }
 
-double Noise::movement(const std::string& name, const Run& sample) {
-  if (!sample) return 0;
-  const auto base = base_.find(name);
+Noise::Run Noise::rounded(std::uint64_t seed) const {
+  return attempt([&] { return namedResults(*analysis_, runJointRounded(*analysis_, seed, options_.rounds == HalfOps::backward)); });
+}
+
+double Noise::movement(const std::string& name, const Run& sample, const Run& base) {
+  if (!sample || !base) return 0;
+  const auto here = base->find(name);
   const auto other = sample->find(name);
-  if (base == base_.end() || other == sample->end()) return 0;
-  const auto found = difference(base->second, other->second, true);
+  if (here == base->end() || other == sample->end()) return 0;
+  const auto found = difference(here->second, other->second, true);
   return found.failure.empty() ? found.deviation : 0;
 }
 
 double Noise::of(const std::string& name) {
   runBase();
   if (!double_) double_ = inDouble();
-  return movement(name, *double_);
+  return movement(name, *double_, base_);
 }
 
 double Noise::refined(const std::string& name) {
   auto noise = of(name);
   while (moved_.size() < movedRuns) moved_.push_back(moved(moved_.size() + 1));
-  for (const auto& sample : moved_) noise = std::max(noise, movement(name, sample));
+  for (const auto& sample : moved_) noise = std::max(noise, movement(name, sample, base_));
+  if (options_.rounds == HalfOps::none) return noise;
+  if (!joint_) joint_ = namedResults(*analysis_, runJoint(*analysis_));
+  while (rounded_.size() < movedRuns) rounded_.push_back(rounded((rounded_.size() + 1) << 32));
+  for (const auto& sample : rounded_) noise = std::max(noise, movement(name, sample, joint_));
   return noise;
 }
 

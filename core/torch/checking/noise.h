@@ -14,9 +14,17 @@ namespace retrograd {
 /// they are first needed and kept. Where LibTorch cannot differentiate the model, runs of the joint trace take the place of eager runs.
 class Noise {
  public:
-  /// `movesHalves`: the runs that differ by one rounding step move tensors of 16 bits too. Not where both sides read the same ones: a result in
-  /// float32 would be granted steps of bfloat16.
-  explicit Noise(std::shared_ptr<const Analysis> analysis, bool movesHalves = true);
+  /// Where an op of the joint trace that gives 16 bits may round otherwise, as where the same formula is written in other ops.
+  enum class HalfOps { none, backward, all };
+  struct Options {
+    /// The runs that differ by one rounding step move tensors of 16 bits too. Not where both sides read the same ones: a result in float32 would be
+    /// granted steps of bfloat16.
+    bool movesHalves = true;
+    HalfOps rounds = HalfOps::none;  ///< refined() adds runs of the joint trace in which few elements of these results are one step off
+  };
+
+  explicit Noise(std::shared_ptr<const Analysis> analysis);
+  Noise(std::shared_ptr<const Analysis> analysis, Options options);
 
   /// LibTorch's own run, by namedResults(); null where LibTorch refuses the model.
   const TensorMap* eager();
@@ -35,14 +43,18 @@ class Noise {
   Run inDouble() const;
   Run moved(std::uint64_t seed) const;
   TensorMap run(const Analysis& analysis) const;
-  double movement(const std::string& name, const Run& sample);
+  Run rounded(std::uint64_t seed) const;
+  static double movement(const std::string& name, const Run& sample, const Run& base);
 
   std::shared_ptr<const Analysis> analysis_;
-  bool ran_ = false, byJoint_ = false, movesHalves_ = true;
-  TensorMap base_;
+  Options options_;
+  bool ran_ = false, byJoint_ = false;
+  Run base_;
   std::string refusal_;
   std::optional<Run> double_;
   std::vector<Run> moved_;
+  Run joint_;  ///< what the rounded runs differ from
+  std::vector<Run> rounded_;
 };
 
 /// Whether some op draws random numbers.

@@ -3,7 +3,12 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
@@ -43,9 +48,19 @@ class InputMaker {
     if (drawn_ > mostDrawn) throw Error(ErrorCode::badUse, "has no data, and more than 8 GiB are not drawn", "argument " + input.name);
     auto tensor = drawTensor(input.meta, generator_);
     if (tensor.strides() != at::IntArrayRef(input.meta.strides)) tensor = laidOut(tensor, input.meta.strides, input.meta.offset);
-    file_.problems.push_back({Problem::Severity::note, input.source + ": drawn from seed " + std::to_string(seed_), "argument " + input.name, -1});
+    withoutData_[input.source].push_back(input.name);
     recorder_.addInput(std::move(spec), tensor, snapshot(tensor), true);
     return tensor;
+  }
+
+  /// One note for all that were drawn for the same reason: a script of a large graph has hundreds.
+  void noteDrawn() {
+    constexpr std::size_t shown = 3;
+    for (const auto& [source, names] : withoutData_) {
+      auto place = fmt::format("argument{} {}", names.size() == 1 ? "" : "s", fmt::join(names.begin(), names.begin() + std::min(shown, names.size()), ", "));
+      if (names.size() > shown) place += fmt::format(" and {} more", names.size() - shown);
+      file_.problems.push_back({Problem::Severity::note, source + ": drawn from seed " + std::to_string(seed_), std::move(place), -1});
+    }
   }
 
  private:
@@ -54,6 +69,7 @@ class InputMaker {
   at::Generator generator_;
   std::uint64_t seed_;
   std::int64_t drawn_ = 0;
+  std::map<std::string, std::vector<std::string>> withoutData_;
 };
 
 fx::Repro readScript(const std::string& path, ModelFile& file) {
@@ -77,6 +93,7 @@ ModelFile readReproModel(const std::string& path, std::uint64_t seed, const Prog
   InputMaker maker(file, recorder, seed);
   std::vector<c10::IValue> inputs;
   for (const auto& argument : arguments) inputs.push_back(maker.add(argument));
+  maker.noteDrawn();
   KeepGenerator keep;
   setGeneratorState(seededState(seed));
   at::AutoGradMode noGrad(false);

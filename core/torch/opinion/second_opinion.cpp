@@ -92,17 +92,18 @@ class Opinion {
 
   // What flows in.
 
+  bool drawsAll() const { return request_.weights.empty() && request_.batch.empty(); }
+
   TensorMap inputs() {
     TensorMap given;
     std::vector<std::string> missing;
     std::set<std::string> used;
-    const bool drawsAll = request_.weights.empty() && request_.batch.empty();
     for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i) {
       const auto& input = graphs_.forward.inputs[i];
       const auto type = input.type == fx::noIndex ? nullptr : &graphs_.forward.types[input.type];
       if (type == nullptr || type->kind != fx::Type::Kind::tensor || input.dropped) continue;
       ++opinion_.drawn;
-      if (drawsAll) continue;
+      if (drawsAll()) continue;
       if (!graphs_.sources[i]) {
         missing.push_back(input.name);
         continue;
@@ -166,8 +167,9 @@ class Opinion {
       refuseUnrun(e);
     }
     for (const auto& note : derived_.listing.notes) opinion_.notes.push_back(note);
-    if (std::find(derived_.listing.positions.begin(), derived_.listing.positions.end(), static_cast<std::size_t>(-1)) != derived_.listing.positions.end()) {
-      throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them"};
+    opinion_.drawn += derived_.listing.constants.size();
+    if (!derived_.listing.constants.empty() && !drawsAll() && !request_.useWhatBinds) {
+      throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them; --partial-weights draws them"};
     }
     try {
       derivedRun_ = namedResults(*derived_.analysis, runJoint(*derived_.analysis));
@@ -220,6 +222,7 @@ class Opinion {
     for (const auto& [name, tensor] : request.inputs) options.given.emplace(name, tensor.meta);  // types in a log are those of fake tensors
     try {
       auto listing = jobs::listingOf(graphs_.backward, lookupSymbol, options);
+      shareConstants(listing, request.inputs);
       std::erase_if(request.inputs,
                     [&](const auto& input) { return std::find(listing.inputs.begin(), listing.inputs.end(), input.first) == listing.inputs.end(); });
       imported_ = openGraph(graphs_.backward, graphs_.backwardPlace, options, std::move(request), progress_);
@@ -237,6 +240,16 @@ class Opinion {
     }
   }
 
+  /// Constants of the compiled program have the same name in both graphs, and here the same drawn value.
+  void shareConstants(const jobs::Listing& backward, TensorMap& inputs) const {
+    for (const auto& [name, attribute] : backward.constants) {
+      for (const auto& [ours, same] : derived_.listing.constants) {
+        const auto value = derived_.analysis->request.inputs.find(ours);
+        if (same == attribute && value != derived_.analysis->request.inputs.end()) inputs.emplace(name, value->second);
+      }
+    }
+  }
+
   /// A size that nobody knows (it depends on data) may be why the backward does not run: then that is no finding.
   void refuseAssumed(const std::string& reason) const {
     if (derived_.listing.assumedSizes) throw NotPossible{"the job's backward does not run with sizes that the log does not say: " + reason};
@@ -245,7 +258,7 @@ class Opinion {
   // What they gave.
 
   void compareAll() {
-    Judge judge(derived_.analysis, {}, false);
+    Judge judge(derived_.analysis, {}, {.movesHalves = false, .rounds = Noise::HalfOps::backward});
     std::vector<std::size_t> wrong, right;
     std::vector<std::pair<std::size_t, std::string>> found;
     for (std::size_t i = 0; i < graphs_.backward.outputs.size(); ++i) {
@@ -375,7 +388,11 @@ class Opinion {
       opinion_.notes.push_back("the reference is not compared: this part of the model does not end in the loss");
       return;
     }
-    Judge judge(derived_.analysis);
+    if (drawsRandomNumbers(*derived_.analysis)) {
+      opinion_.notes.push_back("the reference is not compared: the forward draws random numbers (dropout), and the job drew others");
+      return;
+    }
+    Judge judge(derived_.analysis, {}, {.rounds = Noise::HalfOps::all});
     const auto compare = [&](const std::string& name, const std::string& ours, const TensorData& expected) {
       const auto run = derivedRun_.find(ours);
       if (run == derivedRun_.end()) {
@@ -447,15 +464,25 @@ std::string whyNotCompared(const jobs::Attempt& attempt) {
   return "there is no gradient to compare: the log has only Dynamo's graph of this compile";
 }
 
-/// The compiles that nobody asked for by name and that are therefore not looked at.
-std::vector<std::string> leftOut(const jobs::JobLog& log, const jobs::Compile& chosen) {
+bool canBeCompared(const jobs::Compile& compile) { return std::any_of(compile.attempts.begin(), compile.attempts.end(), hasBoth); }
+
+/// The compiles that nobody asked for by name and that are therefore not looked at; empty where there are none.
+std::string leftOut(const jobs::JobLog& log, const jobs::GraphChoice& choice) {
   std::vector<std::string> names;
-  for (const auto& process : log.processes)
-    for (const auto& compile : process.compiles)
-      if (&compile != &chosen && std::any_of(compile.attempts.begin(), compile.attempts.end(), hasBoth)) names.push_back(jobs::nameOf(compile));
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
+  for (const auto& compile : choice.process->compiles)
+    if (&compile != choice.compile && canBeCompared(compile)) names.push_back(jobs::nameOf(compile));
+  std::vector<std::int64_t> ranks;
+  bool isElsewhere = false;
+  for (const auto& process : log.processes) {
+    if (&process == choice.process || std::none_of(process.compiles.begin(), process.compiles.end(), canBeCompared)) continue;
+    isElsewhere = true;
+    if (process.rank && process.rank != choice.process->rank) ranks.push_back(*process.rank);
+  }
+  std::vector<std::string> ways;
+  if (!names.empty()) ways.push_back(fmt::format("--compile {}", fmt::join(names, ", ")));
+  if (!ranks.empty()) ways.push_back(fmt::format("--rank {}", fmt::join(ranks, ", ")));
+  if (isElsewhere && ranks.empty()) ways.emplace_back("the other logs of the folder");
+  return ways.empty() ? "" : fmt::format("this is the first compile alone; there are more: {}", fmt::join(ways, "; "));
 }
 
 }  // namespace
@@ -472,9 +499,7 @@ SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest&
   opinion = Opinion(readJobGraphs(log, *choice.attempt), request, progress).form();
   opinion.compile = name;
   if (request.compile.empty())
-    if (const auto others = leftOut(log, *choice.compile); !others.empty())
-      opinion.notes.push_back(
-          fmt::format("this is the first compile alone; the log holds more, such as --compile {}: {}", others.front(), fmt::join(others, ", ")));
+    if (auto others = leftOut(log, choice); !others.empty()) opinion.notes.push_back(std::move(others));
   return opinion;
 }
 

@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/job_graphs.h"
+#include "core/formats/jobs/line_links.h"
+#include "core/formats/jobs/listing.h"
 #include "core/formats/safetensors/safetensors.h"
+#include "core/formats/text/text_trace.h"
 #include "core/torch/checking/compare.h"
+#include "core/torch/tracing/op_table.h"
 #include "tests/core/formats/cases.h"
 
 namespace retrograd {
@@ -131,8 +136,8 @@ TEST(SecondOpinion, J15_ABackwardThatDoesNotRunDiffers) {
   EXPECT_NE(opinion.findings.at(0).what.find("does not run"), std::string::npos);
 }
 
-// Derived and imported backward read the same draws.
-TEST(SecondOpinion, J15_DrawsAreShared) {
+/// Forward and backward with a factor that is drawn.
+std::pair<std::string, std::string> withDraws() {
   auto drawn = replaced(forward, "torch.ops.aten.mul.Tensor(tanh, 2)", "torch.ops.aten.mul.Tensor(tanh, rand)");
   drawn = replaced(drawn, "        mul: ",
                    "        rand: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.rand.default([4, 5], dtype = torch.float32, device = "
@@ -140,7 +145,95 @@ TEST(SecondOpinion, J15_DrawsAreShared) {
   drawn = replaced(drawn, "            tanh,  # Saved", "            rand,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
   auto read = replaced(backward, "torch.ops.aten.mul.Tensor(expand, 2)", "torch.ops.aten.mul.Tensor(expand, rand)");
   read = replaced(read, "        tanh: \"f32[4, 5][5, 1]cpu\",\n", "        rand: \"f32[4, 5][5, 1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
+  return {drawn, read};
+}
+
+// Derived and imported backward read the same draws.
+TEST(SecondOpinion, J15_DrawsAreShared) {
+  const auto [drawn, read] = withDraws();
   EXPECT_EQ(opinionOn(drawn, read).verdict, Verdict::agrees);
+}
+
+// A job's draws are its own: a loss that depends on them is no reference.
+TEST(SecondOpinion, J15_AReferenceOfAForwardThatDrawsIsNotCompared) {
+  SecondOpinionRequest request;
+  request.reference.emplace();
+  (*request.reference)["loss"] = opinionOn(forward, backward).imported.at("primals_1");  // not the loss
+  EXPECT_EQ(opinionOn(forward, backward, request).verdict, Verdict::differs);
+  const auto [drawn, read] = withDraws();
+  const auto opinion = opinionOn(drawn, read, request);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees);
+  EXPECT_TRUE(opinion.referenced.empty());
+  ASSERT_FALSE(opinion.notes.empty());
+  EXPECT_NE(opinion.notes.back().find("draws random numbers"), std::string::npos) << opinion.notes.back();
+}
+
+// A log has no data for constants of the program: they are drawn where all is, and both backwards read the same.
+TEST(SecondOpinion, J15_ConstantsAreDrawn) {
+  const std::string constant = "        _tensor_constant0: \"f32[5][1]cpu\" = self._tensor_constant0\n";
+  const auto scaled = replaced(replaced(forward, "mul.Tensor(tanh, 2)", "mul.Tensor(tanh, _tensor_constant0)"), "        mul: ", constant + "        mul: ");
+  const auto read =
+      replaced(replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, _tensor_constant0)"), "        mul_1: ", constant + "        mul_1: ");
+  auto opinion = opinionOn(scaled, read);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(opinion.compared, 2U);
+  EXPECT_EQ(opinion.drawn, 3U);
+  EXPECT_EQ(opinionOn(scaled, replaced(read, "mul.Tensor(expand, _tensor", "add.Tensor(expand, _tensor")).verdict, Verdict::differs);
+  SecondOpinionRequest request;
+  request.batch["x"] = opinion.imported.at("primals_1");
+  request.batch["w"] = opinion.imported.at("primals_2");
+  opinion = opinionOn(scaled, read, request);
+  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
+  EXPECT_NE(opinion.reason.find("--partial-weights"), std::string::npos) << opinion.reason;
+  request.useWhatBinds = true;
+  EXPECT_EQ(opinionOn(scaled, read, request).verdict, Verdict::agrees);
+}
+
+// The inputs of a backward are what is saved and cotangents alone: a constant is described, not passed.
+TEST(SecondOpinion, J5_ABackwardThatReadsAConstantIsListed) {
+  const std::string constant = "        held: \"f32[5][1]cpu\" = self._tensor_constant0\n";
+  const auto read = replaced(replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, held)"), "        mul_1: ", constant + "        mul_1: ");
+  jobs::ListingOptions options;
+  options.kind = TraceKind::backward;
+  const auto before = fx::readGraph(forward, "forward"), graph = fx::readGraph(read, "constant");
+  options.origins = jobs::linksByLine(before, before.nodes.size(), graph);
+  const auto listing = jobs::listingOf(graph, lookupSymbol, options);
+  EXPECT_EQ(std::count(listing.inputs.begin(), listing.inputs.end(), "held"), 0);
+  const auto traces = readTextTraces(listing.text, "constant", lookupSymbol);
+  const auto* trace = traces.find(TraceKind::backward);
+  ASSERT_NE(trace, nullptr) << listing.text;
+  EXPECT_EQ(trace->inputs.size(), 4U);
+}
+
+// Two ways to write a formula in float32 round a few elements to other numbers of 16 bits: that is noise where our own backward has 16 bits there.
+TEST(SecondOpinion, J15_OtherRoundingsToSixteenBitsAgree) {
+  const std::string type = "\"f32[512, 512][512, 1]cpu\"", half = "\"bf16[512, 512][512, 1]cpu\"", op = " = torch.ops.aten.";
+  const auto inputs = "        primals_1: " + type + ",  # PlainAOTInput(idx=0)\n        primals_2: " + type + ",  # PlainAOTInput(idx=1)\n";
+  const auto start = "class GraphModule(torch.nn.Module):\n    def forward(\n        self,\n" + inputs;
+  const auto rounded =
+      start + "    ):\n        low: " + half + op + "_to_copy.default(primals_1, dtype = torch.bfloat16)\n        wide: " + type + op +
+      "_to_copy.default(low, dtype = torch.float32)\n        mul: " + type + op + "mul.Tensor(wide, primals_2)\n        sin: " + type + op +
+      "sin.default(mul)\n        sum_1: \"f32[][]cpu\"" + op +
+      "sum.default(sin)\n        return (\n            sum_1,  # PlainAOTOutput(idx=0)\n            primals_1,  # SavedForBackwardsAOTOutput(idx=0)\n"
+      "            primals_2,  # SavedForBackwardsAOTOutput(idx=1)\n        )\n";
+  // cos(z) = 1 - 2 sin(z / 2)^2
+  const auto read = [&](const std::string& last) {
+    return start + "        tangents_1: \"f32[][]cpu\",  # TangentAOTInput(output=PlainAOTOutput(idx=0))\n    ):\n        low: " + half + op +
+           "_to_copy.default(primals_1, dtype = torch.bfloat16)\n        wide: " + type + op +
+           "_to_copy.default(low, dtype = torch.float32)\n        mul: " + type + op + "mul.Tensor(wide, primals_2)\n        z: " + type + op +
+           "mul.Tensor(mul, 0.5)\n        s: " + type + op + "sin.default(z)\n        ss: " + type + op + "mul.Tensor(s, s)\n        two: " + type + op +
+           "mul.Tensor(ss, -2)\n        cos: " + type + op + "add.Tensor(two, 1)\n        g: " + type + op +
+           "mul.Tensor(cos, tangents_1)\n        gx: " + type + op + "mul.Tensor(g, primals_2)\n        gl: " + half + op +
+           "_to_copy.default(gx, dtype = torch.bfloat16)\n        " + last + "gy: " + type + op +
+           "mul.Tensor(g, wide)\n        return (\n            gw,  # GradAOTOutput(grad_of=PlainAOTInput(idx=0))\n            gy,  # "
+           "GradAOTOutput(grad_of=PlainAOTInput(idx=1))\n        )\n";
+  };
+  const auto widened = "gw: " + type + op + "_to_copy.default(gl, dtype = torch.float32)\n        ";
+  const auto opinion = opinionOn(rounded, read(widened));
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason << (opinion.findings.empty() ? "" : opinion.findings[0].what);
+  EXPECT_EQ(opinion.compared, 2U);
+  const auto off = "gh: " + type + op + "_to_copy.default(gl, dtype = torch.float32)\n        gw: " + type + op + "mul.Tensor(gh, 1.02)\n        ";
+  EXPECT_EQ(opinionOn(rounded, read(off)).verdict, Verdict::differs);
 }
 
 // Checkpointed dropout: the backward draws once more from the state that the forward saved.
