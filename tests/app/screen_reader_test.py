@@ -11,7 +11,7 @@ import unittest
 
 import support
 
-SAMPLE = support.TOP / "resources" / "samples" / "tiny_gpt.pt2"
+SAMPLES = support.TOP / "resources" / "samples"
 NEEDED = ("Xvfb", "openbox", "dbus-run-session")
 WAIT = 60  # seconds that a thing may take to appear on a busy machine
 CONTROLS = {"push button", "toggle button", "check box", "combo box", "text", "entry", "list", "table", "tree table", "tree", "page tab", "page tab list", "spin button", "slider",
@@ -62,15 +62,18 @@ def shows(node):
     return node.get_state_set().contains(Atspi.StateType.SHOWING)
 
 
-class Reader(unittest.TestCase):
+class Client(unittest.TestCase):
+    sample = None  # that the program opens
+    rows = 10  # that the forward listing has at least
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         environment = dict(os.environ, XDG_CONFIG_HOME=cls.folder.name, QT_LINUX_ACCESSIBILITY_ALWAYS_ON="1", QT_QPA_PLATFORM="xcb", OMP_NUM_THREADS="1")
-        cls.process = subprocess.Popen([support.PROGRAM, str(SAMPLE)], env=environment)
+        cls.process = subprocess.Popen([support.PROGRAM, str(cls.sample)], env=environment)
         Atspi.init()
         cls.app = until("the program on the accessibility bus", cls.find_program)
-        until("the forward listing", lambda: cls.list_named("Forward listing").get_child_count() > 10)
+        until("the forward listing", lambda: cls.list_named("Forward listing").get_child_count() > cls.rows)
 
     @classmethod
     def tearDownClass(cls):
@@ -143,6 +146,10 @@ class Reader(unittest.TestCase):
 
     def window(self, role, *words):
         return until(f"{role} {words}", lambda: next((node for node in children(self.app) if node.get_role_name() == role and shows(node) and all(word in (node.get_name() or "") for word in words)), None))
+
+
+class Reader(Client):
+    sample = SAMPLES / "tiny_gpt.pt2"
 
     # Holds J: no control is without a name.
     def test_every_control_has_a_name(self):
@@ -252,6 +259,39 @@ class Reader(unittest.TestCase):
         tree = until("the tree of Why", lambda: next((node for node in walk(self.app) if node.get_role_name() in ("tree", "tree table") and node.get_name().startswith("Why")), None))
         names = until("what Why says", lambda: [child.get_name() for child in children(tree) if child.get_name()])
         self.assertTrue(any("mm" in name or "saved" in name.lower() for name in names), names[:20])
+
+    # Holds J: the graph reads out the box that it stands on: here the closed group that holds the selected op.
+    def test_the_graph_reads_its_box_out(self):
+        row = until("a backward op", lambda: self.row("Backward listing", "aten.mm(", "forward: linear_8"))
+        row.get_action_iface().do_action(0)
+        self.choose("Graph")
+        graph = until("the graph", lambda: next((node for node in walk(self.app) if node.get_name() == "Graph" and node.get_role_name() == "canvas" and shows(node)), None))
+        until("the op's group", lambda: graph.get_description() == "head \u00b7 linear backward, 8 ops, backward, closed")
+        self.choose("Graph")
+
+
+class JobReader(Client):
+    """What a job's log adds to the window."""
+    sample = SAMPLES / "layers" / "trace"
+
+    def tree(self, name):
+        return until(f"the tree {name}", lambda: next((node for node in walk(self.app) if node.get_name() == name and node.get_role_name() in TABLES and shows(node)), None))
+
+    # Holds J: compiles of the log and what it saves are read out, findings as whole sentences.
+    def test_the_panels_of_a_job(self):
+        self.assertEqual(self.nameless(self.app), [])
+        self.choose("Show the Save Plan")
+        plan = self.tree("Save plan")
+        cells = until("its findings", lambda: [name for name in self.cells(plan, 3) if "layer 1 (blocks.1)" in (name or "")])
+        self.assertTrue(any("is saved (MUST_SAVE)" in name for name in cells), cells)
+        self.choose("Compare the Passes")
+        frame = self.window("frame", "0/0")
+        passes = until("the list of passes", lambda: next((node for node in walk(frame) if node.get_role_name() in TABLES), None))
+        names = until("its rows", lambda: [name for name in self.cells(passes, 9) if name])
+        self.assertTrue({"joint", "forward", "backward"} <= set(names), names)
+        rows = until("the rows of the diff", lambda: [child.get_name() for child in children(next(node for node in walk(frame) if node.get_role_name() == "list"))])
+        self.assertTrue(rows and all(rows), rows[:20])
+        self.assertEqual(self.nameless(frame), [])
 
 
 def inside():

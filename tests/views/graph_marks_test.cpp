@@ -154,6 +154,7 @@ void GraphMarksTest::findsAreMarkedInPlace() {
   for (int i = 0; i < static_cast<int>(graph().picture()->scene.boxes.size()); ++i)
     if (!graph().picture()->scene.boxes[static_cast<std::size_t>(i)].open) marked += graph().foundIn(i);
   QCOMPARE(marked, all);
+  fixture_->picture(QStringLiteral("graph-finds"));
   QTest::keyClick(text, Qt::Key_Return);
   QTRY_COMPARE(done.count(), 2);
   QCOMPARE(done[1][1].toInt(), 2 % all == 0 ? all : 2);
@@ -179,6 +180,7 @@ void GraphMarksTest::waysLightUp() {
   QVERIFY(!isLit(forward[7]) && !isLit(gradientOp(2)));
   QVERIFY(!graph().ways().edges.empty());
   QVERIFY(graph().textOf(graph().boxOf(forward[1])).contains(QStringLiteral("on a lit way")));
+  fixture_->picture(QStringLiteral("graph-ways"));
   graph().setFocus();
   QTest::keyClick(&graph(), Qt::Key_Escape);
   QVERIFY(graph().ways().boxes.empty());

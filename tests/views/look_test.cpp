@@ -339,6 +339,20 @@ void LookTest::controlsOfNarrowDocksAreWhole() {
     }
     QVERIFY2(seen >= 4, name);
   }
+  // Nor of the graph next to three listings, where none covers another.
+  for (auto* action : {f->window().listings().toggleAction(TraceKind::joint), f->window().listings().graphAction()}) action->setChecked(true);
+  const auto& pane = f->window().listings().graphPane();
+  QTRY_VERIFY(pane.isVisible() && pane.width() < 300);
+  std::vector<QRect> places;
+  for (auto* control : pane.findChildren<QWidget*>()) {
+    if (!control->isVisible() || !(qobject_cast<QComboBox*>(control) || qobject_cast<QToolButton*>(control))) continue;
+    QTRY_VERIFY(control->width() >= control->sizeHint().width());
+    const QRect place(control->mapTo(&pane, QPoint(0, 0)), control->size());
+    QVERIFY(pane.rect().contains(place));
+    for (const auto& other : places) QVERIFY(!place.intersects(other));
+    places.push_back(place);
+  }
+  QVERIFY(places.size() >= 9);
   const auto* cells = f->window().findChild<ScheduleView*>();
   const auto* table = f->window().findChild<QWidget*>(QStringLiteral("schedule-ranks"));
   QVERIFY2(3 * cells->width() >= table->width(), qPrintable(QStringLiteral("%1 next to %2").arg(cells->width()).arg(table->width())));

@@ -96,6 +96,7 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
       const auto& one = scene().edges[static_cast<std::size_t>(i)];
       if (one.kind != kind || isLit(i)) continue;
       edge(painter, one, false);
+      edgeLabel(painter, one, false);
       step();
     }
   }
@@ -104,16 +105,17 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
     closedBox(painter, i);
     step();
   }
-  const auto titles = [&] {
-    frameTitles(painter, boxes);
-    stuckTitles(painter, boxes);
+  const auto eachLit = [&](auto draw) {
+    for (auto i : edges)
+      if (const auto& one = scene().edges[static_cast<std::size_t>(i)];
+          isLit(i) && (look_.shown[static_cast<std::size_t>(one.kind)] || one.kind == layout::EdgeKind::saved))
+        draw(one);
   };
-  if (!lens_.reach) return titles();
-  for (auto i : edges)
-    if (const auto& one = scene().edges[static_cast<std::size_t>(i)];
-        isLit(i) && (look_.shown[static_cast<std::size_t>(one.kind)] || one.kind == layout::EdgeKind::saved))
-      edge(painter, one, true);
-  titles();
+  // Titles are above lit lines, and the labels of those above all.
+  eachLit([&](const layout::SceneEdge& one) { edge(painter, one, true); });
+  frameTitles(painter, boxes);
+  eachLit([&](const layout::SceneEdge& one) { edgeLabel(painter, one, true); });
+  stuckTitles(painter, boxes);
 }
 
 Role GraphPainter::roleOf(const layout::SceneBox& box) const {
@@ -367,10 +369,15 @@ void GraphPainter::marks(QPainter& painter, int i, const QRectF& rect) const {
   }
 }
 
-void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const {
-  const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
+std::vector<QPointF> GraphPainter::pointsOf(const layout::SceneEdge& edge) const {
   std::vector<QPointF> points;
   for (const auto& p : scene().path(edge)) points.push_back(toScreen(toQt(p)));
+  return points;
+}
+
+void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const {
+  const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
+  const auto points = pointsOf(edge);
   auto pen = edgePen(look_.colors, edge.kind, lit ? 2.4 : edge.count > 1 ? 1.8 : 1.3);
   pen.setCosmetic(lens_.cosmetic);
   const bool background = !lit && lens_.hovering && lens_.reach && !lens_.reach->edges.empty();
@@ -386,11 +393,18 @@ void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool l
   };
   if (edge.arrowAtEnd) drawHead(painter, points.back(), direction(points[points.size() - 2], points.back()), size, pen.color());
   if (edge.arrowAtBegin && edge.kind != layout::EdgeKind::origin) drawHead(painter, points.front(), direction(points[1], points.front()), size, pen.color());
+}
 
+void GraphPainter::edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit) const {
+  if (lens_.scale < leastLabelled) return;
   const auto line = static_cast<std::int32_t>(&edge - scene().edges.data());
   const auto crossing = look_.overlay ? look_.overlay->edgeText(scene(), line) : QString();
   const auto label = crossing.isEmpty() ? lineLabel(line, lit) : crossing;
-  if (!label.isEmpty() && lens_.scale >= leastLabelled) drawLabel(painter, label, edge, points, pen.color(), !crossing.isEmpty());
+  if (label.isEmpty()) return;
+  const auto pen = edgePen(look_.colors, edge.kind, 1);
+  const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
+  const bool background = !lit && lens_.hovering && lens_.reach && !lens_.reach->edges.empty();
+  drawLabel(painter, label, edge, pointsOf(edge), faded(pen.color(), (background ? 0.4 : 1) * (!lit && across ? 0.8 : 1)), !crossing.isEmpty());
 }
 
 QString GraphPainter::lineLabel(std::int32_t line, bool lit) const {

@@ -82,6 +82,8 @@ class GraphPainter {
   void stuckTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
   void closedBox(QPainter& painter, int box) const;
   void edge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const;
+  void edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit) const;
+  std::vector<QPointF> pointsOf(const layout::SceneEdge& edge) const;
   /// What the lens wants the line to be labelled with; empty where nothing is known, or the line is too small to have a label.
   QString lineLabel(std::int32_t line, bool lit) const;
   /// Which lane is which, at the top edge, whatever part of it is in sight.

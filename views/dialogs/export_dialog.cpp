@@ -111,7 +111,7 @@ QWidget* ExportDialog::makeDrawing() {
   scale_ = new QComboBox(row);
   prepareBox(scale_, tr("Size of the picture"));
   for (int times : {1, 2, 3}) scale_->addItem(tr("%1 \u00d7 the pixels").arg(times), times);
-  dark_ = new QCheckBox(tr("&dark"), row);
+  dark_ = new QCheckBox(tr("&Dark"), row);
   dark_->setObjectName(QStringLiteral("export-dark"));
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -190,7 +190,8 @@ void ExportDialog::documentChanged() {
 
 void ExportDialog::formatChanged() {
   const auto& now = format();
-  description_->setText(QString::fromStdString(now.description));
+  auto sentence = QString::fromStdString(now.description);
+  description_->setText(sentence.replace(0, 1, sentence.front().toUpper()));
   drawing_->setVisible(now.isDrawing);
   if (auto* label = qobject_cast<QFormLayout*>(layout()->itemAt(0)->layout())->labelForField(drawing_)) label->setVisible(now.isDrawing);
   scale_->setVisible(now.name == "png");

@@ -38,7 +38,7 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   message_->setAccessibleName(tr("How the schedule runs"));
   message_->setTextFormat(Qt::PlainText);
   message_->setWordWrap(true);
-  message_->setContentsMargins(8, 0, 8, 4);
+  message_->setContentsMargins(8, 0, 8, 0);
   message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   model_ = new ScheduleRanksModel(this);
   table_ = new QTreeView(this);
@@ -60,15 +60,19 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   const int tableWidth = table_->header()->length() + 2 * table_->frameWidth() + style()->pixelMetric(QStyle::PM_ScrollBarExtent);
   table_->setMaximumWidth(tableWidth);
   view_->setMinimumWidth(tableWidth / 2);
-  parts->setSizes({tableWidth, tableWidth});
+  parts->setSizes({tableWidth / 2, tableWidth});
   parts->setStretchFactor(0, 1);
   parts->setStretchFactor(1, 0);
   parts->setChildrenCollapsible(false);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  layout->addWidget(makeControls(save));
-  layout->addWidget(message_);
+  auto* said = new QHBoxLayout;
+  said->setContentsMargins(0, 0, 6, 4);
+  said->addWidget(message_, 1);
+  said->addWidget(commandButton(save, this), 0, Qt::AlignTop);
+  layout->addWidget(makeControls());
+  layout->addLayout(said);
   layout->addWidget(parts, 1);
   layout->addWidget(cell_);  // below both: the legend is longer than the drawing is wide
   connect(view_, &ScheduleView::told, this, [this](int cell) {
@@ -125,7 +129,7 @@ QDoubleSpinBox* ScheduleDock::makeLink() {
   return spin;
 }
 
-QWidget* ScheduleDock::makeControls(QAction* save) {
+QWidget* ScheduleDock::makeControls() {
   auto* line = new QWidget(this);
   kind_ = new QComboBox(line);
   kind_->setObjectName(QStringLiteral("schedule-kind"));
@@ -141,11 +145,10 @@ QWidget* ScheduleDock::makeControls(QAction* save) {
   each_->setPrefix(tr("stages a rank: "));
   microbatches_ = makeSpin("schedule-microbatches", tr("Microbatches of a step"), tr(" microbatches"), 4096, request_.microbatches);
   link_ = makeLink();
-  auto* button = commandButton(save, line);
   auto* row = new FlowLayout(line);
   row->setContentsMargins(6, 4, 6, 4);
   for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_), static_cast<QWidget*>(microbatches_),
-                       static_cast<QWidget*>(link_), static_cast<QWidget*>(button)})
+                       static_cast<QWidget*>(link_)})
     row->addWidget(widget);
   return line;
 }

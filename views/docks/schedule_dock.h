@@ -37,7 +37,7 @@ class ScheduleDock : public Panel {
   void refresh() override;
 
  private:
-  QWidget* makeControls(QAction* save);
+  QWidget* makeControls();
   QSpinBox* makeSpin(const char* object, const QString& name, const QString& suffix, int most, int value);
   QDoubleSpinBox* makeLink();
   void kindChosen(int index);

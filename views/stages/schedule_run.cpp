@@ -105,9 +105,9 @@ QString ScheduleRun::timeText(double time) const {
 QString ScheduleRun::timesText() const {
   switch (times) {
     case StageTimes::measured:
-      return request.link > 0 ? tr("Measured times of the stages, transfers at %1 GB/s.").arg(request.link)
-                              : tr("Measured times of the stages, transfers take none.");
-    case StageTimes::estimated: return tr("Estimated times of the stages: 100 % is what the model takes for one microbatch. Measure Times gives seconds.");
+      return request.link > 0 ? tr("Stage times are measured, transfers run at %1 GB/s.").arg(request.link)
+                              : tr("Stage times are measured, transfers are free.");
+    case StageTimes::estimated: return tr("Stage times are estimated: 100 % is what the model takes for one microbatch. Measure Times gives seconds.");
     default: return tr("Equal times, F = I = W = 1 and B = 2: %1.").arg(whyEqual);
   }
 }

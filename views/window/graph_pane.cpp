@@ -1,9 +1,9 @@
 #include "views/window/graph_pane.h"
 
-#include <QHBoxLayout>
 #include <QPainter>
 #include <QVBoxLayout>
 
+#include "views/widgets/flow_layout.h"
 #include "views/widgets/prepare_box.h"
 #include "views/window/listings_area.h"
 
@@ -42,7 +42,7 @@ GraphPane::GraphPane(ViewContext context, QWidget* parent) : QWidget(parent), co
 
 QWidget* GraphPane::makeControls() {
   auto* row = new QWidget(this);
-  auto* layout = new QHBoxLayout(row);
+  auto* layout = new FlowLayout(row);
   layout->setContentsMargins(6, 2, 6, 3);
   layout->setSpacing(3);
   trace_ = new QComboBox(row);
@@ -59,7 +59,6 @@ QWidget* GraphPane::makeControls() {
   overlay_->setToolTip(tr("What the boxes show in addition to their names"));
   connect(overlay_, &QComboBox::activated, this, [this](int row) { view_->setOverlay(static_cast<Overlay>(overlay_->itemData(row).toInt())); });
   layout->addWidget(overlay_);
-  layout->addSpacing(6);
   for (auto kind : edgeKinds) {
     auto* button = new QToolButton(row);
     button->setText(titleText(kind));
@@ -74,7 +73,9 @@ QWidget* GraphPane::makeControls() {
     edges_[static_cast<std::size_t>(kind)] = button;
     layout->addWidget(button);
   }
-  layout->addStretch(1);
+  auto* between = new QWidget(row);
+  between->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  layout->addWidget(between);
   const auto look = [&](const QString& text, const QString& tip, auto run) {
     auto* button = new QToolButton(row);
     button->setText(text);
@@ -88,10 +89,8 @@ QWidget* GraphPane::makeControls() {
   };
   look(tr("Fit"), tr("Shows the whole graph (F)"), [this] { view_->zoomToFit(); });
   look(tr("Width"), tr("Shows the graph in its whole width (Home)"), [this] { view_->zoomToWidth(); });
-  // A choice that cannot be read is none; buttons give way, whose lines tell which is which.
-  for (auto* choice : {trace_, overlay_}) choice->setMinimumWidth(choice->sizeHint().width());
+  // Where all do not fit, the buttons give way first, whose lines tell which is which.
   wholeWidth_ = row->sizeHint().width();
-  row->setMinimumWidth(1);
   return row;
 }
 
