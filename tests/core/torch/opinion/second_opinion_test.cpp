@@ -207,33 +207,37 @@ TEST(SecondOpinion, J5_ABackwardThatReadsAConstantIsListed) {
 
 // Two ways to write a formula in float32 round a few elements to other numbers of 16 bits: that is noise where our own backward has 16 bits there.
 TEST(SecondOpinion, J15_OtherRoundingsToSixteenBitsAgree) {
-  const std::string type = "\"f32[512, 512][512, 1]cpu\"", half = "\"bf16[512, 512][512, 1]cpu\"", op = " = torch.ops.aten.";
-  const auto inputs = "        primals_1: " + type + ",  # PlainAOTInput(idx=0)\n        primals_2: " + type + ",  # PlainAOTInput(idx=1)\n";
-  const auto start = "class GraphModule(torch.nn.Module):\n    def forward(\n        self,\n" + inputs;
-  const auto rounded =
-      start + "    ):\n        low: " + half + op + "_to_copy.default(primals_1, dtype = torch.bfloat16)\n        wide: " + type + op +
-      "_to_copy.default(low, dtype = torch.float32)\n        mul: " + type + op + "mul.Tensor(wide, primals_2)\n        sin: " + type + op +
-      "sin.default(mul)\n        sum_1: \"f32[][]cpu\"" + op +
-      "sum.default(sin)\n        return (\n            sum_1,  # PlainAOTOutput(idx=0)\n            primals_1,  # SavedForBackwardsAOTOutput(idx=0)\n"
-      "            primals_2,  # SavedForBackwardsAOTOutput(idx=1)\n        )\n";
-  // cos(z) = 1 - 2 sin(z / 2)^2
-  const auto read = [&](const std::string& last) {
-    return start + "        tangents_1: \"f32[][]cpu\",  # TangentAOTInput(output=PlainAOTOutput(idx=0))\n    ):\n        low: " + half + op +
-           "_to_copy.default(primals_1, dtype = torch.bfloat16)\n        wide: " + type + op +
-           "_to_copy.default(low, dtype = torch.float32)\n        mul: " + type + op + "mul.Tensor(wide, primals_2)\n        z: " + type + op +
-           "mul.Tensor(mul, 0.5)\n        s: " + type + op + "sin.default(z)\n        ss: " + type + op + "mul.Tensor(s, s)\n        two: " + type + op +
-           "mul.Tensor(ss, -2)\n        cos: " + type + op + "add.Tensor(two, 1)\n        g: " + type + op +
-           "mul.Tensor(cos, tangents_1)\n        gx: " + type + op + "mul.Tensor(g, primals_2)\n        gl: " + half + op +
-           "_to_copy.default(gx, dtype = torch.bfloat16)\n        " + last + "gy: " + type + op +
-           "mul.Tensor(g, wide)\n        return (\n            gw,  # GradAOTOutput(grad_of=PlainAOTInput(idx=0))\n            gy,  # "
-           "GradAOTOutput(grad_of=PlainAOTInput(idx=1))\n        )\n";
+  const auto text = [](const std::string& inputs, const std::string& body) {
+    return "class GraphModule(torch.nn.Module):\n    def forward(\n        self,\n        primals_1: \"f32[64, 64][64, 1]cpu\",  # PlainAOTInput(idx=0)\n"
+           "        primals_2: \"f32[64, 64][64, 1]cpu\",  # PlainAOTInput(idx=1)\n" +
+           inputs + "    ):\n" + body;
   };
-  const auto widened = "gw: " + type + op + "_to_copy.default(gl, dtype = torch.float32)\n        ";
-  const auto opinion = opinionOn(rounded, read(widened));
+  const auto node = [](const std::string& name, const std::string& call, const char* dtype = "f32") {
+    return fmt::format("        {}: \"{}[64, 64][64, 1]cpu\" = torch.ops.aten.{}\n", name, dtype, call);
+  };
+  const auto product = node("low", "_to_copy.default(primals_1, dtype = torch.bfloat16)", "bf16") +
+                       node("wide", "_to_copy.default(low, dtype = torch.float32)") + node("mul", "mul.Tensor(wide, primals_2)");
+  const auto before =
+      text("", product + node("sin", "sin.default(mul)") +
+                   "        sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(sin)\n        return (\n            sum_1,  # PlainAOTOutput(idx=0)\n"
+                   "            primals_1,  # SavedForBackwardsAOTOutput(idx=0)\n"
+                   "            primals_2,  # SavedForBackwardsAOTOutput(idx=1)\n        )\n");
+  // `near`: the cosine with the rounding error of a larger number.
+  const auto after = [&](const std::string& widened) {
+    return text("        tangents_1: \"f32[][]cpu\",  # TangentAOTInput(output=PlainAOTOutput(idx=0))\n",
+                product + node("cos", "cos.default(mul)") + node("more", "add.Tensor(cos, 100)") + node("near", "add.Tensor(more, -100)") +
+                    node("g", "mul.Tensor(cos, tangents_1)") + node("h", "mul.Tensor(near, tangents_1)") + node("gx", "mul.Tensor(h, primals_2)") +
+                    node("rounded", "_to_copy.default(gx, dtype = torch.bfloat16)", "bf16") + widened + node("gy", "mul.Tensor(g, wide)") +
+                    "        return (\n            gw,  # GradAOTOutput(grad_of=PlainAOTInput(idx=0))\n            gy,  # "
+                    "GradAOTOutput(grad_of=PlainAOTInput(idx=1))\n        )\n");
+  };
+  const auto opinion = opinionOn(before, after(node("gw", "_to_copy.default(rounded, dtype = torch.float32)")));
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason << (opinion.findings.empty() ? "" : opinion.findings[0].what);
   EXPECT_EQ(opinion.compared, 2U);
-  const auto off = "gh: " + type + op + "_to_copy.default(gl, dtype = torch.float32)\n        gw: " + type + op + "mul.Tensor(gh, 1.02)\n        ";
-  EXPECT_EQ(opinionOn(rounded, read(off)).verdict, Verdict::differs);
+  ASSERT_EQ(opinion.gradients.size(), 2U);
+  EXPECT_GT(opinion.gradients[0].deviation, 1e-5);  // something did round otherwise
+  const auto off = node("g_wide", "_to_copy.default(rounded, dtype = torch.float32)") + node("gw", "mul.Tensor(g_wide, 1.02)");
+  EXPECT_EQ(opinionOn(before, after(off)).verdict, Verdict::differs);
 }
 
 // Checkpointed dropout: the backward draws once more from the state that the forward saved.
