@@ -42,6 +42,9 @@ TEST(NameBinding, J13_choosesTheDictionaryThatFitsBest) {
   EXPECT_EQ(binding.under, "model");
   EXPECT_TRUE(describeMismatches(binding).empty()) << describeMismatches(binding);  // other dictionaries are not in the way
   EXPECT_EQ(bindNames(checkpoint, wanted, "ema").bound.size(), 1u);
+  // More of the wanted names count for more than a usual key.
+  const Checkpoint averaged{"c", "f", {held({"averaged", "a.weight"}), held({"averaged", "b.weight"}), held({"model", "a.weight"})}, {}};
+  EXPECT_EQ(bindNames(averaged, wanted).under, "averaged");
 }
 
 TEST(NameBinding, J13_asksWhereSeveralFit) {
