@@ -88,6 +88,7 @@ int run(const TraceOptions& options, const Progress& progress) {
     if (!options.filter.empty()) throw Error(ErrorCode::badUse, "--filter is for models, not for the graphs of a log of torch.compile", options.file);
     return traceLog(options.file, options.input.data.compile, options.input.data.rank, options.show, options.plain, options.format, progress);
   }
+  if (options.filter.empty() && traceDerivedText(options.file, options.show, options.plain, options.format, progress)) return allWell;
   const auto analysis = open(options.file, options.input, progress);
   print(*analysis, options);
   if (reportProblems(analysis->problems)) return badInputOrUse;

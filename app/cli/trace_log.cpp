@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "app/cli/options.h"
+#include "core/formats/files/mapped_file.h"
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/input_sources.h"
 #include "core/formats/jobs/job_log.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/jobs/listing.h"
+#include "core/formats/kinds/file_kind.h"
 #include "core/formats/text/text_trace.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/print/json.h"
@@ -100,7 +103,38 @@ TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const
   return readTextTraces(listing.text, jobs::placeOf(log, record.payload) + " as a listing", lookupSymbol, TextParts::all, progress);
 }
 
+/// Prints traces of a text, as they are or as JSON.
+void printTraces(const TextTraces& traces, const std::vector<const Trace*>& list, const std::string& path, const std::string& torchVersion,
+                 const std::vector<std::string>& notes, bool plain, const std::string& format) {
+  if (format == "json") {
+    const Computation none;
+    TraceDocumentInfo info{path, torchVersion, traces.computation ? &*traces.computation : &none, nullptr, traces.problems, notes};
+    std::puts(dumpJson(traceDocument(*traces.document, list, info)).c_str());
+    return;
+  }
+  for (const auto& note : notes) fmt::print("# {}\n", note);
+  PrintOptions printing;
+  printing.source = !plain;
+  printing.del = !plain;
+  for (const auto* trace : list) fmt::print("{}\n", printTrace(*traces.document, *trace, printing));
+}
+
 }  // namespace
+
+bool traceDerivedText(const std::string& path, const std::string& show, bool plain, const std::string& format, const Progress& progress) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  const auto bytes = mapFile(path);
+  const auto text = bytes.text();
+  if (!looksLikeTraces(bytes) || text.starts_with("def computation(") || text.find("\ndef computation(") != text.npos) return false;
+  const auto traces = readTextTraces(text, path, lookupSymbol, TextParts::all, progress);
+  auto list = listOf(traces);
+  std::erase_if(list, [&](const Trace* trace) { return show != "all" && show != name(trace->kind); });
+  if (list.empty()) throw Error(ErrorCode::badUse, fmt::format("the text has no {} trace", show), path);
+  printTraces(traces, list, path, {}, {}, plain, format);
+  reportProblems(traces.problems);
+  return true;
+}
 
 int traceLog(const std::string& path, const std::string& compile, std::optional<std::int64_t> rank, const std::string& show, bool plain,
              const std::string& format, const Progress& progress) {
@@ -115,18 +149,7 @@ int traceLog(const std::string& path, const std::string& compile, std::optional<
     }
     std::vector<std::string> notes;
     const auto traces = tracesOf(log, *choice.attempt, shown, notes, progress);
-    if (format == "json") {
-      const auto list = listOf(traces);
-      const Computation none;
-      TraceDocumentInfo info{path, choice.process->torchVersion, traces.computation ? &*traces.computation : &none, nullptr, traces.problems, notes};
-      std::puts(dumpJson(traceDocument(*traces.document, list, info)).c_str());
-    } else {
-      for (const auto& note : notes) fmt::print("# {}\n", note);
-      PrintOptions printing;
-      printing.source = !plain;
-      printing.del = !plain;
-      for (const auto* trace : listOf(traces)) fmt::print("{}\n", printTrace(*traces.document, *trace, printing));
-    }
+    printTraces(traces, listOf(traces), path, choice.process->torchVersion, notes, plain, format);
     reportProblems(traces.problems);
     any = true;
   }

@@ -167,6 +167,15 @@ class Logs(Case):
             self.assertIn(f"def {kind}(", self.good("trace", self.LOG, "--compile", "0/1", "--show", kind).stdout)
         self.bad("trace", self.LOG, "--compile", "0/1", "--show", "computation")
 
+    def test_what_is_printed_reads_back(self):
+        text = self.path / "printed.txt"
+        for kind in ("joint", "forward", "backward"):
+            text.write_text(self.good("trace", self.LOG, "--compile", "0/1", "--show", kind).stdout)
+            again = self.good("trace", text).stdout
+            self.assertEqual(again, "".join(line for line in text.read_text().splitlines(True) if not line.startswith("# ")))
+        self.assertIn("the text has no joint trace", self.bad("trace", text, "--show", "joint").stderr)
+        self.assertIn("def computation", self.bad("run", text).stderr)
+
     def test_a_compile_without_a_backward_runs(self):
         results = self.path / "run.safetensors"
         ran = self.good("run", self.LOG, "--compile", "0/0", "--save", results)
