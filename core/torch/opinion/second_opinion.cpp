@@ -110,7 +110,10 @@ class Opinion {
       }
       const auto& source = *graphs_.sources[i];
       const auto* found = find(source, used);
-      if (found != nullptr) {
+      if (const auto sizes = found != nullptr ? sizesOf(*type) : std::nullopt; sizes && *sizes != found->meta.sizes) {
+        missing.push_back(fmt::format("{} {}[{}] (given as {}[{}])", jobs::plainName(source.name), shortName(type->dtype), fmt::join(*sizes, ", "),
+                                      shortName(found->meta.dtype), fmt::join(found->meta.sizes, ", ")));
+      } else if (found != nullptr) {
         given.emplace(input.name, *found);
         --opinion_.drawn;
       } else {
@@ -123,6 +126,17 @@ class Opinion {
     }
     for (const auto& text : missing) opinion_.notes.push_back(text + " is drawn");
     return given;
+  }
+
+  /// The sizes of a type as the job met them; nothing where the log does not say one.
+  std::optional<std::vector<std::int64_t>> sizesOf(const fx::Type& type) const {
+    std::vector<std::int64_t> sizes;
+    for (const auto& text : type.sizes) {
+      const auto size = evaluateSize(text, graphs_.sizes);
+      if (!size) return std::nullopt;
+      sizes.push_back(*size);
+    }
+    return sizes;
   }
 
   const TensorData* find(const jobs::InputSource& source, std::set<std::string>& used) {

@@ -298,6 +298,24 @@ TEST(SecondOpinion, J15_InputsThatAreDrawnAreCounted) {
   EXPECT_EQ(opinionOn(forward, backward, request).drawn, 1U);
 }
 
+// What has another shape than in the log is listed with both, and refused unless it may be drawn.
+TEST(SecondOpinion, J14_OtherShapesAreNamed) {
+  SecondOpinionRequest request;
+  const auto given = opinionOn(forward, backward).imported;
+  request.batch["x"] = given.at("primals_2");  // f32[3, 5]
+  request.batch["w"] = given.at("primals_2");
+  try {
+    opinionOn(forward, backward, request);
+    ADD_FAILURE() << "a batch of another shape was taken";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("x f32[4, 3] (given as f32[3, 5])"), std::string::npos) << e.what();
+  }
+  request.useWhatBinds = true;
+  const auto opinion = opinionOn(forward, backward, request);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(opinion.drawn, 1U);
+}
+
 TEST(SecondOpinion, J15_WithoutABackwardThereIsNothingToCompare) {
   auto log = logOf(forward, backward);
   log = log.substr(0, log.find("V1122 08:20:21.133000 77 a/b.py:18] {\"aot_backward_graph\""));
