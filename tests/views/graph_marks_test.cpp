@@ -155,6 +155,17 @@ void GraphMarksTest::findsAreMarkedInPlace() {
     if (!graph().picture()->scene.boxes[static_cast<std::size_t>(i)].open) marked += graph().foundIn(i);
   QCOMPARE(marked, all);
   fixture_->picture(QStringLiteral("graph-finds"));
+  // They show at every scale, down to that at which a box is a few pixels.
+  const auto foundColor = fixture_->window().context().theme->colors().originMark.rgb();
+  for (int i = 0; i < 4; ++i) {
+    graph().zoomBy(0.4, {});
+    const auto image = graph().grab().toImage();
+    int pixels = 0;
+    for (int y = 0; y < image.height(); ++y)
+      for (int x = 0; x < image.width(); ++x) pixels += image.pixel(x, y) == foundColor;
+    QVERIFY2(pixels > 0, qPrintable(QString::number(graph().scale())));
+  }
+  graph().zoomToFullSize();
   QTest::keyClick(text, Qt::Key_Return);
   QTRY_COMPARE(done.count(), 2);
   QCOMPARE(done[1][1].toInt(), 2 % all == 0 ? all : 2);

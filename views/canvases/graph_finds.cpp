@@ -127,8 +127,10 @@ void GraphView::paintFinds(QPainter& painter) const {
   const auto& theme = context_.theme->colors();
   const auto around = [&](int i) { return toScreen(toQt(box(i).rect)).adjusted(-3, -3, 3, 3); };
   painter.setBrush(Qt::NoBrush);
-  if (!ways_.boxes.empty() && detail() != Detail::pixels) {  // there, boxes are filled instead
-    const bool rounded = detail() == Detail::full;
+  if (detail() == Detail::pixels) return;  // there, boxes are filled instead
+  // Many are in sight: in one batch, without corners.
+  const bool rounded = detail() == Detail::full;
+  if (!ways_.boxes.empty()) {
     painter.setRenderHint(QPainter::Antialiasing, rounded);
     painter.setPen(QPen(look_.colors.lit, 2));
     QVector<QRectF> outlines;
@@ -145,14 +147,25 @@ void GraphView::paintFinds(QPainter& painter) const {
   font.setBold(true);
   painter.setFont(font);
   const QFontMetricsF metrics(font);
+  if (!rounded) {
+    QVector<QRectF> outlines;
+    for (auto i : boxesHere_)
+      if (!box(i).open && foundIn(i) > 0) outlines.append(around(i));
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.setPen(QPen(theme.originMark, 2));
+    painter.drawRects(outlines);
+    painter.setRenderHint(QPainter::Antialiasing, true);
+  }
   for (auto i : boxesHere_) {
+    const auto rect = around(i);
+    if (!rounded && rect.height() < 2 * metrics.height()) continue;  // a tag would hide its box
     const int found = foundIn(i);
     if (found == 0 || box(i).open) continue;
-    const auto rect = around(i);
-    painter.setPen(QPen(theme.originMark, 2));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRoundedRect(rect, corner + 2, corner + 2);
-    if (rect.height() < 12) continue;
+    if (rounded) {
+      painter.setPen(QPen(theme.originMark, 2));
+      painter.setBrush(Qt::NoBrush);
+      painter.drawRoundedRect(rect, corner + 2, corner + 2);
+    }
     // A tag at the upper edge: how many, or a dot for one.
     const auto text = found > 1 ? QString::number(found) : QStringLiteral("\u2022");
     const QRectF tag(rect.left() + 4, rect.top() - metrics.height() / 2, metrics.horizontalAdvance(text) + 8, metrics.height());

@@ -137,6 +137,7 @@ void GraphView::paintPixels(QPainter& painter, const GraphPainter& paint) {
     const auto r = toScreen(toQt(b.rect));
     return QRectF(r.topLeft() * ratio, r.size() * ratio);
   };
+  const auto litColor = look_.colors.lit.rgb(), foundColor = context_.theme->colors().originMark.rgb();
   for (auto i : boxesHere_) {
     const auto& b = box(i);
     const auto r = place(b);
@@ -148,9 +149,8 @@ void GraphView::paintPixels(QPainter& painter, const GraphPainter& paint) {
       fillPixels(pixels_, {r.left(), r.top(), 1, r.height()}, line);
       fillPixels(pixels_, {r.right(), r.top(), 1, r.height()}, line);
     } else {
-      const auto fill = paint.fillFor(b);
       const bool lit = !ways_.boxes.empty() && std::binary_search(ways_.boxes.begin(), ways_.boxes.end(), i);
-      fillPixels(pixels_, r, (lit ? look_.colors.lit : look_.overlay ? fill.fill : fill.accent).rgb());
+      fillPixels(pixels_, r, lit ? litColor : foundIn(i) > 0 ? foundColor : paint.pixelFor(b));
     }
   }
   painter.drawImage(QPointF(0, 0), pixels_);

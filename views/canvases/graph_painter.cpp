@@ -133,6 +133,15 @@ GraphColors::Fill GraphPainter::fillFor(const layout::SceneBox& box) const {
   return fill;
 }
 
+QRgb GraphPainter::pixelFor(const layout::SceneBox& box) const {
+  auto color = look_.overlay ? look_.overlay->fill(box.node, box.lane) : QColor();
+  if (!color.isValid()) {
+    const auto fill = fillOf(look_.colors, roleOf(box), box.lane);
+    color = look_.overlay ? fill.fill : fill.accent;
+  }
+  return (look_.isDimmed(box) ? mixed(color, look_.colors.canvas, dimmedShare) : color).rgb();
+}
+
 void GraphPainter::frame(QPainter& painter, int i) const {
   const auto rect = toScreen(toQt(box(i).rect));
   painter.setPen(QPen(look_.colors.frameLine, 1));

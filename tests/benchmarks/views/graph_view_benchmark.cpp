@@ -10,6 +10,7 @@
 #include <QTimer>
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
@@ -40,6 +41,28 @@ class ReadyEngine : public Engine {
  private:
   std::shared_ptr<const Analysis> analysis_;
   std::shared_ptr<Engine> live_ = liveEngine();
+};
+
+/// Knows how long the longest event took of the thread's processor time.
+class TimedApplication : public QApplication {
+ public:
+  using QApplication::QApplication;
+
+  bool notify(QObject* receiver, QEvent* event) override {
+    if (depth_ > 0) return QApplication::notify(receiver, event);
+    ++depth_;
+    const auto begin = milliseconds(CLOCK_THREAD_CPUTIME_ID);
+    const bool done = QApplication::notify(receiver, event);
+    longest_ = std::max(longest_, milliseconds(CLOCK_THREAD_CPUTIME_ID) - begin);
+    --depth_;
+    return done;
+  }
+  /// Since it was asked last.
+  static double takeLongest() { return std::exchange(longest_, 0); }
+
+ private:
+  static inline double longest_ = 0;
+  int depth_ = 0;
 };
 
 template <class Done>
@@ -198,9 +221,12 @@ void measure(benchmark::State& state, const std::shared_ptr<const Analysis>& ana
     Bench bench(analysis);
     malloc_trim(0);  // or what an earlier graph has left behind would be had for nothing
     const auto before = residentMegabytes();
+    TimedApplication::takeLongest();
     const auto open = bench.open();
+    const auto openEvent = TimedApplication::takeLongest();
     const auto block = bench.openBlocks();
     bench.openAll();
+    const auto blockEvent = TimedApplication::takeLongest();
     const auto pan = bench.panning(), zoom = bench.zooming();
     const auto after = residentMegabytes() - before;
     const auto overlaid = bench.overlaid();
@@ -211,6 +237,8 @@ void measure(benchmark::State& state, const std::shared_ptr<const Analysis>& ana
     state.counters["open_cpu_ms"] = open.cpu;
     state.counters["block_ms"] = block.wall;
     state.counters["block_cpu_ms"] = block.cpu;
+    state.counters["open_event_ms"] = openEvent;
+    state.counters["block_event_ms"] = blockEvent;
     state.counters["pan_ms"] = pan.median;
     state.counters["pan_p99_ms"] = pan.slowest;
     state.counters["pan_all_threads_ms"] = pan.all;
@@ -235,7 +263,7 @@ BENCHMARK(graphViewOfFlat)->Arg(24'000)->Iterations(1)->UseManualTime()->Unit(be
 int main(int argc, char** argv) {
   using namespace retrograd;
   if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
-  QApplication application(argc, argv);
+  benchmarks::TimedApplication application(argc, argv);
   QStandardPaths::setTestModeEnabled(true);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
