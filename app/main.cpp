@@ -1,4 +1,6 @@
 // The program: everything but what its front answers (front.cpp).
+#include <malloc.h>
+
 #include <cstdlib>
 
 #include "app/cli/options.h"
@@ -29,6 +31,9 @@ int go(int& argc, char** argv, const CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace retrograd;
+  // Without the C library's lists of small free pieces: traces hold millions of these, and whenever a large piece is freed the library walks the lists,
+  // which took a quarter of the time that a trace of 100,000 ops needs to open.
+  mallopt(M_MXFAST, 0);
   setProbeCommand({"/proc/self/exe", "probe-torchscript"});
   static constexpr cli::ProgramFunctions functions{loadLibrary, setOpeningMemory, DebugScript::commands};
   cli::setProgram(functions);

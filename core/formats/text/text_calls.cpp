@@ -63,7 +63,7 @@ std::optional<std::int64_t> evaluateOperator(std::string_view sign, std::int64_t
 
 /// The op a call names. "aten.relu.default" and "torch.ops.aten.relu" are taken too, where there is such an op.
 Symbol TextReader::resolve(const Expression& callee) {
-  auto path = callee.text;
+  std::string path(callee.text);
   for (std::string_view space : {"aten.", "prims.", "higher_order."})
     if (path.starts_with(space)) path.insert(0, opsPrefix);
   if (path.find('.') == std::string::npos) fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default, found " + shown(callee));
@@ -103,7 +103,7 @@ void TextReader::readSchemaArguments(const Expression& expression, const Scope& 
     const bool isNamed = i > positional;
     const auto position = isNamed ? symbol.argumentIndex(expression.keywords[i - positional - 1]) : static_cast<int>(i - 1);
     if (isNamed && position < 0)
-      fail(source_, item.place, "expected an argument of " + symbol.schema + ", found '" + expression.keywords[i - positional - 1] + "'");
+      fail(source_, item.place, "expected an argument of " + symbol.schema + ", found '" + std::string(expression.keywords[i - positional - 1]) + "'");
     const std::size_t slot = position;
     if (slot >= given.size() || (!isNamed && symbol.arguments[slot].keywordOnly))
       fail(source_, item.place, "expected fewer unnamed arguments for " + symbol.schema);
@@ -137,7 +137,7 @@ void TextReader::readFreeArguments(const Expression& expression, const Scope& sc
   const auto unnamed = expression.items.size() - expression.keywords.size();
   for (std::size_t i = 1; i < expression.items.size(); ++i) {
     call.pattern.arguments.push_back(argument(expression.items[i], scope, call));
-    call.pattern.names.push_back(i < unnamed ? std::string() : expression.keywords[i - unnamed]);
+    call.pattern.names.emplace_back(i < unnamed ? std::string_view() : expression.keywords[i - unnamed]);
   }
   if (expression.keywords.empty()) call.pattern.names.clear();
 }
@@ -151,7 +151,7 @@ Argument TextReader::argument(const Expression& expression, const Scope& scope, 
   switch (expression.kind) {
     case Kind::integer: return Argument::ofInt(expression.integer);
     case Kind::real: return Argument::ofReal(expression.real);
-    case Kind::string: return Argument::ofString(expression.text);
+    case Kind::string: return Argument::ofString(unquoted(source_, expression.text, expression.place));
     case Kind::name: return nameArgument(expression, scope, call);
     case Kind::call: return isSizeFunction(expression) ? sizeArgument(expression, scope) : callArgument(expression);
     case Kind::negative:
@@ -177,11 +177,11 @@ Argument TextReader::nameArgument(const Expression& expression, const Scope& sco
   const auto& name = expression.text;
   if (name == "None") return Argument::ofNone();
   if (name == "True" || name == "False") return Argument::ofBool(name == "True");
-  if (name.starts_with(opsPrefix)) return Argument::ofOp(name.substr(opsPrefix.size()));
+  if (name.starts_with(opsPrefix)) return Argument::ofOp(std::string(name.substr(opsPrefix.size())));
   if (name.find('.') != std::string::npos) {
     std::optional<Argument> constant;
-    if (name.starts_with("torch.")) constant = torchConstant(std::string_view(name).substr(6));
-    if (name == "math.inf" || name == "math.nan") constant = torchConstant(std::string_view(name).substr(5));
+    if (name.starts_with("torch.")) constant = torchConstant(name.substr(6));
+    if (name == "math.inf" || name == "math.nan") constant = torchConstant(name.substr(5));
     if (!constant) fail(source_, expression.place, "expected a dtype, layout or memory format such as torch.float32, found " + shown(expression));
     return *constant;
   }
@@ -206,12 +206,13 @@ Argument TextReader::callArgument(const Expression& expression) const {
     return isNegative ? -value : value;
   };
   if (callee.isName("float") && items.size() == 2 && items[1].kind == Kind::string) {
-    const auto& text = items[1].text;
+    const auto text = unquoted(source_, items[1].text, items[1].place);
     if (text == "nan") return Argument::ofReal(std::numeric_limits<double>::quiet_NaN());
     if (text == "inf" || text == "-inf") return Argument::ofReal((text[0] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity());
   }
   if (callee.isName("complex") && items.size() == 3) return Argument::ofComplex(number(items[1]), number(items[2]));
-  if (callee.isName("torch.device") && items.size() == 2 && items[1].kind == Kind::string) return Argument::ofDevice(items[1].text);
+  if (callee.isName("torch.device") && items.size() == 2 && items[1].kind == Kind::string)
+    return Argument::ofDevice(unquoted(source_, items[1].text, items[1].place));
   fail(source_, expression.place,
        "expected a value, found " + shown(expression) +
            "; an op has a line of its own, and calls inside are float('inf'), float('nan'), complex(a, b) and torch.device(\"cpu\")");
@@ -231,14 +232,14 @@ Argument TextReader::bodyArgument(const Function& function, Call& call) {
   return Argument::ofSubgraph(id);
 }
 
-const std::int64_t* TextReader::scopeSize(const std::string& name, const Scope& scope) const {
+const std::int64_t* TextReader::scopeSize(std::string_view name, const Scope& scope) const {
   for (const auto* s = &scope; s; s = s->outer)
     if (const auto size = s->sizes.find(name); size != s->sizes.end()) return &size->second;
   return nullptr;
 }
 
 /// The hint of a symbolic size: declared in the head, or met in a type ("f32[s0=4]").
-const std::int64_t* TextReader::sizeNamed(const std::string& name, const Scope& scope) const {
+const std::int64_t* TextReader::sizeNamed(std::string_view name, const Scope& scope) const {
   if (const auto* declared = scopeSize(name, scope)) return declared;
   const auto met = metSizes_.find(name);
   return met == metSizes_.end() ? nullptr : &met->second;

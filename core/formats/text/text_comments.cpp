@@ -29,7 +29,7 @@ class NoteReader {
  public:
   NoteReader(const Source& source, const Comment& comment) : source_(source), cursor_(source, comment.text, comment.place) {}
 
-  std::optional<OpNote> op(const std::vector<std::string>& outputs) {
+  std::optional<OpNote> op(const std::vector<std::string_view>& outputs) {
     outputs_ = &outputs;
     note_.place = cursor_.place();
     skipId();
@@ -94,7 +94,8 @@ class NoteReader {
   ValueNote named() {
     ValueNote value;
     value.place = cursor_.place();
-    value.name = cursor_.word();
+    value.name = cursor_.plainWord();
+    cursor_.skip(value.name.size());
     cursor_.expect(": ");
     auto type = cursor_.quoted();
     if (!type) cursor_.expected("a type in quotes");
@@ -229,7 +230,7 @@ class NoteReader {
 
   const Source& source_;
   Cursor cursor_;
-  const std::vector<std::string>* outputs_ = nullptr;
+  const std::vector<std::string_view>* outputs_ = nullptr;
   OpNote note_;
 };
 
@@ -253,7 +254,7 @@ std::optional<SourceFrame> readFrame(std::string_view text) {
 
 }  // namespace
 
-std::optional<OpNote> readOpNote(const Source& source, const Comment& comment, const std::vector<std::string>& outputs) {
+std::optional<OpNote> readOpNote(const Source& source, const Comment& comment, const std::vector<std::string_view>& outputs) {
   return comment.text.empty() ? std::nullopt : NoteReader(source, comment).op(outputs);
 }
 

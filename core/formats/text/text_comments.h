@@ -13,7 +13,7 @@ namespace retrograd::text {
 struct ValueNote {
   enum class Type : std::uint8_t { none, tensor, number, token, object };
 
-  std::string name;
+  std::string_view name;  ///< as it stands in the text
   Place place;
   Type type = Type::none;
   TensorMeta meta;
@@ -66,7 +66,7 @@ struct Heading {
 
 /// The comment behind an op that makes `outputs`; nothing for one that a person wrote to persons: it begins with nothing of the above.
 /// Throws Error(badInput) where it begins so and goes on otherwise.
-std::optional<OpNote> readOpNote(const Source& source, const Comment& comment, const std::vector<std::string>& outputs);
+std::optional<OpNote> readOpNote(const Source& source, const Comment& comment, const std::vector<std::string_view>& outputs);
 
 /// The comment in a function's head that says what a parameter or a literal inside a formula is; nothing for other comments.
 std::optional<ValueNote> readInputNote(const Source& source, const Comment& comment);

@@ -35,7 +35,7 @@ TextReader::Targets TextReader::readTargets(const Statement& statement, const Sy
   const auto add = [&](const Expression& name) {
     if (name.kind != Kind::name || name.text.find('.') != std::string::npos) fail(source_, name.place, "expected a name, or '_' for a result that is None");
     if (targets.names.size() == maxOutputs) fail(source_, name.place, "expected at most 65535 results");
-    targets.names.push_back(name.text == "_" ? std::string() : name.text);
+    targets.names.push_back(name.text == "_" ? std::string_view() : name.text);
     targets.places.push_back(name.place);
   };
   const auto addGroup = [&](const Expression& group) {
@@ -167,11 +167,12 @@ void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const
       fail(source_, said->place, std::string("expected ") + (isTensor ? "the type of a tensor" : "\"number\"") + ", as the op returns one");
     if (isTensor) tensors_[id] = 1;
     if (isDerived && isTensor && !document_.isTensor(id))
-      fail(source_, targets.places[i], "expected the type of '" + targets.names[i] + "' behind the line, such as '# " + targets.names[i] + ": \"f32[2, 3]\"'");
+      fail(source_, targets.places[i],
+           "expected the type of '" + std::string(targets.names[i]) + "' behind the line, such as '# " + std::string(targets.names[i]) + ": \"f32[2, 3]\"'");
     const auto operands = document_.operands(op);
     if (std::find(operands.begin(), operands.end(), id) != operands.end()) continue;
-    if (isDerived) derivedProducers_.emplace(id, op);
-    else producers_.emplace(id, op);
+    auto& producer = (isDerived ? derivedProducers_ : producers_)[id];
+    if (!producer) producer = op;
     auto& value = document_.value(id);
     if (isNew[i]) {
       value.producer = op;

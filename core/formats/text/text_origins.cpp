@@ -84,8 +84,7 @@ BoundSymbolId TextReader::ownOrigin(BoundSymbolId op, const Scope& scope) {
   const auto symbol = document_.boundSymbol(op).symbol;
   const auto place = places_[op];
   if (!output) fail(source_, place, "expected the op of the computation it comes from, such as '# computation: x: \"torch.ops.aten.linear.default\"'");
-  if (const auto producer = producers_.find(output); producer != producers_.end() && document_.boundSymbol(producer->second).symbol == symbol)
-    return producer->second;
+  if (const auto producer = producers_[output]; producer && document_.boundSymbol(producer).symbol == symbol) return producer;
   if (result_.computation)
     fail(source_, place,
          "expected '" + document_.displayName(output) + "' to be made by this op in the computation, or a comment that names the op it comes from");
@@ -95,7 +94,7 @@ BoundSymbolId TextReader::ownOrigin(BoundSymbolId op, const Scope& scope) {
 BoundSymbolId TextReader::resolve(const Reference& reference, const Scope& scope) {
   const auto fits = [&](BoundSymbolId op) { return reference.op.empty() || document_.opName(op) == reference.op; };
   if (const auto value = values_.find(reference.name); value != values_.end())
-    if (const auto producer = producers_.find(value->second); producer != producers_.end() && fits(producer->second)) return producer->second;
+    if (const auto producer = producers_[value->second]; producer && fits(producer)) return producer;
   if (const auto node = nodes_.find(reference.name); node != nodes_.end() && fits(node->second)) return node->second;
   if (result_.computation)
     fail(source_, reference.place,
@@ -121,13 +120,13 @@ BoundSymbolId TextReader::standIn(const std::string& name, const std::string& op
 
 /// The draw that a recomputed one replays.
 BoundSymbolId TextReader::original(ValueId value, SymbolId symbol) {
-  if (const auto producer = derivedProducers_.find(value); producer != derivedProducers_.end()) return producer->second;
+  auto& producer = derivedProducers_[value];
+  if (producer) return producer;
   BoundSymbol bound;  // of a forward that is not in the text
   bound.symbol = symbol;
   bound.pattern = document_.internPattern({});
   const auto op = document_.addBoundSymbol(bound, {}, std::array{value});
-  derivedProducers_.emplace(value, op);
-  return op;
+  return producer = op;
 }
 
 }  // namespace retrograd::text

@@ -26,10 +26,10 @@ class TextReader {
     const Scope* outer = nullptr;
     TraceKind kind = TraceKind::computation;
     BoundSymbolId parent;  ///< the higher-order op whose body it is
-    std::unordered_map<std::string, Name> names;
-    std::unordered_map<std::string, const Function*> bodies;  ///< functions defined so far
-    std::unordered_map<std::string, std::int64_t> sizes;      ///< symbolic sizes with their hints
-    std::string module;                                       ///< of the ops to come
+    std::unordered_map<std::string_view, Name> names;
+    std::unordered_map<std::string_view, const Function*> bodies;  ///< functions defined so far
+    std::map<std::string, std::int64_t, std::less<>> sizes;        ///< symbolic sizes with their hints
+    std::string module;                                            ///< of the ops to come
     SourceStackId source;
     bool inBackward = false;
     std::size_t border = std::string::npos;  ///< joint: ops before its backward
@@ -47,7 +47,7 @@ class TextReader {
   };
   /// Left of the "=": names in order ("" is None), and how they group.
   struct Targets {
-    std::vector<std::string> names;
+    std::vector<std::string_view> names;
     std::vector<Place> places;
     std::vector<std::int32_t> returns;
   };
@@ -68,14 +68,14 @@ class TextReader {
   void checkTrace(const Trace& trace, Place place);
 
   // text_values.cpp: names and values
-  ValueId newValue(const std::string& name);
-  ValueId define(const std::string& name, Place place, Scope& scope);
-  ValueId find(const std::string& name, const Scope& scope) const;
-  ValueId use(const std::string& name, Place place, const Scope& scope) const;
-  ValueId namedAnywhere(const std::string& name);
+  ValueId newValue(std::string_view name);
+  ValueId define(std::string_view name, Place place, Scope& scope);
+  ValueId find(std::string_view name, const Scope& scope) const;
+  ValueId use(std::string_view name, Place place, const Scope& scope) const;
+  ValueId namedAnywhere(std::string_view name);
   bool isDescribed(ValueId id) const;
   void setType(ValueId id, const ValueNote& note);
-  std::string freshName(const std::string& name);
+  std::string freshName(std::string_view name);
   void setStorage(ValueId id, const ValueNote* note, ValueId base, const Scope& scope);
   void joinStorages(StorageId from, StorageId to);
   bool standsForTensor(ValueId id) const;
@@ -90,8 +90,8 @@ class TextReader {
   Argument nameArgument(const Expression& expression, const Scope& scope, Call& call);
   Argument callArgument(const Expression& expression) const;
   Argument bodyArgument(const Function& function, Call& call);
-  const std::int64_t* scopeSize(const std::string& name, const Scope& scope) const;
-  const std::int64_t* sizeNamed(const std::string& name, const Scope& scope) const;
+  const std::int64_t* scopeSize(std::string_view name, const Scope& scope) const;
+  const std::int64_t* sizeNamed(std::string_view name, const Scope& scope) const;
   std::int64_t evaluate(const Expression& expression, const Scope& scope, bool& isSymbolic) const;
   std::int64_t evaluateFunction(const Expression& call, const Scope& scope, bool& isSymbolic) const;
   Argument quotientArgument(const Expression& expression, const Scope& scope) const;
@@ -123,16 +123,16 @@ class TextReader {
   const Progress& progress_;
   TextTraces result_;
   Document& document_;
-  std::unordered_map<std::string, ValueId> values_;  ///< every value by its name
-  std::unordered_map<std::string, int> suffixes_;
-  std::unordered_set<std::string> reserved_;                ///< names of the computation's own values, which no body takes
-  IdVector<StorageId, std::vector<ValueId>> members_;       ///< the values in it
-  IdVector<ValueId, char> described_, tensors_;             ///< its line was read; it is a tensor, whatever its type
-  std::unordered_map<std::string, std::int64_t> metSizes_;  ///< symbolic sizes that types name, with their values
-  std::unordered_map<std::string, SymbolId> symbols_;       ///< by path as written
-  std::unordered_map<ValueId, BoundSymbolId> producers_;    ///< ops of the computation by output
-  std::unordered_map<std::string, BoundSymbolId> nodes_;    ///< those that make nothing, by node name
-  std::unordered_map<ValueId, BoundSymbolId> derivedProducers_;
+  std::unordered_map<std::string_view, ValueId> values_;  ///< every value by its name, which the document keeps
+  std::map<std::string, int, std::less<>> suffixes_;
+  std::unordered_set<std::string_view> reserved_;              ///< names of the computation's own values, which no body takes
+  IdVector<StorageId, std::vector<ValueId>> members_;          ///< the values in it
+  IdVector<ValueId, char> described_, tensors_;                ///< its line was read; it is a tensor, whatever its type
+  std::map<std::string, std::int64_t, std::less<>> metSizes_;  ///< symbolic sizes that types name, with their values
+  std::unordered_map<std::string_view, SymbolId> symbols_;     ///< by path as written
+  IdVector<ValueId, BoundSymbolId> producers_;                 ///< ops of the computation by output
+  std::unordered_map<std::string, BoundSymbolId> nodes_;       ///< those that make nothing, by node name
+  IdVector<ValueId, BoundSymbolId> derivedProducers_;
   std::unordered_map<std::string, std::vector<BoundSymbolId>> derivedOps_;  ///< by call, for ops that stand in several traces
   std::unordered_map<std::string, std::size_t> met_;                        ///< how many ops of this call the trace has had
   std::unordered_map<std::string, BoundSymbolId> standIns_;

@@ -121,6 +121,7 @@ class ExpressionParser {
     call.kind = Kind::call;
     call.place = result.place;
     const auto* begin = result.source.data();
+    call.items.reserve(4);
     call.items.push_back(std::move(result));
     ++at_;
     while (!take(")")) {
@@ -133,8 +134,8 @@ class ExpressionParser {
   void argument(Expression& call) {
     if (peek().kind == Token::Kind::name && isSign("=", 1)) {
       for (const auto& keyword : call.keywords)
-        if (keyword == peek().text) fail(source_, peek().place, "expected '" + keyword + "' to be given once");
-      call.keywords.push_back(std::string(name("the name of an argument").text));
+        if (keyword == peek().text) fail(source_, peek().place, "expected '" + std::string(keyword) + "' to be given once");
+      call.keywords.push_back(name("the name of an argument").text);
       ++at_;
     } else if (!call.keywords.empty()) {
       expected("a named argument, as all after the first named one are");
@@ -159,7 +160,8 @@ class ExpressionParser {
       ++at_;
     } else if (token.kind == Token::Kind::string) {
       result.kind = Kind::string;
-      result.text = unquoted(source_, token);
+      unquoted(source_, token.text, token.place);  // throws
+      result.text = token.text;
       ++at_;
     } else if (isSign("[") || isSign("(")) {
       return bracket();
@@ -257,7 +259,7 @@ class Parser {
     while (!parser.take(")")) {
       const auto name = parser.name("the name of a parameter");
       if (!names.insert(name.text).second) fail(source_, name.place, "expected a name that no other parameter has, found " + describe(name));
-      result.parameters.push_back({std::string(name.text), name.place});
+      result.parameters.push_back({name.text, name.place});
       if (!parser.take(",") && !parser.isSign(")")) parser.expected("',' or ')'");
     }
     parser.expect(":");

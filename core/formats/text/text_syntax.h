@@ -9,17 +9,18 @@
 
 namespace retrograd::text {
 
-/// What stands for a value: a name or dotted path, a literal, a list, a call, arithmetic of sizes.
+/// What stands for a value: a name or dotted path, a literal, a list, a call, arithmetic of sizes. Texts are parts of the text that was parsed: a large
+/// trace has millions of them.
 struct Expression {
   enum class Kind : std::uint8_t { name, integer, real, string, list, tuple, call, negative, binary };
   Kind kind = Kind::tuple;
   Place place;
-  std::string text;  ///< name or path; operator of a binary one; content of a string
+  std::string_view text;  ///< name or path; operator of a binary one; a string as written, whose content is unquoted() of it
   std::int64_t integer = 0;
   double real = 0;
-  std::vector<Expression> items;      ///< elements, arguments, operands; a call's first is what is called
-  std::vector<std::string> keywords;  ///< names of a call's last arguments
-  std::string_view source;            ///< as written
+  std::vector<Expression> items;           ///< elements, arguments, operands; a call's first is what is called
+  std::vector<std::string_view> keywords;  ///< names of a call's last arguments
+  std::string_view source;                 ///< as written
 
   bool isName(std::string_view name) const { return kind == Kind::name && text == name; }
 };
@@ -37,7 +38,7 @@ struct Statement {
 };
 
 struct Parameter {
-  std::string name;
+  std::string_view name;
   Place place;
 };
 

@@ -55,7 +55,10 @@ void Lexer::readComment(Line& line) {
 }
 
 bool Lexer::next(Line& line) {
-  line = {};
+  line.tokens.clear();  // keeps its memory for the next line
+  line.comment = {};
+  line.indent = 0;
+  line.place = {};
   int brackets = 0;
   for (bool atStart = true;;) {
     const int indent = indentation();
@@ -161,9 +164,9 @@ std::size_t Lexer::stringLength() const {
   }
 }
 
-std::string unquoted(const Source& source, const Token& token) {
+std::string unquoted(const Source& source, std::string_view text, Place place) {
   static constexpr std::pair<char, char> escapes[] = {{'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'\\', '\\'}, {'"', '"'}, {'\'', '\''}};
-  const auto inner = token.text.substr(1, token.text.size() - 2);
+  const auto inner = text.substr(1, text.size() - 2);
   std::string content;
   for (std::size_t i = 0; i < inner.size(); ++i) {
     if (inner[i] != '\\') {
@@ -179,7 +182,7 @@ std::string unquoted(const Source& source, const Token& token) {
       content += static_cast<char>(code);
       i += 2;
     } else {
-      fail(source, token.place, "expected \\n, \\r, \\t, \\xNN or a quote after a backslash in this string");
+      fail(source, place, "expected \\n, \\r, \\t, \\xNN or a quote after a backslash in this string");
     }
   }
   return content;

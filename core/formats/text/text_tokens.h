@@ -71,7 +71,7 @@ class Lexer {
   int line_ = 1, column_ = 1;
 };
 
-/// The content of a string token, escapes resolved. Throws Error(badInput) for an escape that Python does not have.
-std::string unquoted(const Source& source, const Token& token);
+/// The content of a string that stands with its quotes at `place`, escapes resolved. Throws Error(badInput) for an escape that Python does not have.
+std::string unquoted(const Source& source, std::string_view text, Place place);
 
 }  // namespace retrograd::text

@@ -90,6 +90,8 @@ TextTraces TextReader::read(const std::vector<Function>& functions, TextParts pa
 }
 
 void TextReader::collectNames(const Function& computation) {
+  reserved_.reserve(computation.parameters.size() + computation.body.size());
+  values_.reserve(computation.parameters.size() + computation.body.size());
   for (const auto& parameter : computation.parameters) reserved_.insert(parameter.name);
   const std::function<void(const Expression&)> collect = [&](const Expression& target) {
     if (target.kind == Expression::Kind::name) reserved_.insert(target.text);
@@ -104,12 +106,13 @@ void TextReader::readFunction(const Function& function) {
   trace.kind = static_cast<TraceKind>(std::find(std::begin(kinds), std::end(kinds), function.name) - std::begin(kinds));
   trace.name = function.name;
   for (const auto& comment : function.before)
-    if (auto pass = readPass(comment)) trace.history.assign(1, std::move(*pass));
+    if (auto pass = readPass(comment)) trace.history.assign(1, *pass);
   if (trace.kind == TraceKind::computation) result_.computation.emplace();
   Scope scope;
   scope.kind = trace.kind;
   scope.inBackward = trace.kind == TraceKind::backward;
   met_.clear();
+  scope.names.reserve(function.parameters.size() + function.body.size());
   readSignature(function, scope, trace);
   trace.ops = readStatements(function, scope);
   const auto border = std::min(scope.border, trace.ops.size());
@@ -123,15 +126,15 @@ void TextReader::readFunction(const Function& function) {
 /// What the comments under a signature say of each parameter; of literals inside formulas, which are none; of modules and sizes.
 std::vector<std::optional<ValueNote>> TextReader::readHead(const Function& function, Scope& scope, std::vector<ValueNote>& literals) {
   std::vector<std::optional<ValueNote>> notes(function.parameters.size());
-  std::unordered_map<std::string, std::size_t> positions;
+  std::unordered_map<std::string_view, std::size_t> positions;
   for (std::size_t i = 0; i < function.parameters.size(); ++i) positions.emplace(function.parameters[i].name, i);
   for (const auto& statement : function.body) {
     if (statement.kind != Statement::Kind::comment) break;
     const auto& comment = statement.comment;
     const auto colon = comment.text.find(": \"");
-    const auto position = colon == std::string_view::npos ? positions.end() : positions.find(std::string(comment.text.substr(0, colon)));
+    const auto position = colon == std::string_view::npos ? positions.end() : positions.find(comment.text.substr(0, colon));
     if (position != positions.end()) {
-      if (notes[position->second]) fail(source_, comment.place, "expected one description of '" + position->first + "', found another");
+      if (notes[position->second]) fail(source_, comment.place, "expected one description of '" + std::string(position->first) + "', found another");
       notes[position->second] = readInputNote(source_, comment);
     } else if (colon != std::string_view::npos && comment.text.find(", constant", colon) != std::string_view::npos) {
       if (auto literal = readInputNote(source_, comment)) literals.push_back(std::move(*literal));
@@ -152,7 +155,7 @@ void TextReader::readSignature(const Function& function, Scope& scope, Trace& tr
     if (trace.kind == TraceKind::computation) addInputSpec(id, parameter, note);
     if (!id || trace.kind != TraceKind::backward) continue;
     if (!note || (!note->saved && !note->cotangent))
-      fail(source_, parameter.place, "expected '" + parameter.name + "' to be 'saved for backward' or 'cotangent' in its description");
+      fail(source_, parameter.place, "expected '" + std::string(parameter.name) + "' to be 'saved for backward' or 'cotangent' in its description");
     if (note->saved && trace.savedCount++ < i) fail(source_, parameter.place, "expected what is saved for backward before all cotangents");
   }
   for (const auto& literal : literals) {
@@ -169,7 +172,8 @@ ValueId TextReader::readParameter(const Parameter& parameter, std::size_t positi
   const auto id = define(parameter.name, parameter.place, scope);
   if (!isKnown && (!note || note->type == ValueNote::Type::none))
     fail(source_, parameter.place,
-         "expected a comment under the signature that says what '" + parameter.name + "' is, such as '# " + parameter.name + ": \"f32[2, 3]\"'");
+         "expected a comment under the signature that says what '" + std::string(parameter.name) + "' is, such as '# " + std::string(parameter.name) +
+             ": \"f32[2, 3]\"'");
   if (note) describeInput(id, *note, scope);
   return id;
 }
@@ -197,7 +201,7 @@ void TextReader::addInputSpec(ValueId id, const Parameter& parameter, const Valu
     spec.kind = inputKind(value.kind, note);
     spec.requiresGrad = value.requiresGrad;
     const bool isWeight = spec.kind == InputKind::parameter || spec.kind == InputKind::buffer || spec.kind == InputKind::constant;
-    spec.target = note && !note->target.empty() ? note->target : isWeight ? parameter.name : std::string();
+    spec.target = note && !note->target.empty() ? note->target : isWeight ? std::string(parameter.name) : std::string();
     if (isWeight && value.storage) spec.storageKey = document_.displayName(document_.storage(value.storage).first);
   }
   if (note) {

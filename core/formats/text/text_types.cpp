@@ -115,7 +115,7 @@ std::string Cursor::word() {
     const auto where = place();
     const auto before = at_;
     if (!quoted()) return {};
-    return unquoted(source_, {Token::Kind::string, text_.substr(before, at_ - before), where});
+    return unquoted(source_, text_.substr(before, at_ - before), where);
   }
   const auto plain = plainWord();
   at_ += plain.size();

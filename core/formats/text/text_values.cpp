@@ -7,51 +7,53 @@
 
 namespace retrograd::text {
 
-ValueId TextReader::newValue(const std::string& name) {
+ValueId TextReader::newValue(std::string_view name) {
   Value value;
   value.name = document_.intern(name);
   const auto id = document_.addValue(value);
   described_.push_back(0);
   tensors_.push_back(0);
-  values_.emplace(name, id);
+  producers_.push_back({});
+  derivedProducers_.push_back({});
+  values_.emplace(document_.text(value.name), id);
   return id;
 }
 
 /// `name`, or where something has it already name_1, name_2, ...
-std::string TextReader::freshName(const std::string& name) {
-  auto fresh = name;
-  for (int& suffix = suffixes_[name]; values_.contains(fresh) || reserved_.contains(fresh);) fresh = name + "_" + std::to_string(++suffix);
+std::string TextReader::freshName(std::string_view name) {
+  std::string fresh(name);
+  for (int& suffix = suffixes_[fresh]; values_.contains(fresh) || reserved_.contains(fresh);) fresh = std::string(name) + "_" + std::to_string(++suffix);
   return fresh;
 }
 
 /// The value that a line makes. Over the traces of a text a name means one value (A30); a body that uses a name again has its own.
-ValueId TextReader::define(const std::string& name, Place place, Scope& scope) {
+ValueId TextReader::define(std::string_view name, Place place, Scope& scope) {
   if (!isPythonName(name)) fail(source_, place, "expected a name that a value may have, found '" + oneLine(name) + "'");
   if (const auto before = scope.names.find(name); before != scope.names.end())
-    fail(source_, place, "expected a new name: '" + name + "' is defined in line " + std::to_string(before->second.line));
+    fail(source_, place, "expected a new name: '" + std::string(name) + "' is defined in line " + std::to_string(before->second.line));
   const auto known = values_.find(name);
   const bool isBody = scope.outer != nullptr;
   ValueId id;
   if (known != values_.end() && !isBody) id = known->second;
-  else id = newValue(isBody ? freshName(name) : name);
+  else id = isBody ? newValue(freshName(name)) : newValue(name);
   scope.names.emplace(name, Name{id, place.line});
   return id;
 }
 
-ValueId TextReader::find(const std::string& name, const Scope& scope) const {
+ValueId TextReader::find(std::string_view name, const Scope& scope) const {
   for (const auto* s = &scope; s; s = s->outer)
     if (const auto found = s->names.find(name); found != s->names.end()) return found->second.value;
   return {};
 }
 
-ValueId TextReader::use(const std::string& name, Place place, const Scope& scope) const {
+ValueId TextReader::use(std::string_view name, Place place, const Scope& scope) const {
   const auto id = find(name, scope);
   if (!id) fail(source_, place, "expected a value that is defined above, found '" + oneLine(name) + "'");
   return id;
 }
 
 /// The value of this name, in whatever trace it is; where it is in none, one that nothing more is known of.
-ValueId TextReader::namedAnywhere(const std::string& name) {
+ValueId TextReader::namedAnywhere(std::string_view name) {
   const auto known = values_.find(name);
   return known == values_.end() ? newValue(name) : known->second;
 }
@@ -68,7 +70,7 @@ void TextReader::setType(ValueId id, const ValueNote& note) {
     const bool wasTensor = standsForTensor(id);
     if (isTensor != wasTensor || (value.meta && !(document_.meta(value.meta) == note.meta)))
       fail(source_, note.place,
-           "expected the type that '" + note.name + "' had above, \"" + (value.meta ? typeText(document_.meta(value.meta)) : "number") + "\"");
+           "expected the type that '" + std::string(note.name) + "' had above, \"" + (value.meta ? typeText(document_.meta(value.meta)) : "number") + "\"");
   }
   if (!isTensor) {
     if (!note.size.empty()) document_.setSizeExpression(id, note.size);
