@@ -78,7 +78,7 @@ PromptWords wordsFor(const Analysis& analysis) {
   PromptWords words;
   for (const auto& [usage, help] : DebugScript::commands()) {
     const auto name = usage.substr(0, usage.find(' '));
-    usages->emplace(name, usage + "\n    " + help);
+    usages->emplace(name, fmt::format("{}\n    {}", usage, help));
     words.commands.push_back(name);
   }
   words.commands.emplace_back("quit");
@@ -165,7 +165,7 @@ Run setup(CLI::App& app) {
   app.footer([] {
     if (!program()) throw NeedsProgram();
     std::string commands = "Commands:\n";
-    for (const auto& [usage, help] : program()->debuggerCommands()) commands += "  " + usage + "\n      " + help + "\n";
+    for (const auto& [usage, help] : program()->debuggerCommands()) commands += fmt::format("  {}\n      {}\n", usage, help);
     return commands;
   });
   return [arguments](const Progress& progress) { return runAll(*arguments, progress); };

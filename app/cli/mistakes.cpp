@@ -19,7 +19,7 @@ const CLI::App& deepest(const CLI::App& program) {
 
 std::string path(const CLI::App& app) {
   std::string text;
-  for (const auto* one = &app; one->get_parent(); one = one->get_parent()) text = one->get_name() + (text.empty() ? "" : " ") + text;
+  for (const auto* one = &app; one->get_parent(); one = one->get_parent()) text.insert(0, one->get_name() + (text.empty() ? "" : " "));
   return text;
 }
 

@@ -49,7 +49,7 @@ void Incoming::open() {
   if (count > mostBytes) throw Error(ErrorCode::badInput, fmt::format("rank {} announces a message of {} bytes", from_, count));
   auto bytes = std::make_shared<Bytes>(count);
   transport_.receive(bytes, from_, tag_ + 1)->wait();
-  auto message = decodeMessage(std::move(bytes));
+  auto message = decodeMessage(bytes);
   tensors_ = std::move(message.tensors);
   if (!message.announced.empty() && !link_)
     throw Error(ErrorCode::badInput, fmt::format("rank {} sends tensors past its messages, and there is no link", from_));

@@ -136,7 +136,7 @@ std::vector<std::byte> encodeMessage(const Message& message) {
   return std::move(writer.out);
 }
 
-Message decodeMessage(std::shared_ptr<const std::vector<std::byte>> bytes) {
+Message decodeMessage(const std::shared_ptr<const std::vector<std::byte>>& bytes) {
   Reader reader(*bytes);
   if (reader.number(~std::uint64_t{0}, "its head") != magic) refuse("its head");
   std::vector<std::pair<std::string, TensorMeta>> list(reader.number(mostTensors, "the number of tensors"));

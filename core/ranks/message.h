@@ -22,7 +22,7 @@ struct Message {
 std::vector<std::byte> encodeMessage(const Message& message);
 
 /// The message; its tensors lie in the memory of `bytes`, which they keep alive. Throws Error(badInput) for bytes that are none.
-Message decodeMessage(std::shared_ptr<const std::vector<std::byte>> bytes);
+Message decodeMessage(const std::shared_ptr<const std::vector<std::byte>>& bytes);
 
 /// The elements of a strided tensor in row-major order; `out` holds meta.bytes().
 void packDense(const TensorData& tensor, std::span<std::byte> out);

@@ -283,8 +283,10 @@ Cut CutGraph::refine(const Cut& less, const Cut& more, std::int64_t budget) cons
   auto side = less.inBackward;
   auto bytes = less.bytes;
   std::size_t fitting = 0;
-  for (std::size_t k = 0; k < parts.size(); ++k)
-    if ((bytes += parts[k].bytes) <= budget) fitting = k + 1;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    bytes += parts[k].bytes;
+    if (bytes <= budget) fitting = k + 1;
+  }
   for (std::size_t k = 0; k < fitting; ++k)
     for (auto node : parts[k].nodes) side[node] = 0;
   return measured(std::move(side));

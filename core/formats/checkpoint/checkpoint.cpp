@@ -78,7 +78,7 @@ Checkpoint fromIndex(const std::string& path, const Progress& progress) {
     for (auto& tensor : part.tensors)
       if (const auto it = names.find(tensor.name); it != names.end() && !std::exchange(it->second, true)) checkpoint.tensors.push_back(std::move(tensor));
     for (const auto& [name, seen] : names)
-      if (!seen) fail("lacks '" + name + "', which " + path + " says it holds", part.path);
+      if (!seen) fail(fmt::format("lacks '{}', which {} says it holds", name, path), part.path);
   }
   return checkpoint;
 }

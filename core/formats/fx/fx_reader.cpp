@@ -92,7 +92,7 @@ void readRuns(const Text& text, std::size_t from, Repro& repro) {
   constexpr std::string_view call = "run_repro(";
   for (auto at = text.text.find(call, from); at != std::string_view::npos; at = text.text.find(call, at + 1)) {
     const auto lineStart = text.text.rfind('\n', at) + 1;
-    if (text.text.substr(lineStart, at - lineStart).find_first_of("#") != std::string_view::npos) continue;
+    if (text.text.substr(lineStart, at - lineStart).find('#') != std::string_view::npos) continue;
     Lexer lexer(text, at);
     const ValueNames none;
     repro.runs.push_back(ExpressionReader(lexer, none).read());

@@ -69,13 +69,13 @@ Attempt& LogBuilder::attempt(Process& process, const CompileId& id, std::int64_t
   return attempts.back();
 }
 
-void LogBuilder::addGraph(Process& process, const CompileId& id, std::int64_t number, GraphRecord graph) {
+void LogBuilder::addGraph(Process& process, const CompileId& id, std::int64_t number, const GraphRecord& graph) {
   if (graph.damaged) {
     process.problems.push_back({Problem::Severity::warning,
                                 fmt::format("the {} graph of {} is not whole: its text is not what its checksum says", name(graph.kind), toString(id)),
                                 fmt::format("{}:{}", log_.files[graph.payload.file].path, graph.payload.line), -1});
   }
-  attempt(process, id, number).graphs.push_back(std::move(graph));
+  attempt(process, id, number).graphs.push_back(graph);
 }
 
 CompileId LogBuilder::idOf(const Json& record) {

@@ -39,7 +39,7 @@ class LogBuilder {
   /// The process that wrote with this id into this file.
   Process& process(std::size_t file, std::string_view pid);
   Attempt& attempt(Process& process, const CompileId& id, std::int64_t number);
-  void addGraph(Process& process, const CompileId& id, std::int64_t attempt, GraphRecord graph);
+  void addGraph(Process& process, const CompileId& id, std::int64_t attempt, const GraphRecord& graph);
 
   /// A record of a structured log. `payload`: its lines, where it has any.
   void addRecord(Process& process, const Json& record, std::uint64_t offset, std::string_view time);

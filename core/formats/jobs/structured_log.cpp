@@ -147,7 +147,7 @@ class Scan {
     graph.payload.bytes = lines_.offset() - graph.payload.offset;
     graph.ops = counter.ops();
     graph.damaged = isFirst || (!hash.empty() && md5.digest() != hash);
-    builder_.addGraph(process, LogBuilder::idOf(record), LogBuilder::attemptOf(record), std::move(graph));
+    builder_.addGraph(process, LogBuilder::idOf(record), LogBuilder::attemptOf(record), graph);
   }
 
   const JobLog& log_;

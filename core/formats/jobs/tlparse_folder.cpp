@@ -66,7 +66,7 @@ void addGraphs(const fs::path& folder, const CompileId& id, std::int64_t attempt
     graph.kind = file.kind;
     graph.payload = {log.files.size() - 1, 0, text.size(), Payload::Lines::plain, 1};
     graph.ops = counter.ops();
-    builder.addGraph(builder.process(0, "-"), id, attempt, std::move(graph));
+    builder.addGraph(builder.process(0, "-"), id, attempt, graph);
   }
 }
 

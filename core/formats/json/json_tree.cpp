@@ -1,7 +1,7 @@
 #include "core/formats/json/json_tree.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -79,10 +79,10 @@ class TreeBuilder {
     return add(make(std::span<const Element>(elements, count)));
   }
   std::string_view keep(const std::string& text) {
-    if (text.empty()) return {"", 0};
+    if (text.empty()) return "";
     if (text.size() > std::numeric_limits<std::uint32_t>::max()) fail("JSON holds a text of more than 4 GiB");
     auto* copy = static_cast<char*>(arena_.allocate(text.size(), 1));
-    std::memcpy(copy, text.data(), text.size());
+    std::copy(text.begin(), text.end(), copy);
     return {copy, text.size()};
   }
 

@@ -75,12 +75,12 @@ class Srepr {
     return combine(name, parts);
   }
   static std::string wrapped(const Part& part, int level) { return part.level < level ? "(" + part.text + ")" : part.text; }
-  static Part join(const std::vector<Part>& parts, const char* sign, int level) {
+  static Part join(const std::vector<Part>& parts, std::string_view sign, int level) {
     Part all{{}, level};
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const bool subtracted = i > 0 && level == sumLevel && parts[i].text.starts_with('-');
       if (subtracted) all.text += " - " + wrapped({parts[i].text.substr(1), parts[i].level}, level + 1);
-      else all.text += (i ? sign : "") + wrapped(parts[i], i ? level + 1 : level);
+      else all.text += std::string(i ? sign : "") + wrapped(parts[i], i ? level + 1 : level);
     }
     return all;
   }
@@ -107,7 +107,7 @@ class Srepr {
   }
   static Part combine(const std::string& name, const std::vector<Part>& parts) {
     if ((name == "Symbol" || name == "Integer" || name == "Float") && !parts.empty()) return parts.front();
-    if (const auto sign = comparison(name); !sign.empty() && parts.size() == 2) return join(parts, sign.data(), comparisonLevel);
+    if (const auto sign = comparison(name); !sign.empty() && parts.size() == 2) return join(parts, sign, comparisonLevel);
     if (name == "Add") return join(parts, " + ", sumLevel);
     if (name == "Mul" && parts.size() > 1 && parts.front().text == "-1") return negated(parts);
     if (name == "Mul") return join(parts, "*", productLevel);

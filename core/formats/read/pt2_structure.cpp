@@ -1,5 +1,7 @@
 #include "core/formats/read/pt2_structure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -27,7 +29,7 @@ void addLeaves(const Json& spec, const std::string& path, std::vector<std::strin
       const Json& given = context->root().items()[i];
       key = given.isString() ? std::string(given.text()) : given.kind() == Json::Kind::integer ? std::to_string(given.integer()) : key;
     }
-    addLeaves(children[i], path.empty() ? key : path + "." + key, paths);
+    addLeaves(children[i], path.empty() ? key : fmt::format("{}.{}", path, key), paths);
   }
 }
 

@@ -171,7 +171,7 @@ class ExpressionParser {
     return finished(std::move(result), begin);
   }
 
-  Expression integer(std::string sign) {
+  Expression integer(const std::string& sign) {
     const auto& token = peek();
     Expression result;
     result.kind = Kind::integer;
@@ -180,7 +180,7 @@ class ExpressionParser {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.integer);
     if (error != std::errc() || end != digits.data() + digits.size()) fail(source_, token.place, "expected an integer of 64 bits");
     ++at_;
-    return finished(std::move(result), token.text.data());
+    return finished(std::move(result), token.text.begin());
   }
 
   /// A list, a tuple, or an expression in brackets.
