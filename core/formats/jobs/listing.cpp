@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
 #include <unordered_map>
@@ -11,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/number_text.h"
+#include "core/formats/jobs/lowered_prims.h"
 #include "core/trace/number.h"
 #include "core/trace/python_text.h"
 
@@ -347,9 +347,9 @@ class Writer {
   }
 
   void writeCall(std::size_t value, const fx::Node& node) {
-    auto target = node.call.items[0].text;
-    auto arguments = argumentsOf(node.call, node);
-    if (options_.runnable) lower(target, arguments, node);
+    PrintedCall call{node.call.items[0].text, argumentsOf(node.call, node)};
+    if (const auto problem = options_.runnable ? lowerPrims(call) : std::nullopt) fail(node.line, node.name, *problem);
+    const auto& target = call.target;
     std::vector<std::string> notes;
     const auto left = targetsOf(value, target, notes);
     const bool isBackward = options_.kind == TraceKind::backward || value >= graph_.inputs.size() + options_.backwardFrom;
@@ -358,7 +358,7 @@ class Writer {
     } else if (options_.kind != TraceKind::computation && left.find_first_not_of("[(_, )]") == std::string::npos) {
       notes.push_back(fmt::format("computation: {}: \"{}\"", names_[value], target));  // no result of it says which op it is
     }
-    body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", target, fmt::join(arguments, ", "));
+    body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", target, fmt::join(call.arguments, ", "));
     if (!notes.empty()) body_ += fmt::format("  # {}", fmt::join(notes, ", "));
     body_ += "\n";
   }
@@ -396,67 +396,6 @@ class Writer {
     const bool isList = !symbol || symbol->returns.size() == 1;
     const auto all = fmt::format("{}", fmt::join(names, ", "));
     return isList ? "[" + all + "]" : names.size() == 1 ? all : "(" + all + ")";
-  }
-
-  /// LibTorch has no prims: they are made in Python, of ATen. Inductor's draws become those of LibTorch's generator, without a seed of their own.
-  void lower(std::string& target, std::vector<std::string>& arguments, const fx::Node& node) {
-    if (!target.starts_with("torch.ops.prims.")) return;
-    if (target == "torch.ops.prims.convert_element_type.default" && arguments.size() == 2) {
-      target = "torch.ops.aten._to_copy.default";
-      arguments[1] = "dtype=" + arguments[1];
-    } else if (target == "torch.ops.prims.iota.default") {
-      lowerIota(target, arguments, node);
-    } else if (target == "torch.ops.prims.view_of.default" && arguments.size() == 1) {
-      target = "torch.ops.aten.alias.default";
-    } else if (target == "torch.ops.prims.device_put.default" && arguments.size() >= 2) {
-      target = "torch.ops.aten._to_copy.default";
-      arguments = {arguments[0], "device=" + arguments[1]};
-    } else if (target == "torch.ops.prims.inductor_seeds.default" && arguments.size() == 2) {
-      target = "torch.ops.aten.zeros.default";
-      arguments = {"[" + arguments[0] + "]", "dtype=torch.int64", "device=" + arguments[1]};
-    } else if (target == "torch.ops.prims.inductor_lookup_seed.default" && arguments.size() == 2) {
-      target = "torch.ops.aten.select.int";
-      arguments = {arguments[0], "0", arguments[1]};
-    } else if (target == "torch.ops.prims.inductor_random.default" && arguments.size() >= 3) {
-      target = arguments[2] == "\"randn\"" || arguments[2] == "'randn'" ? "torch.ops.aten.randn.default" : "torch.ops.aten.rand.default";
-      arguments = {arguments[0]};
-    } else if (target == "torch.ops.prims.inductor_randint.default" && arguments.size() >= 4) {
-      target = "torch.ops.aten.randint.low";
-      arguments.resize(3);
-    } else if (target == "torch.ops.prims.fma.default" && arguments.size() == 3) {
-      target = "torch.ops.aten.addcmul.default";
-      std::rotate(arguments.begin(), arguments.begin() + 2, arguments.end());
-    } else if (target == "torch.ops.prims.rev.default") {
-      target = "torch.ops.aten.flip.default";
-    } else if (target == "torch.ops.prims._low_memory_max_pool_with_offsets.default" && arguments.size() >= 2) {
-      const bool isOf3 = std::count(arguments[1].begin(), arguments[1].end(), ',') == 2;
-      target = isOf3 ? "torch.ops.aten.max_pool3d_with_indices.default" : "torch.ops.aten.max_pool2d_with_indices.default";
-    } else if (target == "torch.ops.prims._low_memory_max_pool_offsets_to_indices.default" && !arguments.empty()) {
-      target = "torch.ops.aten.alias.default";  // the pooling above gives indices already
-      arguments.resize(1);
-    }
-  }
-
-  void lowerIota(std::string& target, std::vector<std::string>& arguments, const fx::Node& node) {
-    const auto& call = node.call;
-    const auto number = [&](std::string_view key, std::int64_t otherwise) -> std::int64_t {
-      const auto* given = call.keyword(key);
-      if (given == nullptr) return otherwise;
-      if (given->is(Kind::integer)) return given->integer;
-      if (given->is(Kind::value) && numbers_[given->integer] && !numbers_[given->integer]->isReal()) return numbers_[given->integer]->integer;
-      fail(node.line, node.name, "a start or step that is not a number");
-    };
-    const auto length = call.items.size() > 1 ? numberIn<std::int64_t>(arguments[0]) : std::nullopt;
-    if (!length || *length < 0 || *length > (std::int64_t{1} << 40)) fail(node.line, node.name, "a length that is not a number");
-    const auto start = number("start", 0), step = number("step", 1);
-    std::int64_t end = 0;
-    if (__builtin_mul_overflow(*length, step, &end) || __builtin_add_overflow(end, start, &end)) fail(node.line, node.name, "a range beyond 64 bits");
-    std::vector<std::string> lowered{std::to_string(start), std::to_string(end), std::to_string(step)};
-    for (const auto* key : {"dtype", "device"}) {
-      if (const auto* given = call.keyword(key)) lowered.push_back(std::string(key) + "=" + argument(*given, node));
-    }
-    target = "torch.ops.aten.arange.start_step";
-    arguments = std::move(lowered);
   }
 
   /// A result as the return says it; in a derived trace numbers are None.
@@ -508,28 +447,7 @@ class Writer {
   std::uint32_t source_ = fx::noIndex;
 };
 
-/// Ops of prims that Writer::lower() says in terms of aten.
-constexpr std::array<std::string_view, 12> lowered{"convert_element_type",
-                                                   "iota",
-                                                   "view_of",
-                                                   "device_put",
-                                                   "inductor_seeds",
-                                                   "inductor_lookup_seed",
-                                                   "inductor_random",
-                                                   "inductor_randint",
-                                                   "fma",
-                                                   "rev",
-                                                   "_low_memory_max_pool_with_offsets",
-                                                   "_low_memory_max_pool_offsets_to_indices"};
-
 }  // namespace
-
-bool isLowered(std::string_view op) {
-  constexpr std::string_view before = "prims.", after = ".default";
-  if (!op.starts_with(before) || !op.ends_with(after)) return false;
-  op = op.substr(before.size(), op.size() - before.size() - after.size());
-  return std::find(lowered.begin(), lowered.end(), op) != lowered.end();
-}
 
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) { return Writer(graph, lookup, options).write(); }
 

@@ -43,7 +43,4 @@ struct Listing {
 /// before they are made.
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options);
 
-/// Whether a runnable listing says this op of `prims` ("prims.iota.default") in terms of `aten`.
-bool isLowered(std::string_view op);
-
 }  // namespace retrograd::jobs

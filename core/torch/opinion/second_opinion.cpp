@@ -8,11 +8,13 @@
 #include "core/base/out_of_memory.h"
 #include "core/formats/jobs/job_graphs.h"
 #include "core/formats/jobs/listing.h"
+#include "core/formats/jobs/lowered_prims.h"
 #include "core/formats/text/text_trace.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
+#include "core/torch/opinion/suspect.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd {
@@ -286,9 +288,9 @@ class Opinion {
     }
     compareTypes();
     if (found.empty()) return;
-    const auto suspect = suspectOf(wrong, right);
+    const auto suspect = suspectOf(graphs_, wrong, right);
     for (const auto& [output, text] : found) {
-      addFinding(inputLabel(graphs_, output), text, suspect ? suspect : producerOf(output));
+      addFinding(inputLabel(graphs_, output), text, suspect ? suspect : producerOf(graphs_, output));
       if (const auto& source = graphs_.sources[output]) opinion_.findings.back().input = jobs::plainName(source->name);
     }
   }
@@ -336,48 +338,6 @@ class Opinion {
         addFinding("", fmt::format("{} is {}, and the graph says {}", node.name, shortName(meta.dtype), shortName(type.dtype)), n);
       }
     }
-  }
-
-  std::optional<std::size_t> producerOf(std::size_t output) const {
-    const auto& value = graphs_.backward.outputs[output].value;
-    if (!value.is(Kind::value) || value.valueIndex() < graphs_.backward.inputs.size()) return std::nullopt;
-    return value.valueIndex() - graphs_.backward.inputs.size();
-  }
-
-  /// The last op of the backward that leads to all wrong gradients and to no right one: what is wrong there alone explains them.
-  std::optional<std::size_t> suspectOf(const std::vector<std::size_t>& wrong, const std::vector<std::size_t>& right) const {
-    const auto& graph = graphs_.backward;
-    if (wrong.size() > 64) return std::nullopt;
-    std::vector<std::uint64_t> reaches(graph.valueCount(), 0);
-    std::vector<char> reachesRight(graph.valueCount(), 0);
-    const auto mark = [&](std::size_t output, auto&& use) { fx::forEachValue(graph.outputs[output].value, use); };
-    for (std::size_t k = 0; k < wrong.size(); ++k) mark(wrong[k], [&](std::size_t v) { reaches[v] |= std::uint64_t{1} << k; });
-    for (const auto output : right) mark(output, [&](std::size_t v) { reachesRight[v] = 1; });
-    const auto all = wrong.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << wrong.size()) - 1;
-    std::optional<std::size_t> found, lowered;
-    for (std::size_t n = graph.nodes.size(); n-- > 0;) {
-      const auto value = graph.inputs.size() + n;
-      const bool isSuspect = reaches[value] == all && !reachesRight[value];
-      if (!found && isSuspect) found = n;
-      if (isSuspect && computesInHalf(graph.nodes[n])) lowered = n;
-      fx::forEachValue(graph.nodes[n].call, [&](std::size_t v) {
-        reaches[v] |= reaches[value];
-        reachesRight[v] |= reachesRight[value];
-      });
-    }
-    return lowered && !graphs_.forward.inputs.empty() && !isHalf(graphs_.forward.inputs[wrong.front()].type, graphs_.forward) ? lowered : found;
-  }
-
-  static bool isHalf(std::uint32_t type, const fx::Graph& graph) {
-    return type != fx::noIndex && graph.types[type].kind == fx::Type::Kind::tensor &&
-           (graph.types[type].dtype == DType::bf16 || graph.types[type].dtype == DType::f16);
-  }
-
-  /// An op that computes in 16 bits; casts and views do not.
-  bool computesInHalf(const fx::Node& node) const {
-    if (!isHalf(node.type, graphs_.backward) || !node.call.is(Kind::call)) return false;
-    const auto symbol = lookupSymbol(std::string_view(node.call.items[0].text).substr(std::min<std::size_t>(10, node.call.items[0].text.size())));
-    return symbol && !symbol->isView && symbol->name != "aten._to_copy.default";
   }
 
   void addFinding(const std::string& gradient, const std::string& what, std::optional<std::size_t> node) {
@@ -448,10 +408,6 @@ class Opinion {
   TensorMap derivedRun_;
   std::vector<std::optional<TensorData>> forwardRun_, importedRun_;
 };
-
-}  // namespace
-
-namespace {
 
 bool hasBoth(const jobs::Attempt& attempt) { return attempt.find(jobs::GraphKind::forward) != nullptr && attempt.find(jobs::GraphKind::backward) != nullptr; }
 
