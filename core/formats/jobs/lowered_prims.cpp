@@ -54,8 +54,7 @@ Problem lowerViewOf(PrintedCall& call) {
 }
 
 Problem lowerSeeds(PrintedCall& call) {
-  if (call.arguments.size() == 2)
-    call = {"torch.ops.aten.zeros.default", {"[" + call.arguments[0] + "]", "dtype=torch.int64", "device=" + call.arguments[1]}};
+  if (call.arguments.size() == 2) call = {"torch.ops.aten.zeros.default", {"[" + call.arguments[0] + "]", "dtype=torch.int64", "device=" + call.arguments[1]}};
   return std::nullopt;
 }
 
