@@ -252,16 +252,16 @@ void JointBuilder::replaceBase(BoundSymbolId op, std::int32_t index, const ViewP
 
 /// `content` in the memory layout of `like`, whose place it takes.
 ValueId JointBuilder::inGeometryOf(BoundSymbolId op, ValueId like, ValueId content) {
-  // The views that are made again look at conjugated memory, too: `real` of it is another op.
-  if (document_.meta(document_.value(like).meta).conjugate && !document_.meta(document_.value(content).meta).conjugate)
-    content = call1(op, "aten._conj.default", {}, call1(op, "aten.conj_physical.default", {}, content));
   const auto& from = document_.value(content);
   const auto& to = document_.value(like);
   const TensorMeta meta = document_.meta(to.meta);
   const auto bytes = document_.storage(to.storage).bytes;
   if (sameGeometry(document_.meta(from.meta), meta) && document_.storage(from.storage).bytes >= bytes) return content;
-  if (meta.offset == 0 && bytes == meta.storageBytes())
-    return call(op, "aten.copy.default", {{Argument::ofOperand(0), Argument::ofOperand(1)}, {}, 2, {}}, {like, content});
+  if (meta.offset == 0 && bytes == meta.storageBytes()) {
+    const auto copied = call(op, "aten.copy.default", {{Argument::ofOperand(0), Argument::ofOperand(1)}, {}, 2, {}}, {like, content});
+    // A copy is resolved. The views that are made again look at conjugated memory: `real` of it is another op.
+    return meta.conjugate ? call1(op, "aten._conj.default", {}, call1(op, "aten.conj_physical.default", {}, copied)) : copied;
+  }
   return scatterByGeometry(op, "aten.copy.default", call1(op, "aten.detach.default", {}, like), like, content);
 }
 

@@ -104,6 +104,25 @@ TEST(Programs, AnAliasedWriteIntoConjugatedMemoryReadsTheMemory) {
 )");
 }
 
+// A copy is resolved: what takes the place of lazily conjugated memory has to be conjugated again, or the views made of it look at something else.
+TEST(Programs, AWriteIntoConjugatedMemoryLeavesItConjugated) {
+  const std::string program = R"(def computation(x1):
+    # x1: "f64[6]", parameter
+    v1 = torch.ops.aten.mul.Tensor(x1, 2.0)
+    v2 = torch.ops.aten.fft_ifft.default(v1)
+    v3 = torch.ops.aten.imag.default(v2)
+    v4 = torch.ops.aten.absolute_.default(v3)
+    v5 = torch.ops.aten.real.default(v2)
+    v6 = torch.ops.aten.sin_.default(v5)
+    v7 = torch.ops.aten.abs.default(v2)
+    return (v7, v3)
+)";
+  expectAsEager(program);
+  fuzz::Mode mode;
+  mode.order = 2;
+  EXPECT_EQ(verdictOf(program, mode).kind, fuzz::Verdict::Kind::same) << verdictOf(program, mode).message;
+}
+
 // Written before and after it is read: one value stands for both in a second derivative.
 TEST(Programs, ASecondDerivativeOfWhatIsReadLateIsRefused) {
   const std::string program = R"(def computation(p1, p5):
