@@ -1,8 +1,8 @@
 #include "core/questions/memory_timeline.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <optional>
+#include <utility>
 
 #include "core/base/enum_array.h"
 #include "core/base/id_vector.h"
@@ -22,6 +22,8 @@ class Builder {
   explicit Builder(const Analysis& analysis) : analysis_(analysis), document_(*analysis.document), uses_(document_, analysis.joint) {
     liveUses_.assign(document_.storageCount(), 0);
     lifeOf_.assign(document_.storageCount(), -1);
+    known_.assign(document_.storageCount(), std::nullopt);
+    held_.assign(document_.valueCount(), 0);
   }
 
   MemoryTimeline run() {
@@ -52,7 +54,7 @@ class Builder {
   void classify() {
     const auto mark = [&](std::span<const ValueId> values, MemoryUse use) {
       for (auto value : values)
-        if (counts(value)) known_.try_emplace(document_.value(value).storage, use);
+        if (auto* known = counts(value) ? &known_[document_.value(value).storage] : nullptr; known && !*known) *known = use;
     };
     const auto& joint = analysis_.joint;
     mark(std::span(analysis_.backward.inputs).first(analysis_.backward.savedCount), MemoryUse::saved);
@@ -61,8 +63,7 @@ class Builder {
   }
 
   void begin(ValueId value, std::size_t position, std::array<std::int64_t, memoryUseCount>& live) {
-    if (!counts(value) || held_.contains(value)) return;
-    held_.insert(value);
+    if (!counts(value) || std::exchange(held_[value], 1)) return;
     const auto storage = document_.value(value).storage;
     if (liveUses_[storage]++ > 0) return;
     StorageLife life;
@@ -70,15 +71,14 @@ class Builder {
     life.value = value;
     life.bytes = document_.storage(storage).bytes;
     life.from = position;
-    const auto known = known_.find(storage);
-    life.use = known != known_.end() ? known->second : position < analysis_.joint.forwardCount ? MemoryUse::forward : MemoryUse::backward;
+    life.use = known_[storage] ? *known_[storage] : position < analysis_.joint.forwardCount ? MemoryUse::forward : MemoryUse::backward;
     live[static_cast<std::size_t>(life.use)] += life.bytes;
     lifeOf_[storage] = static_cast<std::int64_t>(timeline_.lives.size());
     timeline_.lives.push_back(life);
   }
 
   void end(ValueId value, std::size_t position, std::array<std::int64_t, memoryUseCount>& live) {
-    if (!counts(value) || held_.erase(value) == 0) return;
+    if (!counts(value) || !std::exchange(held_[value], 0)) return;
     const auto storage = document_.value(value).storage;
     if (--liveUses_[storage] > 0) return;
     auto& life = timeline_.lives[lifeOf_[storage]];
@@ -87,9 +87,9 @@ class Builder {
   }
 
   void addExternal() {
-    std::set<StorageId> seen;
+    IdVector<StorageId, char> seen(document_.storageCount(), 0);
     for (auto id : analysis_.joint.inputs) {
-      if (!id || !document_.value(id).storage || !seen.insert(document_.value(id).storage).second) continue;
+      if (!id || !document_.value(id).storage || std::exchange(seen[document_.value(id).storage], 1)) continue;
       const auto& value = document_.value(id);
       const bool isParameter = value.kind == ValueKind::parameter || value.kind == ValueKind::buffer || value.kind == ValueKind::constant;
       (isParameter ? timeline_.parameterBytes : timeline_.inputBytes) += document_.storage(value.storage).bytes;
@@ -100,8 +100,8 @@ class Builder {
   const Document& document_;
   LastUses uses_;
   MemoryTimeline timeline_;
-  std::map<StorageId, MemoryUse> known_;
-  std::set<ValueId> held_;
+  IdVector<StorageId, std::optional<MemoryUse>> known_;  // what is said of it before it is made
+  IdVector<ValueId, char> held_;
   IdVector<StorageId, std::int32_t> liveUses_;  // values of it that are held
   IdVector<StorageId, std::int64_t> lifeOf_;    // into lives, -1
 };

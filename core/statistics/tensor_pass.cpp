@@ -21,16 +21,19 @@ class Walk {
   void run(std::int64_t index, Visit&& visit) const {
     const auto begin = index * chunk, end = std::min(begin + chunk, footprint_.elements);
     const auto inner = footprint_.dims.back();
-    if (inner.stride == 1 && inner.size >= shortest) return forEachRun(begin, end, [&](const std::byte* from, std::int64_t count) { visit(from, count); });
-    std::vector<std::byte> buffer(gathered * item_);
+    const bool isOneRun = footprint_.dims.size() == 1 && end - begin <= inner.size;
+    if (inner.stride == 1 && (inner.size >= shortest || isOneRun))
+      return forEachRun(begin, end, [&](const std::byte* from, std::int64_t count) { visit(from, count); });
+    const auto room = std::min(gathered, end - begin);
+    std::vector<std::byte> buffer(room * item_);
     std::int64_t filled = 0;
     forEachRun(begin, end, [&](const std::byte* from, std::int64_t count) {
       for (std::int64_t done = 0; done < count;) {
-        const auto now = std::min(count - done, gathered - filled);
+        const auto now = std::min(count - done, room - filled);
         gather(from + done * inner.stride * item_, now, inner.stride, buffer.data() + filled * item_);
         done += now;
         filled += now;
-        if (filled < gathered) continue;
+        if (filled < room) continue;
         visit(buffer.data(), filled);
         filled = 0;
       }
