@@ -11,6 +11,7 @@
 #include "core/base/enum_array.h"
 #include "core/base/error.h"
 #include "core/base/id_vector.h"
+#include "core/base/overlap.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -204,6 +205,12 @@ class Splitter {
           refuse(op, s,
                  fmt::format("it writes through {}, which stage {} makes, to an input or buffer of the model", document_.displayName(received[0]),
                              definedIn(received[0])));
+        if (!external && overlapsItself(document_.meta(document_.value(received[0]).meta)))
+          refuse(op, s,
+                 fmt::format(
+                     "it writes in place to memory of {}, several elements of which share a place; it comes from another stage, and a copy has a place for "
+                     "each",
+                     document_.displayName(received[0])));
         auto& cloned = stage(s).cloned;
         if (!external && std::find(cloned.begin(), cloned.end(), received[0]) == cloned.end()) cloned.push_back(received[0]);
       }

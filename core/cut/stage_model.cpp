@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
-#include "core/base/overlap.h"
 #include "core/trace/implied.h"
 
 namespace retrograd {
@@ -54,19 +53,14 @@ class Extraction {
     return add(id, value);
   }
 
-  /// `written`: by this stage, which copies it first.
-  ValueId receive(ValueId id, bool written) {
+  ValueId receive(ValueId id) {
     auto value = from_.value(id);
     value.kind = ValueKind::input;
     value.producer = {};
     value.version = 0;
     value.name = to_.intern(from_.displayName(id));
     if (value.meta) {
-      auto meta = sentMeta(from_.meta(value.meta));
-      if (written && meta.layout == Layout::strided && overlapsItself(meta)) {  // a copy of it has a place for each element
-        meta.strides = contiguousStrides(meta.sizes);
-        meta.strideSymbols.clear();
-      }
+      const auto meta = sentMeta(from_.meta(value.meta));
       value.meta = to_.internMeta(meta);
       value.storage = to_.addStorage(meta.storageBytes(), ValueId(static_cast<std::int64_t>(to_.valueCount())), true);
       storages_.try_emplace(from_.value(id).storage, value.storage);
@@ -309,8 +303,7 @@ class StageBuilder {
     spec.name = document.displayName(input.value);
     spec.requiresGrad = document.isTensor(input.value) && isDifferentiable(document.meta(document.value(input.value).meta).dtype);
     if (file.traced) file.inputSource[spec.name] = fmt::format("sent by stage {}", input.source);
-    const bool written = std::find(stage_.cloned.begin(), stage_.cloned.end(), input.value) != stage_.cloned.end();
-    addInput(extraction.receive(input.value, written), std::move(spec));
+    addInput(extraction.receive(input.value), std::move(spec));
   }
 
   /// as_strided reads its operand's memory by offsets of its own: what arrives has to lie there as it did.

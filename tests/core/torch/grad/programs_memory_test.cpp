@@ -314,6 +314,25 @@ TEST(Programs, ADerivationAtOtherSizesRefusesBatchNormOfTooFewWeights) {
                 mode);
 }
 
+// Elements of an expanded value share memory, which a write through one of them changes for all; a copy in another stage has a place for each.
+TEST(Programs, AStageDoesNotWriteToMemoryThatAnExpandedValueShares) {
+  const std::string program = R"(def computation(x0, x1):
+    # x0: "f64[3]"
+    # x1: "f64[12]", no grad
+    v1 = torch.ops.aten.sin.default(x1)
+    [v2, v3] = torch.ops.aten.meshgrid.default([v1, x0])
+    [v4, v5] = torch.ops.aten.tensor_split.sections(v2, 2, 1)
+    v6 = torch.ops.aten.zero_.default(v5)
+    return (v4,)
+)";
+  expectAsEager(program);
+  fuzz::Mode mode;
+  mode.cuts = {2};
+  const auto verdict = verdictOf(program, mode);
+  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
+  EXPECT_NE(verdict.message.find("several elements of which share a place"), std::string::npos) << verdict.message;
+}
+
 // Whether `reshape` is a view depends on the strides, so a stage keeps those of what it writes to, gaps included.
 TEST(Programs, AStageKeepsTheStridesOfWhatItWritesTo) {
   fuzz::Mode mode;
