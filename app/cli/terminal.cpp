@@ -75,7 +75,7 @@ class Bar {
   }
 
  private:
-  static constexpr auto first = std::chrono::seconds(1), each = std::chrono::milliseconds(100);
+  static constexpr std::chrono::milliseconds first{1000}, each{100};
 
   static double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 

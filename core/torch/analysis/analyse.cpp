@@ -336,7 +336,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
   inner.createGraph = true;
   inner.partition = {};
   inner.partition.regions = false;  // a draw that is replayed would become one of its own
-  const auto of = analyse(std::move(file), inner, progress);
+  auto of = analyse(std::move(file), inner, progress);
   if (!of->derived()) return of;
   DerivationRequest outer;
   outer.seed = options.seed;
