@@ -100,7 +100,7 @@ void ChecksDock::terms() {
       }
       model_->show(document, result, context_.notes);
       tree_->expandToDepth(0);
-      summary_->setText(tr("The gradient of %1 is the sum of %n term(s)", nullptr, static_cast<int>(result.terms.size())).arg(name));
+      summary_->setText(tr("Terms that add up to the gradient of %1: %2").arg(name).arg(result.terms.size()));
     };
   };
   askAloud(summary_, checkQuestion, tr("Recording a run"), tr("Recording a run..."), work);
