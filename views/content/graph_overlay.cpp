@@ -191,9 +191,7 @@ std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
       }
       for (int s = 0; s < std::min(cut_->stages(), mostStagesInLegend); ++s) {
         const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
-        entries.push_back(
-            {colors_.stage(s),
-             QObject::tr("stage %1: %2, %3 of parameters").arg(s).arg(opsText(facts.ops), bytesText(facts.parameterBytes))});
+        entries.push_back({colors_.stage(s), QObject::tr("stage %1: %2, %3 of parameters").arg(s).arg(opsText(facts.ops), bytesText(facts.parameterBytes))});
       }
       if (cut_->stages() > mostStagesInLegend) entries.push_back({colors_.none(), QObject::tr("and %1 more").arg(cut_->stages() - mostStagesInLegend)});
       break;

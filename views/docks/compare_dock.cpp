@@ -15,8 +15,8 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
-#include "views/widgets/prepare_box.h"
 #include "views/widgets/flow_layout.h"
+#include "views/widgets/prepare_box.h"
 #include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
