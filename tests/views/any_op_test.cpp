@@ -3,9 +3,9 @@
 #include <QHeaderView>
 #include <QHelpEvent>
 #include <QLabel>
+#include <QTemporaryFile>
 #include <QTest>
 #include <QToolButton>
-#include <QTemporaryFile>
 #include <QTreeView>
 #include <QTreeWidget>
 #include <limits>
