@@ -1,7 +1,9 @@
 // V1, V2, V3, V4 and V5 in the window over the real engine: values of any op, numbers of every line, tips, comparing, marks.
+#include <QDir>
 #include <QHeaderView>
 #include <QHelpEvent>
 #include <QLabel>
+#include <QTemporaryFile>
 #include <QTest>
 #include <QToolButton>
 #include <QTreeView>
@@ -31,6 +33,7 @@ class AnyOpTest : public QObject {
   void V1_aFillHoldsInWhatIsRunAhead();
   void V2_aSmallModelRunsWhenItIsOpened();
   void V2_withoutThePreferenceRunAheadIsOffered();
+  void V2_aLargeModelOffersToRun();
   void V2_twoWindowsAndAReloadDoNotDisturbIt();
   void V3_restingOnANameShowsTheValue();
   void V3_theKeyShowsTheChosenValue();
@@ -198,6 +201,28 @@ void AnyOpTest::V2_withoutThePreferenceRunAheadIsOffered() {
   QVERIFY(allKnown(f));
   QTRY_VERIFY(!button->isVisible());
   QCOMPARE(f.execution().position, std::size_t(0));
+}
+
+// A model whose run is estimated at two seconds or more does not run by itself; the values' place offers to run it.
+void AnyOpTest::V2_aLargeModelOffersToRun() {
+  QTemporaryFile file(QDir::temp().filePath(QStringLiteral("large-XXXXXX.txt")));
+  QVERIFY(file.open());
+  file.write(R"(def computation(x, w):
+    # x: "f32[1, 1024]"
+    # w: "f32[1024, 1024]", parameter
+    wide = aten.expand(x, [10000000, 1024])
+    y = aten.mm(wide, w)
+    loss = aten.sum(y)
+    return loss
+)");
+  file.close();
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(file.fileName()));
+  QVERIFY(f.quiet());
+  QCOMPARE(numbers(f).known(), std::size_t(0));
+  const auto* button = f.window().findChild<QToolButton*>(QStringLiteral("run-ahead-button"));
+  QTRY_VERIFY(button->isVisible());
+  QVERIFY(button->isEnabled());
 }
 
 void AnyOpTest::V2_twoWindowsAndAReloadDoNotDisturbIt() {

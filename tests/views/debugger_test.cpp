@@ -130,6 +130,15 @@ void DebuggerTest::V10_memoryZoomsAndNamesWhatIsAlive() {
   for (const auto& life : timeline.lives)
     if (life.from <= middle && middle < life.to) named += view->toolTip().contains(QString::fromStdString(f.analysis().document->displayName(life.value)));
   QVERIFY(named > 0);
+  // V12: the axis names ops by their ids, which are not their positions.
+  const auto idsAreThoseOfOps = [&] {
+    const auto ticks = view->ticks();
+    const auto isId = [&](const auto& tick) { return tick.second == QStringLiteral("#%1").arg(f.controller().document()->program.opAt(tick.first).index); };
+    const auto isInSight = [&](const auto& tick) { return tick.first >= view->range().first && tick.first < view->range().second; };
+    return ticks.size() >= 2 && std::all_of(ticks.begin(), ticks.end(), isId) && std::all_of(ticks.begin(), ticks.end(), isInSight);
+  };
+  QVERIFY(idsAreThoseOfOps());
+  QVERIFY(view->accessibleDescription().endsWith(QStringLiteral("#%1").arg(f.controller().document()->program.opAt(timeline.peakPosition).index)));
   // A range by dragging with Shift, by keys, and all of it again.
   const auto from = all.first + (all.second - all.first) / 4, to = all.first + (all.second - all.first) / 2;
   const auto begin = at(from), end = at(to);
@@ -142,6 +151,7 @@ void DebuggerTest::V10_memoryZoomsAndNamesWhatIsAlive() {
   QCOMPARE(view->range(), all);
   QTest::keyClick(view, Qt::Key_Plus);
   QVERIFY(view->range().second - view->range().first < all.second - all.first);
+  QVERIFY(idsAreThoseOfOps());
   QTest::keyClick(view, Qt::Key_0);
   QCOMPARE(view->range(), all);
 }

@@ -19,6 +19,7 @@ class DiffTest : public QObject {
  private Q_SLOTS:
   void initTestCase() { installCodeAccessibility(); }
   void rowsShowBothSidesOrAGap();
+  void V12_theGutterShowsIdsOfOps();
   void wordsThatDifferAreMarked();
   void equalStretchesFold();
   void aKeyOpensIt();
@@ -81,14 +82,30 @@ void DiffTest::rowsShowBothSidesOrAGap() {
   QCOMPARE(rows.comparison()->diff.counts.onlyLeft, 0U);
   int left = 0, right = 0;
   for (int i = 0; i < rows.count(); ++i) {
-    if (const auto number = rows.lineNumber(i, Side::left)) QCOMPARE(number, ++left);
-    if (const auto number = rows.lineNumber(i, Side::right)) QCOMPARE(number, ++right);
+    left += rows.opAt(i, Side::left).valid();
+    right += rows.opAt(i, Side::right).valid();
     const bool isGap = rows.row(i).kind == DiffRow::Kind::onlyRight;
     QCOMPARE(rows.line(i, Side::left).text.isEmpty(), isGap);
     QVERIFY(!rows.line(i, Side::right).text.isEmpty());
   }
   QCOMPARE(left, 9);
   QCOMPARE(right, 12);
+}
+
+void DiffTest::V12_theGutterShowsIdsOfOps() {
+  WindowFixture f;
+  QVERIFY(openOn(f, 2, 3, TraceKind::backward));
+  const auto& view = diffOf(f).view();
+  int shown = 0;
+  for (int i = 0; i < view.rows().count(); ++i) {
+    for (auto side : bothSides) {
+      const auto op = view.rows().opAt(i, side);
+      QCOMPARE(view.gutterText(i, side), op ? QStringLiteral("#%1").arg(op.index) : QString());
+      shown += op.valid();
+    }
+  }
+  QVERIFY(shown > 0);
+  QVERIFY(view.gutterText(0, Side::left) != QStringLiteral("#0"));  // the first line of a backward, yet not the first op
 }
 
 void DiffTest::wordsThatDifferAreMarked() {

@@ -26,6 +26,7 @@ class GraphTest : public GraphTestBase {
   void zoomKeepsWhatIsUnderThePointer();
   void draggingPans();
   void minimapLeadsThere();
+  void V10_theMinimapFadesOverBoxes();
   void otherTracesAreDrawnToo();
   void layoutsOfAnotherTraceComeTooLate();
   void keysZoom();
@@ -178,6 +179,34 @@ void GraphTest::minimapLeadsThere() {
   QVERIFY(!map.isEmpty());
   QTest::mouseClick(&graph(), Qt::LeftButton, {}, QPoint(static_cast<int>(map.center().x()), static_cast<int>(map.top() + 3)));
   QVERIFY(QRectF(graph().rect()).intersects(graph().boxRect(top)));
+}
+
+// Holds V10: where boxes are below it the minimap fades, until the mouse is there.
+void GraphTest::V10_theMinimapFadesOverBoxes() {
+  graph().setAllOpen(true);
+  QVERIFY(laidOut());
+  const int box = show(gradientOp(0));
+  const auto centre = graph().minimapRect().center().toPoint();
+  QVERIFY(!graph().minimapRect().isEmpty());
+  const auto moveTo = [&](const QPoint& to) {
+    QMouseEvent move(QEvent::MouseMove, to, graph().mapToGlobal(to), Qt::NoButton, Qt::NoButton, {});
+    QApplication::sendEvent(&graph(), &move);
+  };
+  // Drags the box below the minimap.
+  const QPoint ground(20, 300);
+  const auto way = centre - middle(box);
+  QTest::mousePress(&graph(), Qt::LeftButton, {}, ground);
+  QMouseEvent drag(QEvent::MouseMove, ground + way, graph().mapToGlobal(ground + way), Qt::NoButton, Qt::LeftButton, {});
+  QApplication::sendEvent(&graph(), &drag);
+  QTest::mouseRelease(&graph(), Qt::LeftButton, {}, ground + way);
+  QVERIFY(graph().minimapRect().intersects(graph().boxRect(box)));
+  const auto picture = [&] { return graph().grab(graph().minimapRect().toRect()).toImage(); };
+  moveTo(ground);
+  const auto faded = picture();
+  moveTo(graph().minimapRect().center().toPoint());
+  QVERIFY(picture() != faded);
+  moveTo(ground);
+  QCOMPARE(picture(), faded);
 }
 
 void GraphTest::otherTracesAreDrawnToo() {

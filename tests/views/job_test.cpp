@@ -25,6 +25,7 @@
 #include "views/jobs/job_passes_window.h"
 #include "views/jobs/recorded_dock.h"
 #include "views/jobs/save_plan_dock.h"
+#include "views/models/values_model.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -557,6 +558,9 @@ void JobTest::J9_collectivesArePassedOverWhereTheirValuesAreGiven() {
   QVERIFY(f.settle());
   QCOMPARE(f.execution().position, f.execution().size);
   QTRY_VERIFY2(shown("sum_1").contains(QStringLiteral("depends on the opaque op torch.ops._c10d_functional.wait_tensor.default")), qPrintable(shown("sum_1")));
+  // The long reason is elided, so that names and types stay in sight; its tooltip is whole.
+  const auto* values = f.window().findChild<QTreeView*>(QStringLiteral("values"));
+  QVERIFY(values->columnWidth(ValuesModel::state) < 20 * values->fontMetrics().averageCharWidth());
   f.picture(QStringLiteral("collective-absent"));
   // The dialog for inputs takes a file with the values.
   QTemporaryFile given;

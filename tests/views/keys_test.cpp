@@ -1,5 +1,10 @@
 #include <QAbstractItemModelTester>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialog>
+#include <QLabel>
 #include <QLineEdit>
+#include <QTabWidget>
 #include <QTableWidget>
 #include <QTest>
 
@@ -22,6 +27,7 @@ class KeysTest : public QObject {
   void keysOfTheListingsAreRefused();
   void searchByWordsAndByKey();
   void thePresetSteps();
+  void V12_preferencesHoldAtOnce();
   void pictures();
 };
 
@@ -237,6 +243,35 @@ void KeysTest::thePresetSteps() {
   const bool shown = f.window().listings().isShown(TraceKind::computation);
   f.press(Qt::Key_5, Qt::ControlModifier);
   QCOMPARE(f.window().listings().isShown(TraceKind::computation), !shown);
+}
+
+// Holds V12: one dialog, by Ctrl and comma, for appearance, keys, running, sources and editor, files. What is chosen holds at once.
+void KeysTest::V12_preferencesHoldAtOnce() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  f.press(Qt::Key_Comma, Qt::ControlModifier);
+  auto* dialog = f.window().findChild<QDialog*>(QStringLiteral("preferences"));
+  QVERIFY(dialog && dialog->isVisible());
+  const auto* pages = dialog->findChild<QTabWidget*>();
+  QStringList titles;
+  for (int i = 0; i < pages->count(); ++i) titles << pages->tabText(i).remove(QLatin1Char('&'));
+  QCOMPARE(titles, (QStringList{"Appearance", "Keys", "Running", "Sources and Editor", "Files"}));
+  for (const char* field : {"preference-run-on-open", "preference-threads", "preference-history", "preference-editor", "preference-forget"})
+    QVERIFY2(dialog->findChild<QWidget*>(QLatin1String(field)), field);
+  // The gutter shows ids of ops: it is wider, and the page's box follows the command as the command follows the box.
+  const auto before = f.listing(TraceKind::forward).grab().toImage();
+  auto* box = dialog->findChild<QCheckBox*>(QStringLiteral("preference-op-numbers"));
+  QTest::mouseClick(box, Qt::LeftButton, Qt::NoModifier, QPoint(8, box->height() / 2));
+  QVERIFY(box->isChecked() && action(f.window(), "op-numbers")->isChecked());
+  QTRY_VERIFY(f.listing(TraceKind::forward).grab().toImage() != before);
+  action(f.window(), "op-numbers")->trigger();
+  QVERIFY(!box->isChecked());
+  // An amount of memory that is none is refused in words.
+  auto* memory = dialog->findChild<QComboBox*>(QStringLiteral("preference-history"));
+  memory->setEditText(QStringLiteral("much"));
+  Q_EMIT memory->lineEdit()->editingFinished();
+  QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("preference-problem"))->text().contains(QStringLiteral("'much'")));
+  dialog->close();
 }
 
 void KeysTest::pictures() {

@@ -2,6 +2,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
+#include <QHeaderView>
 #include <QHelpEvent>
 #include <QLabel>
 #include <QLayout>
@@ -12,6 +13,7 @@
 #include <QTest>
 #include <QToolBar>
 #include <QToolButton>
+#include <QTreeView>
 #include <cmath>
 #include <set>
 
@@ -42,6 +44,7 @@ class LookTest : public QObject {
   void breakOnNanIsSeenToBeOn();
   void controlsStandOutInAllThemes();
   void controlsOfNarrowDocksAreWhole();
+  void namesTakeTheRoomThatNumbersLeave();
   void aLineThatIsCutHasItsWholeText();
   void windowsFitTheScreen();
   void theChartsSelectionIsSeenInAnInactiveWindow();
@@ -321,21 +324,26 @@ void LookTest::controlsStandOutInAllThemes() {
   }
 }
 
-// No control of a dock is narrower than its text where the window is small, and the schedule's cells have room next to their table.
+// No control of a dock is narrower than its text where the window is small, none covers another, and the schedule's cells have room next to their table.
 void LookTest::controlsOfNarrowDocksAreWhole() {
   const auto f = opened();
-  for (const char* name : {"dock-stages", "dock-schedule"}) {
+  for (const char* name : {"dock-stages", "dock-schedule", "dock-compare"}) {
     auto* panel = f->raise(name);
     QVERIFY(panel);
     int seen = 0;
+    std::vector<QRect> places;
     for (auto* control : panel->findChildren<QWidget*>()) {
       const bool isControl = qobject_cast<QAbstractSpinBox*>(control) || qobject_cast<QComboBox*>(control) || qobject_cast<QCheckBox*>(control) ||
-                             (qobject_cast<QToolButton*>(control) && !qobject_cast<QToolButton*>(control)->text().isEmpty());
+                             (qobject_cast<QToolButton*>(control) && !qobject_cast<QToolButton*>(control)->text().isEmpty()) ||
+                             (qobject_cast<QLabel*>(control) && qobject_cast<QLabel*>(control)->buddy() != nullptr);
       if (!isControl || !control->isVisible()) continue;
       ++seen;
       QVERIFY2(control->width() >= control->sizeHint().width(),
                qPrintable(QStringLiteral("%1 has %2 of %3 pixels").arg(control->objectName()).arg(control->width()).arg(control->sizeHint().width())));
-      QVERIFY(panel->rect().contains(QRect(control->mapTo(panel, QPoint(0, 0)), control->size())));
+      const QRect place(control->mapTo(panel, QPoint(0, 0)), control->size());
+      QVERIFY(panel->rect().contains(place));
+      for (const auto& other : places) QVERIFY2(!place.intersects(other), qPrintable(control->objectName()));
+      places.push_back(place);
     }
     QVERIFY2(seen >= 4, name);
   }
@@ -356,6 +364,17 @@ void LookTest::controlsOfNarrowDocksAreWhole() {
   const auto* cells = f->window().findChild<ScheduleView*>();
   const auto* table = f->window().findChild<QWidget*>(QStringLiteral("schedule-ranks"));
   QVERIFY2(3 * cells->width() >= table->width(), qPrintable(QStringLiteral("%1 next to %2").arg(cells->width()).arg(table->width())));
+}
+
+// Holds V9: names of parameters take the room that the numbers leave.
+void LookTest::namesTakeTheRoomThatNumbersLeave() {
+  const auto f = opened();
+  f->window().resize(2400, 900);
+  auto* panel = f->raise("dock-gradient-flow");
+  QVERIFY(panel);
+  const auto* table = panel->findChild<QTreeView*>(QStringLiteral("gradient-flow"));
+  QTRY_VERIFY(table->viewport()->width() > 500);
+  QTRY_COMPARE(table->header()->length(), table->viewport()->width());
 }
 
 void LookTest::aLineThatIsCutHasItsWholeText() {

@@ -2,6 +2,7 @@
 #include <QCheckBox>
 #include <QHeaderView>
 #include <QLabel>
+#include <QPlainTextEdit>
 #include <QPointer>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -34,6 +35,7 @@ class PanelTest : public QObject {
   void enterAfterRecomputeAdoptsNothing();
   void theOverviewActivatesNoRow();
   void sliceBoxAndColumnsStayWhileOneSteps();
+  void V9_wholeTextsAreInTooltipAndByEnter();
   void collapsedSectionsStayCollapsed();
   void emptyPanelsSayWhy();
   void nothingOfAClosedDocumentStays();
@@ -212,6 +214,31 @@ void PanelTest::sliceBoxAndColumnsStayWhileOneSteps() {
 }
 
 // Holds W13: what is collapsed in the Inspector stays so for the next op.
+// Holds V9: the inspector has one line for each property; the whole text is in the tooltip and comes by Enter.
+void PanelTest::V9_wholeTextsAreInTooltipAndByEnter() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  front(f, "dock-inspector");
+  f.click(TraceKind::forward, f.analysis().forward.ops[1]);
+  auto& inspector = tree(f, "inspector");
+  QVERIFY(!inspector.wordWrap());
+  const auto section = inspector.model()->index(0, 0);
+  QModelIndex schema;
+  for (int row = 0; row < inspector.model()->rowCount(section); ++row)
+    if (const auto index = inspector.model()->index(row, 0, section); index.data().toString() == QStringLiteral("schema")) schema = index;
+  QVERIFY(schema.isValid());
+  const auto whole = schema.siblingAtColumn(1).data().toString();
+  QVERIFY(whole.size() > 20);
+  QVERIFY(schema.siblingAtColumn(1).data(Qt::ToolTipRole).toString().contains(whole));
+  inspector.setFocus();
+  inspector.setCurrentIndex(schema);
+  QTest::keyClick(&inspector, Qt::Key_Return);
+  QPointer<QPlainTextEdit> popup = f.window().findChild<QPlainTextEdit*>(QStringLiteral("whole-text"));
+  QVERIFY(popup && popup->isVisible());
+  QVERIFY(popup->toPlainText().contains(whole));
+  popup->close();
+}
+
 void PanelTest::collapsedSectionsStayCollapsed() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));

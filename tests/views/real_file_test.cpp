@@ -305,9 +305,11 @@ void RealFileTest::J13_droppedWeightsAndBatchAreBound() {
   if (!QFileInfo::exists(job)) QSKIP("no samples of jobs");
   WindowFixture f(liveEngine());
   QVERIFY(f.open(job + QStringLiteral("/trace")));
-  const auto drop = [&](const QString& name) {
+  const auto drop = [&](const QString& name, const QString& second = {}) {
     QMimeData data;
-    data.setUrls({QUrl::fromLocalFile(job + name)});
+    QList<QUrl> urls{QUrl::fromLocalFile(job + name)};
+    if (!second.isEmpty()) urls << QUrl::fromLocalFile(job + second);
+    data.setUrls(urls);
     QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QCoreApplication::sendEvent(&f.window(), &enter);
     QVERIFY(enter.isAccepted());
@@ -323,6 +325,28 @@ void RealFileTest::J13_droppedWeightsAndBatchAreBound() {
   QVERIFY(QString::fromStdString(data.weights).endsWith(QStringLiteral("model.safetensors")));
   const auto& problems = controller.document()->analysis->problems;
   QVERIFY(std::any_of(problems.begin(), problems.end(), [](const Problem& p) { return p.message.find("weights taken from it") != std::string::npos; }));
+  f.picture(QStringLiteral("dropped"));
+  // Both at once, and a batch while the weights are still being read.
+  const auto hasBoth = [&] {
+    const auto& now = controller.document()->request.data;
+    return now.weights.ends_with("/model.safetensors") && now.batch.ends_with("/batch.safetensors");
+  };
+  for (const bool together : {true, false}) {
+    QVERIFY(f.open(job + QStringLiteral("/trace")));
+    QVERIFY(!hasBoth());
+    if (together) {
+      drop(QStringLiteral("/model.safetensors"), QStringLiteral("/batch.safetensors"));
+    } else {
+      QObject waits;
+      int drops = 0;
+      connect(&controller, &DocumentController::openingChanged, &waits, [&] {
+        if (controller.opening() && drops++ == 0) drop(QStringLiteral("/batch.safetensors"));
+      });
+      drop(QStringLiteral("/model.safetensors"));
+      QTRY_COMPARE(drops, 2);
+    }
+    QTRY_VERIFY_WITH_TIMEOUT(hasBoth() && !controller.opening(), 30000);
+  }
 }
 
 // Holds J2, J3: the log that is open is a tree of ranks, compiles, attempts and graphs.

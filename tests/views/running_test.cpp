@@ -145,7 +145,7 @@ void RunningTest::memoryForTheWayBackIsAskedForAndKept() {
   auto* amount = dialog->findChild<QComboBox*>(QStringLiteral("history-amount"));
   auto* used = dialog->findChild<QLabel*>(QStringLiteral("history-used"));
   QCOMPARE(amount->currentText(), QStringLiteral("1.0 GiB"));
-  QVERIFY2(QTest::qWaitFor([&] { return used->text().contains(QStringLiteral("100 B for 1 op(s)")); }, 5000), qPrintable(used->text()));
+  QVERIFY2(QTest::qWaitFor([&] { return used->text().contains(QStringLiteral("100 B for 1 op")); }, 5000), qPrintable(used->text()));
   amount->setEditText(QStringLiteral("much"));
   dialog->accept();
   QVERIFY(dialog->isVisible());

@@ -94,10 +94,9 @@ void DiffView::paintSide(QPainter& painter, int visible, Side side, const QRect&
   }
   const auto mark = markOf(own, row.kind);
   if (const auto ground = groundOf(own, row.kind); ground.isValid()) painter.fillRect(rect, ground);
-  if (const auto number = rows_.lineNumber(visible, side); number > 0) {
+  if (const auto number = gutterText(visible, side); !number.isEmpty()) {
     painter.setPen(colors.gutterText);
-    painter.drawText(QRectF(rect.left(), rect.top(), gutterWidth() - 2.6 * charWidth_, rect.height()), Qt::AlignRight | Qt::AlignVCenter,
-                     QString::number(number));
+    painter.drawText(QRectF(rect.left(), rect.top(), gutterWidth() - 2.6 * charWidth_, rect.height()), Qt::AlignRight | Qt::AlignVCenter, number);
   }
   if (mark.isValid()) {
     auto font = painter.font();

@@ -54,11 +54,18 @@ void DiffView::showOnlyDifferences(bool on) {
   viewport()->update();
 }
 
-/// Line number, sign.
+QString DiffView::gutterText(int visible, Side side) const {
+  const auto op = rows_.opAt(visible, side);
+  return op ? QStringLiteral("#%1").arg(op.index) : QString();
+}
+
+/// Id, sign.
 int DiffView::gutterWidth() const {
-  const auto lines = rows_.comparison() ? std::max(rows_.comparison()->diff.leftLines.ops.size(), rows_.comparison()->diff.rightLines.ops.size()) : 1;
-  const auto digits = static_cast<int>(std::to_string(lines).size());
-  return static_cast<int>(std::ceil((digits + 4) * charWidth_));
+  std::size_t most = 1;
+  if (const auto* comparison = rows_.comparison())
+    for (auto side : bothSides) most = std::max(most, comparison->of(side).analysis->document->boundSymbolCount());
+  const auto digits = static_cast<int>(std::to_string(most).size());
+  return static_cast<int>(std::ceil((digits + 5) * charWidth_));
 }
 
 void DiffView::updateScrollBars() {

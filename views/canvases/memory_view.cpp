@@ -43,8 +43,9 @@ QColor MemoryView::fillOf(const Colors& colors, MemoryUse use) {
 
 QColor MemoryView::colorOf(const Colors& colors, MemoryUse use) { return colors.memory[static_cast<std::size_t>(use)]; }
 
-void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize) {
+void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize, std::function<BoundSymbolId(std::size_t)> opAt) {
   timeline_ = std::move(timeline);
+  opAt_ = std::move(opAt);
   stack_ = {};
   forwardSize_ = forwardSize;
   hover_.reset();
@@ -52,7 +53,7 @@ void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t
   end_ = empty() ? 1 : static_cast<double>(count());
   if (empty() || (current_ && *current_ >= count())) current_.reset();
   setAccessibleDescription(empty() ? QString()
-                                   : tr("%1 ops, peak %2 after op %3").arg(count()).arg(bytesText(timeline_->peakBytes)).arg(timeline_->peakPosition + 1));
+                                   : tr("%1 ops, peak %2 after %3").arg(count()).arg(bytesText(timeline_->peakBytes), idAt(timeline_->peakPosition)));
   update();
 }
 
@@ -170,7 +171,7 @@ void MemoryView::paintStack(QPainter& painter, const QRect& area) const {
   }
 }
 
-/// Bytes at the left with lines behind the plot, numbers of ops below.
+/// Bytes at the left with lines behind the plot, ids of ops below.
 void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
   const auto& colors = theme_->colors();
   const int line = fontMetrics().height();
@@ -182,18 +183,27 @@ void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
     painter.setPen(colors.gutterText);
     painter.drawText(QRect(0, y - line / 2, area.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter, bytesText(bytes));
   }
-  // The first op, then round numbers: steps of 1, 2 or 5 and zeros, as far apart as their numbers need.
-  const double room = 2.2 * fontMetrics().horizontalAdvance(QString::number(count())) + 12;
-  double ops = 1;
-  for (int i = 0; ops * area.width() / (end_ - begin_) < room && ops < static_cast<double>(count()); ++i) ops *= i % 3 == 1 ? 2.5 : 2;
-  const auto tick = [&](double place) {
-    const int x = static_cast<int>(xAt(place + 0.5));
+  for (const auto& [position, id] : ticks()) {
+    const int x = xOf(position);
     painter.fillRect(QRect(x, area.bottom() + 1, 1, 4), colors.gutterText);
     painter.setPen(colors.gutterText);
-    painter.drawText(QRect(x - 60, area.bottom() + 5, 120, line), Qt::AlignHCenter | Qt::AlignTop, QString::number(static_cast<qint64>(place) + 1));
-  };
-  for (double number = std::ceil((begin_ + 1) / ops) * ops; number - 1 < end_; number += ops) tick(number - 1);
-  if (begin_ <= 0 && xAt(ops - 1) - xAt(0) > room / 2) tick(0);
+    painter.drawText(QRect(x - 60, area.bottom() + 5, 120, line), Qt::AlignHCenter | Qt::AlignTop, id);
+  }
+}
+
+QString MemoryView::idAt(std::size_t position) const { return QStringLiteral("#%1").arg(opAt_(position).index); }
+
+std::vector<std::pair<std::size_t, QString>> MemoryView::ticks() const {
+  std::vector<std::pair<std::size_t, QString>> ticks;
+  const auto area = plot();
+  if (empty() || area.width() < 2) return ticks;
+  // Every 1, 2, 5, 10... ops, as far apart as the ids need. The longest id is that of the first or of the last op.
+  const double room = 2.2 * fontMetrics().horizontalAdvance(std::max(idAt(0), idAt(count() - 1), [](auto& a, auto& b) { return a.size() < b.size(); })) + 12;
+  double apart = 1;
+  for (int i = 0; apart * area.width() / (end_ - begin_) < room && apart < static_cast<double>(count()); ++i) apart *= i % 3 == 1 ? 2.5 : 2;
+  for (double place = std::ceil(begin_ / apart) * apart; place < end_ && place < static_cast<double>(count()); place += apart)
+    ticks.emplace_back(static_cast<std::size_t>(place), idAt(static_cast<std::size_t>(place)));
+  return ticks;
 }
 
 void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {

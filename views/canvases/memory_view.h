@@ -1,6 +1,7 @@
 #pragma once
 #include <QPixmap>
 #include <QWidget>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -11,15 +12,15 @@ namespace retrograd::views {
 
 /// Live bytes by use over forward and backward, stacked; the border, the peak and where execution stands are marked. A position is an op of
 /// the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a tenth, Home, End and P (the peak) jump. The wheel, + and - zoom,
-/// 0 shows all; dragging with Shift zooms to a range. At the left is an axis in bytes, below one of op numbers with the border.
+/// 0 shows all; dragging with Shift zooms to a range. At the left is an axis in bytes, below one of the ids of ops with the border.
 class MemoryView : public QWidget {
   Q_OBJECT
 
  public:
   MemoryView(Theme* theme, QWidget* parent = nullptr);
 
-  /// Null shows nothing. `forwardSize` is the border.
-  void set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize);
+  /// Null shows nothing. `forwardSize` is the border; `opAt` gives the op of a position.
+  void set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize, std::function<BoundSymbolId(std::size_t)> opAt);
   /// How many ops have run; 0 marks nothing.
   void setExecution(std::size_t position);
   /// The position that is selected, if the selected op runs at all.
@@ -29,6 +30,8 @@ class MemoryView : public QWidget {
   std::optional<std::size_t> positionAt(const QPointF& point) const;
   /// The positions in sight, from the first to one past the last.
   std::pair<std::size_t, std::size_t> range() const;
+  /// What the axis below names in sight: positions and the ids of their ops, "#12".
+  std::vector<std::pair<std::size_t, QString>> ticks() const;
   /// Shows these positions, at least two.
   void zoomTo(double begin, double end);
   int xOf(std::size_t position) const;
@@ -72,6 +75,7 @@ class MemoryView : public QWidget {
   double placeOf(double x) const;  ///< a position with its fraction, by x
   double xAt(double place) const;
   void zoomBy(double factor, double around);
+  QString idAt(std::size_t position) const;
   QString peakText() const;
   /// Where the peak's label stands above the plot, pixels of the widget.
   QRect peakLabel() const;
@@ -79,6 +83,7 @@ class MemoryView : public QWidget {
   Theme* theme_;
   std::shared_ptr<const MemoryTimeline> timeline_;
   QPixmap stack_;
+  std::function<BoundSymbolId(std::size_t)> opAt_;
   std::size_t forwardSize_ = 0, execution_ = 0;
   std::optional<std::size_t> current_, hover_;
   double begin_ = 0, end_ = 1;               ///< in sight

@@ -142,15 +142,10 @@ std::vector<bool> DiffRows::changedTokens(int visible, Side side) const {
   return changed;
 }
 
-int DiffRows::lineNumber(int visible, Side side) const {
+int DiffRows::depth(int visible, Side side) const {
   const auto& one = row(visible);
   if (one.part != DiffRow::Part::op || !(side == Side::left ? one.showsLeft() : one.showsRight())) return 0;
-  return (side == Side::left ? one.left : one.right) + 1;
-}
-
-int DiffRows::depth(int visible, Side side) const {
-  const auto number = lineNumber(visible, side);
-  return number > 0 ? comparison_->diff.lines(side).depth[at(number - 1)] : 0;
+  return comparison_->diff.lines(side).depth[at(side == Side::left ? one.left : one.right)];
 }
 
 QString DiffRows::sign(Kind kind) {

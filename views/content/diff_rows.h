@@ -64,7 +64,6 @@ class DiffRows {
   LineText line(int visible, Side side) const;
   /// Whether each token of line() stands for something else than on the other side; only of rows with both.
   std::vector<bool> changedTokens(int visible, Side side) const;
-  int lineNumber(int visible, Side side) const;  ///< from 1; 0 for what is no op
   int depth(int visible, Side side) const;
   /// "~": told beside the colour.
   static QString sign(DiffRow::Kind kind);

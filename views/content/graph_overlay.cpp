@@ -139,7 +139,7 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
     case Overlay::saved:
       if (lane == layout::Lane::backward) return amount > 0 ? QObject::tr("%n recomputed", nullptr, static_cast<int>(amount)) : QString();
       return amount > 0 ? QObject::tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount))) : QObject::tr("keeps nothing");
-    case Overlay::health: return amount > 0 ? QObject::tr("NaN or Inf: %n op(s)", nullptr, static_cast<int>(amount)) : QString();
+    case Overlay::health: return amount > 0 ? QObject::tr("ops with NaN or Inf: %1").arg(static_cast<int>(amount)) : QString();
     case Overlay::dtype:
       if (amount == mixed) return QObject::tr("several dtypes");
       return amount == nothing ? QObject::tr("no tensor") : toQt(shortName(static_cast<DType>(static_cast<int>(amount))));
@@ -191,9 +191,7 @@ std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
       }
       for (int s = 0; s < std::min(cut_->stages(), mostStagesInLegend); ++s) {
         const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
-        entries.push_back(
-            {colors_.stage(s),
-             QObject::tr("stage %1: %n op(s), %2 of parameters", nullptr, static_cast<int>(facts.ops)).arg(s).arg(bytesText(facts.parameterBytes))});
+        entries.push_back({colors_.stage(s), QObject::tr("stage %1: %2, %3 of parameters").arg(s).arg(opsText(facts.ops), bytesText(facts.parameterBytes))});
       }
       if (cut_->stages() > mostStagesInLegend) entries.push_back({colors_.none(), QObject::tr("and %1 more").arg(cut_->stages() - mostStagesInLegend)});
       break;

@@ -100,7 +100,8 @@ void ChecksDock::terms() {
       }
       model_->show(document, result, context_.notes);
       tree_->expandToDepth(0);
-      summary_->setText(tr("The gradient of %1 is the sum of %n term(s)", nullptr, static_cast<int>(result.terms.size())).arg(name));
+      const auto terms = result.terms.size() == 1 ? tr("1 term") : tr("%1 terms").arg(result.terms.size());
+      summary_->setText(tr("The gradient of %1 is the sum of %2").arg(name, terms));
     };
   };
   askAloud(summary_, checkQuestion, tr("Recording a run"), tr("Recording a run..."), work);

@@ -15,6 +15,7 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/flow_layout.h"
 #include "views/widgets/prepare_box.h"
 #include "views/widgets/sorted_rows.h"
 
@@ -85,34 +86,28 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   file_ = makeField(fields, "compare-file", tr("Model or session of the other run"), tr("This one"), compare);
   for (auto* edit : {seed_, tolerance_}) edit->setMaximumWidth(fontMetrics().horizontalAdvance(QStringLiteral("0000000000")));
   auto* button = commandButton(compare, fields);
-  auto* grid = new QGridLayout(fields);
-  grid->setContentsMargins(8, 4, 6, 4);
-  grid->setHorizontalSpacing(6);
-  grid->setVerticalSpacing(4);
-  int column = 0;
-  const auto place = [&](const QString& title, QWidget* field, int row, int at) {
-    auto* label = new QLabel(title, fields);
+  auto* rows = new FlowLayout(fields);  // a narrow panel takes more rows
+  rows->setContentsMargins(8, 4, 6, 4);
+  const auto place = [&](const QString& title, QWidget* field, QToolButton* browser = nullptr) {
+    auto* pair = new QWidget(fields);
+    auto* label = new QLabel(title, pair);
     label->setBuddy(field);
-    grid->addWidget(label, row, at);
-  };
-  for (const auto& [title, field] :
-       {std::pair<QString, QWidget*>(tr("Precisio&n"), precision_), {tr("&Device"), device_}, {tr("&Seed"), seed_}, {tr("&Tolerance"), tolerance_}}) {
-    place(title, field, 0, column);
-    grid->addWidget(field, 0, column + 1);
-    column += 2;
-  }
-  const auto placeFile = [&](const QString& title, QLineEdit* field, QToolButton* browser, int at, int span) {
-    place(title, field, 1, at);
-    auto* line = new QHBoxLayout;
+    auto* line = new QHBoxLayout(pair);
+    line->setContentsMargins(0, 0, 0, 0);
     line->setSpacing(4);
+    line->addWidget(label);
     line->addWidget(field, 1);
-    line->addWidget(browser);
-    grid->addLayout(line, 1, at + 1, 1, span);
+    if (browser != nullptr) line->addWidget(browser);
+    if (browser != nullptr) pair->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    rows->addWidget(pair);
   };
-  placeFile(tr("W&eights"), weights_, makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")), 0, 3);
-  placeFile(tr("Fi&le"), file_, makeBrowser(fields, file_, tr("Compare With"), tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")), 4, 3);
-  grid->addWidget(button, 0, column, 2, 1, Qt::AlignRight | Qt::AlignBottom);
-  for (int field : {1, 3, 5, 7}) grid->setColumnStretch(field, 1);
+  place(tr("Precisio&n"), precision_);
+  place(tr("&Device"), device_);
+  place(tr("&Seed"), seed_);
+  place(tr("&Tolerance"), tolerance_);
+  place(tr("W&eights"), weights_, makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")));
+  place(tr("Fi&le"), file_, makeBrowser(fields, file_, tr("Compare With"), tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")));
+  rows->addWidget(button);
   connect(precision_, &QComboBox::currentIndexChanged, this, &CompareDock::precisionChanged);
   precisionChanged();
   return fields;
@@ -238,7 +233,7 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
                               .arg(first + 1)
                               .arg(comparison->rows.size());
   if (!comparison->onlyInA.empty() || !comparison->onlyInB.empty())
-    text += tr("; %1 op(s) only here, %2 only there").arg(comparison->onlyInA.size()).arg(comparison->onlyInB.size());
+    text += tr("; ops only here: %1, only there: %2").arg(comparison->onlyInA.size()).arg(comparison->onlyInB.size());
   summary_->setText(text);
   if (first >= 0) {
     const auto row = shownIn(*table_, model_->index(first, 0));

@@ -157,7 +157,7 @@ void MemoryDock::forget() {
   timeline_.reset();
   document_.reset();
   forgetMeasured();
-  view_->set(nullptr, 0);
+  view_->set(nullptr, 0, {});
   describeAt({});
 }
 
@@ -174,7 +174,7 @@ void MemoryDock::askForTimeline(const std::shared_ptr<const OpenDocument>& open)
     return [this, open, timeline] {
       document_ = open;
       timeline_ = timeline;
-      view_->set(timeline, open->program.forwardSize());
+      view_->set(timeline, open->program.forwardSize(), [open](std::size_t position) { return open->program.opAt(position); });
       refresh();
     };
   };

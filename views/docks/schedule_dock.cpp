@@ -59,20 +59,18 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   // The table gets what its columns need, but never so much that cells cannot be told apart; it then scrolls.
   const int tableWidth = table_->header()->length() + 2 * table_->frameWidth() + style()->pixelMetric(QStyle::PM_ScrollBarExtent);
   table_->setMaximumWidth(tableWidth);
-  view_->setMinimumWidth(tableWidth / 2);
-  parts->setSizes({tableWidth / 2, tableWidth});
+  view_->setMinimumWidth(tableWidth * 2 / 3);
+  parts->setSizes({tableWidth * 2 / 3, tableWidth});
   parts->setStretchFactor(0, 1);
   parts->setStretchFactor(1, 0);
   parts->setChildrenCollapsible(false);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  auto* said = new QHBoxLayout;
-  said->setContentsMargins(0, 0, 6, 4);
-  said->addWidget(message_, 1);
-  said->addWidget(commandButton(save, this), 0, Qt::AlignTop);
-  layout->addWidget(makeControls());
-  layout->addLayout(said);
+  auto* controls = makeControls();
+  controls->layout()->addWidget(commandButton(save, this));
+  layout->addWidget(controls);
+  layout->addWidget(message_);
   layout->addWidget(parts, 1);
   layout->addWidget(cell_);  // below both: the legend is longer than the drawing is wide
   connect(view_, &ScheduleView::told, this, [this](int cell) {

@@ -154,7 +154,7 @@ QWidget* StagesDock::makeTables() {
   edgesModel_ = new StageEdgesModel(this);
   sharedModel_ = new SharedParametersModel(this);
   stagesTable_ = makeTable(stagesModel_, tr("Stages"), "stages-table");
-  edgesTable_ = makeTable(edgesModel_, tr("What crosses"), "stages-edges");
+  edgesTable_ = makeTable(edgesModel_, tr("Transfers"), "stages-edges");
   sharedTable_ = makeTable(sharedModel_, tr("Shared parameters"), "stages-shared");
   for (const auto& [column, width] : {std::pair<int, int>(StagesModel::stage, 84),
                                       {StagesModel::ops, 60},
@@ -193,8 +193,8 @@ QWidget* StagesDock::makeTables() {
   tabs_->tabBar()->setAccessibleName(tr("Tables of the stages"));
   tabs_->setDocumentMode(true);
   tabs_->addTab(stagesTable_, tr("Stages"));
-  tabs_->addTab(makeCrossing(), tr("What crosses"));
-  tabs_->addTab(makeSharing(), tr("Shared parameters"));
+  tabs_->addTab(makeCrossing(), tr("Transfers"));
+  tabs_->addTab(makeSharing(), tr("Shared"));
   tabs_->addTab(notes_, tr("Notes"));
   return tabs_;
 }
@@ -346,7 +346,7 @@ void StagesDock::refreshControls() {
     widget->setEnabled(open);
   const auto count = plan_->markers();
   markers_->setVisible(count > 0);
-  markers_->setText(tr("The file's %n marker(s)", nullptr, static_cast<int>(count)));
+  markers_->setText(tr("Markers of the file: %1").arg(count));
   points_->setPlaceholderText(tr("h.2, #relu_4:after"));
 }
 
@@ -379,7 +379,7 @@ void StagesDock::refreshTables() {
   if (cut)
     for (const auto& note : cut->notes) notes << QString::fromStdString(note);
   notes_->setText(notes.isEmpty() ? tr("Nothing to note.") : notes.join(QStringLiteral("\n\n")));
-  const std::array titles{tr("Stages"), tr("What crosses"), tr("Shared parameters"), tr("Notes")};
+  const std::array titles{tr("Stages"), tr("Transfers"), tr("Shared"), tr("Notes")};
   const std::array counts{stagesModel_->rowCount(), edgesModel_->rowCount(), sharedModel_->rowCount(), static_cast<int>(notes.size())};
   for (int i = 0; i < tabs_->count(); ++i)
     tabs_->setTabText(i, tr("%1 (%2)").arg(titles[static_cast<std::size_t>(i)]).arg(counts[static_cast<std::size_t>(i)]));

@@ -3,7 +3,6 @@
 #include <QAction>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QPainter>
 #include <QSplitter>
 #include <QTreeView>
 #include <QVBoxLayout>
@@ -11,46 +10,14 @@
 #include "core/derivation/gradient_of.h"
 #include "views/session/own_names.h"
 #include "views/text/format.h"
-#include "views/theme/tokens.h"
-#include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
+#include "views/widgets/state_delegate.h"
 
 namespace retrograd::views {
 namespace {
 
 const QString pictureKey = QStringLiteral("picture");
 const QString besideKey = QStringLiteral("beside");
-
-/// The state of a value as a mark: a disc where it is here now, a ring where it is shown as it was at the op. Any other state keeps its words.
-class StateDelegate : public RowDelegate {
- public:
-  using RowDelegate::RowDelegate;
-
-  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    RowDelegate::paint(painter, option, index);
-    const auto mark = index.data(ValuesModel::markRole);
-    if (!mark.isValid()) return;
-    const double size = tokens::glyph - 1;
-    const auto color = option.palette.color(option.state & QStyle::State_Selected ? QPalette::HighlightedText : QPalette::Text);
-    painter->save();
-    painter->setRenderHint(QPainter::Antialiasing);
-    painter->setPen(QPen(color, 1.5));
-    painter->setBrush(mark.toBool() ? QBrush(color) : QBrush(Qt::NoBrush));
-    painter->drawEllipse(QRectF(option.rect.left() + tokens::gap, option.rect.center().y() + 1 - size / 2, size, size));
-    painter->restore();
-  }
-  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    auto size = RowDelegate::sizeHint(option, index);
-    if (index.data(ValuesModel::markRole).isValid()) size.setWidth(tokens::glyph + 2 * tokens::gap);
-    return size;
-  }
-
- protected:
-  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
-    RowDelegate::initStyleOption(option, index);
-    if (index.data(ValuesModel::markRole).isValid()) option->text.clear();
-  }
-};
 
 }  // namespace
 

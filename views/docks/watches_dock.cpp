@@ -4,6 +4,7 @@
 #include <QHeaderView>
 
 #include "views/widgets/sorted_rows.h"
+#include "views/widgets/state_delegate.h"
 
 namespace retrograd::views {
 
@@ -16,6 +17,8 @@ WatchesDock::WatchesDock(ViewContext context, QWidget* parent) : Panel(context, 
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
   table_->header()->hideSection(ValuesModel::label);
+  table_->setItemDelegateForColumn(ValuesModel::state, new StateDelegate(table_));
+  table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::state), ValuesModel::label);
   columns_ = new ColumnFitter(table_);
   auto* remove = new QAction(tr("Remove"), table_);
   remove->setShortcut(QKeySequence::Delete);

@@ -3,6 +3,8 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "core/formats/checkpoint/given_weights.h"
 #include "views/docks/memory_dock.h"
@@ -17,14 +19,29 @@ namespace {
 
 enum class Data : std::uint8_t { weights, batch };
 
-/// Opens the model again with these data. What fits and what does not is said among its problems; where nothing fits, the model stays as it is.
-void load(MainWindow& window, Data data, const QString& path) {
-  const auto& document = window.context().controller->document();
-  if (!document || path.isEmpty()) return;
-  auto request = document->request;
-  (data == Data::weights ? request.data.weights : request.data.batch) = path.toStdString();
-  window.context().controller->reopen(request);
-}
+/// Files of data, each with what it is.
+using Given = std::vector<std::pair<Data, QString>>;
+
+/// Opens the model again with data. What fits and what does not is said among its problems; where nothing fits, the model stays as it is.
+class DataLoader : public QObject {
+ public:
+  explicit DataLoader(MainWindow& window) : QObject(&window), window_(window) {}
+
+  void load(const Given& given) {
+    auto& controller = *window_.context().controller;
+    const auto& document = controller.document();
+    if (!document || given.empty()) return;
+    // Weights that are still being read stay when a batch comes after them.
+    auto request = controller.opening() && asked_.path == document->request.path ? asked_ : document->request;
+    for (const auto& [data, path] : given) (data == Data::weights ? request.data.weights : request.data.batch) = path.toStdString();
+    asked_ = request;
+    controller.reopen(request);
+  }
+
+ private:
+  MainWindow& window_;
+  OpenRequest asked_;  ///< of the newest load
+};
 
 /// A batch holds the model's inputs by name and nothing else.
 bool isBatchOf(const Analysis& analysis, const std::string& path) {
@@ -50,16 +67,18 @@ bool startsAsRecording(const QString& path) {
 
 const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
   auto* file = window.menu("file");
+  auto* loader = new DataLoader(window);
   const auto add = [&](const char* name, const QString& text, const QString& tip, Data data) {
     auto* action = window.actions().add(name, text, tip, {});
     window.actions().allowUnless(action, [&window] {
       const auto& document = window.context().controller->document();
       return document ? document->noRunReason : MainWindow::tr("No file is open");
     });
-    QObject::connect(action, &QAction::triggered, &window, [&window, text, data] {
-      load(window, data,
-           QFileDialog::getOpenFileName(&window, QString(text).remove(QLatin1Char('&')), {},
-                                        MainWindow::tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)")));
+    QObject::connect(action, &QAction::triggered, &window, [&window, loader, text, data] {
+      const auto path =
+          QFileDialog::getOpenFileName(&window, QString(text).remove(QLatin1Char('&')), {},
+                                       MainWindow::tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)"));
+      if (!path.isEmpty()) loader->load({{data, path}});
     });
     file->insertAction(window.actions().close, action);
   };
@@ -98,19 +117,35 @@ const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
   window.menu("go")->addAction(next);
 
   auto* reading = new PoolJob(&window);
-  window.setDropHandler([&window, reading, compare](const QString& path) {
+  auto dropped = std::make_shared<QStringList>();  // not looked at yet: files that are dropped together are loaded together
+  window.setDropHandler([&window, reading, compare, loader, dropped](const QString& path) {
     const auto& document = window.context().controller->document();
     if (!document) return false;
     if (!path.endsWith(QStringLiteral(".json")) && !looksLikeData(path)) return false;
-    reading->start([&window, path, compare, analysis = document->analysis](const Progress&) -> PoolJob::Deliver {
-      if (startsAsRecording(path)) return [compare, path] { compare(path); };
-      if (!looksLikeData(path)) return [&window, path] { window.openFile(path); };
-      auto data = Data::weights;
-      try {
-        if (isBatchOf(*analysis, path.toStdString())) data = Data::batch;
-      } catch (const Error&) {  // whoever reads it as weights says what is wrong with it
+    *dropped << path;
+    reading->start([&window, compare, loader, dropped, paths = *dropped, analysis = document->analysis](const Progress&) -> PoolJob::Deliver {
+      Given given;
+      QStringList recordings, others;
+      for (const auto& each : paths) {
+        if (startsAsRecording(each)) {
+          recordings << each;
+        } else if (!looksLikeData(each)) {
+          others << each;
+        } else {
+          auto data = Data::weights;
+          try {
+            if (isBatchOf(*analysis, each.toStdString())) data = Data::batch;
+          } catch (const Error&) {  // whoever reads it as weights says what is wrong with it
+          }
+          given.emplace_back(data, each);
+        }
       }
-      return [&window, path, data] { load(window, data, path); };
+      return [&window, compare, loader, dropped, given, recordings, others] {
+        dropped->clear();
+        for (const auto& each : recordings) compare(each);
+        for (const auto& each : others) window.openFile(each);
+        loader->load(given);
+      };
     });
     return true;
   });

@@ -75,8 +75,7 @@ QVariant SourceLinesModel::data(const QModelIndex& index, int role) const {
   switch (role) {
     case currentRole: return current;
     case Qt::TextAlignmentRole: return index.column() == code ? QVariant() : QVariant(Qt::AlignRight | Qt::AlignVCenter);
-    case Qt::ToolTipRole:
-      return count ? tr("%n op(s) of the computation come from here: Enter goes to the next of them", nullptr, static_cast<int>(count)) : QVariant();
+    case Qt::ToolTipRole: return count ? tr("Ops of the computation from this line: %1. Enter goes to the next of them").arg(count) : QVariant();
     case Qt::AccessibleTextRole:
       if (index.column() == number) return current ? tr("line %1, of the selected op").arg(index.row() + 1) : tr("line %1").arg(index.row() + 1);
       [[fallthrough]];

@@ -149,7 +149,9 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
     }
     case Qt::TextAlignmentRole: return aligned(index.column() == bytes || index.column() == allBytes);
     case Qt::ToolTipRole:
-      return skipped > 0 ? tr("Goes straight past %n stage(s)", nullptr, skipped) : edge.source < 0 ? tr("An input of the model") : tr("To the next stage");
+      return skipped > 0       ? skipped == 1 ? tr("Skips 1 stage") : tr("Skips %1 stages").arg(skipped)
+                   : edge.source < 0 ? tr("An input of the model")
+                               : tr("To the next stage");
     case Qt::DisplayRole: break;
     default: return {};
   }

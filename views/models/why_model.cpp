@@ -75,7 +75,7 @@ class WhyModel::Filler {
       section_->add(tr("instead"), tr("it cannot be recomputed: %1").arg(QString::fromStdString(plan.impossible)));
       return;
     }
-    auto* section = section_->add(tr("instead"), tr("recompute it: %n op(s) run again", nullptr, static_cast<int>(plan.ops.size())));
+    auto* section = section_->add(tr("instead"), tr("recompute it: %1 again").arg(opsText(plan.ops.size())));
     section->add(tr("cost"), tr("some %1 moved").arg(bytesText(plan.cost)));
     if (plan.extraSaved > 0) section->add(tr("saved for it"), tr("%1 that are not saved now").arg(bytesText(plan.extraSaved)));
     if (plan.draws) section->add(tr("random"), tr("a draw is replayed with the same numbers"));

@@ -23,7 +23,7 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   prepareTree(*table_, tr("Parameters with the norms of value and gradient"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
-  table_->header()->resizeSection(0, 120);    // the fitter takes it as chosen: names are longer than there is room
+  fitName();
   table_->setTextElideMode(Qt::ElideMiddle);  // layers differ where their names begin, parameters where they end
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(chart_);
@@ -37,6 +37,7 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
     if (!filling_) choose(ofModel(now).row());
   });
+  connect(table_->header(), &QHeaderView::sectionResized, this, [this](int section) { isNameChosen_ = isNameChosen_ || (section == 0 && !fitting_); });
   connect(chart_, &GradientFlowChart::chosen, this, [this](int bar) { table_->setCurrentIndex(shownIn(*table_, model_->index(bar, 0))); });
 }
 
@@ -81,9 +82,25 @@ void GradientFlowDock::refresh() {
   }
   if (current >= 0 && current < model_->rowCount()) table_->setCurrentIndex(shownIn(*table_, model_->index(current, 0)));
   columns_->fit();
+  fitName();
   chart_->show(std::move(bars));
   chart_->setCurrent(current);
   filling_ = false;
+}
+
+/// Names are longer than there is room: they get what the numbers leave, until a person chooses another width.
+void GradientFlowDock::fitName() {
+  if (isNameChosen_) return;
+  constexpr int least = 120;
+  auto* header = table_->header();
+  fitting_ = true;
+  header->resizeSection(0, std::max(least, table_->viewport()->width() - header->length() + header->sectionSize(0)));
+  fitting_ = false;
+}
+
+bool GradientFlowDock::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == table_->viewport() && event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &GradientFlowDock::fitName, Qt::QueuedConnection);
+  return Panel::eventFilter(watched, event);
 }
 
 void GradientFlowDock::forget() {

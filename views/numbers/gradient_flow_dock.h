@@ -19,17 +19,19 @@ class GradientFlowDock : public Panel {
  protected:
   void refresh() override;
   void forget() override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
   QString emptyText() const override { return unlessClosed(tr("No parameter has a gradient")); }
 
  private:
   void choose(int row);
+  void fitName();
 
   QStandardItemModel* model_;
   QTreeView* table_;
   GradientFlowChart* chart_;
   ColumnFitter* columns_;
   std::vector<ValueId> parameters_;  ///< by row
-  bool filling_ = false;
+  bool filling_ = false, fitting_ = false, isNameChosen_ = false;
 };
 
 }  // namespace retrograd::views

@@ -107,8 +107,9 @@ void HistoryMemoryDialog::askWhatIsUsed() {
   const auto question = [this](const Bench& bench, const Progress&) -> Worker::Deliver {
     if (!bench.runner) return [this] { used_->setText(tr("nothing: the file cannot be run")); };
     return [this, state = bench.runner->history(), position = bench.runner->position()] {
-      auto text = tr("%1 for %2 op(s)").arg(bytesText(state.bytes)).arg(position);
-      if (position > 0) text += state.reruns > 0 ? tr("; a step back runs at most %1 op(s) again").arg(state.reruns) : tr("; a step back runs nothing again");
+      auto text = tr("%1 for %2").arg(bytesText(state.bytes), opsText(position));
+      if (position > 0)
+        text += state.reruns > 0 ? tr("; a step back runs at most %1 again").arg(opsText(state.reruns)) : tr("; a step back runs nothing again");
       used_->setText(text);
     };
   };

@@ -17,7 +17,7 @@ void watch(MainWindow& window) {
   const auto& watches = context.execution->watches();
   if (std::find(watches.begin(), watches.end(), value) == watches.end()) context.controller->marks().addWatch(value);
   else context.controller->marks().removeWatch(value);
-  window.statusBar()->showMessage(MainWindow::tr("%n value(s) watched", nullptr, static_cast<int>(context.execution->watches().size())), 4000);
+  window.statusBar()->showMessage(MainWindow::tr("Values watched: %1").arg(context.execution->watches().size()), 4000);
 }
 
 void fillWith(MainWindow& window, ValueId value, bool isWhole, const QString& text) {

@@ -17,6 +17,8 @@ QString bytesText(std::int64_t bytes) {
   return QStringLiteral("%1 %2").arg(amount, 0, 'f', amount < 10 ? 1 : 0).arg(QLatin1String(units[unit]));
 }
 
+QString opsText(std::size_t ops) { return ops == 1 ? QObject::tr("1 op") : QObject::tr("%1 ops").arg(ops); }
+
 QString secondsText(double seconds) {
   if (seconds >= 1) return QStringLiteral("%1 s").arg(seconds, 0, 'f', 2);
   if (seconds >= 1e-3) return QStringLiteral("%1 ms").arg(seconds * 1e3, 0, 'f', seconds >= 1e-2 ? 1 : 2);

@@ -9,6 +9,8 @@ namespace retrograd::views {
 
 /// "3.1 MiB", "512 B".
 QString bytesText(std::int64_t bytes);
+/// "1 op", "12 ops".
+QString opsText(std::size_t ops);
 /// "0.41 ms", "12 µs".
 QString secondsText(double seconds);
 /// A number as people read it: five significant digits, "nan", "inf".

@@ -154,7 +154,7 @@ LineText lineOfHeader(const Document& document, const OutlineHeader& header, std
     line.tokens.push_back({static_cast<int>(line.text.size()), static_cast<int>(text.size()), kind, {}});
     line.text += text;
   };
-  const auto all = header.ops == 1 ? QObject::tr("1 op") : QObject::tr("%1 ops").arg(header.ops);
+  const auto all = opsText(static_cast<std::size_t>(header.ops));
   const auto ops = passing < 0 || passing >= header.ops ? all : QObject::tr("%1 of %2").arg(passing).arg(all);
   if (header.operation) {
     if (header.backward) add(QObject::tr("backward of "), TokenKind::comment);

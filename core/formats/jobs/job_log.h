@@ -48,7 +48,7 @@ struct Payload {
 struct GraphRecord {
   GraphKind kind = GraphKind::dynamo;
   Payload payload;
-  std::int64_t ops = 0;  ///< lines that make a value: nodes of the graph, its bodies' included
+  std::int64_t ops = 0;  ///< of the graph as it is read, without those of its bodies
   bool damaged = false;  ///< cut off, or not what was written: its checksum differs
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/formats/jobs/job_log.h"
@@ -11,15 +12,20 @@
 
 namespace retrograd::jobs {
 
-/// Counts the nodes of a graph by its lines, without reading it: cheap enough for a gigabyte.
+/// Counts the ops of a graph by its lines, without reading it: cheap enough for a gigabyte. The number is the one that the graph has when it is read: a
+/// line that names a result of another op, a constant, a body or a size is no op, and the ops of a body belong to the body.
 class OpCounter {
  public:
   void line(std::string_view text);
   std::int64_t ops() const { return ops_; }
 
  private:
-  bool inClass_ = false, hasOps_ = false;
+  /// Whether what stands behind "=" is an op.
+  bool makesOp(std::string_view right, std::string_view type) const;
+
+  bool inClass_ = false;
   std::int64_t ops_ = 0;
+  std::unordered_set<std::string> several_;  ///< nodes without a type: calls of several results, whose items are named below
 };
 
 /// What precedes a line of a log: "V1122 08:20:21.133000 11938 path.py:1850] ".

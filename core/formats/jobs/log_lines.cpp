@@ -77,34 +77,41 @@ std::optional<Envelope> readEnvelope(std::string_view line) {
   return envelope;
 }
 
+bool OpCounter::makesOp(std::string_view right, std::string_view type) const {
+  right = right.substr(0, right.find(';'));
+  if (type.starts_with("Sym(") || right.starts_with("self.") || right.starts_with("fx_pytree.tree_flatten_spec(")) return false;
+  const auto end = static_cast<std::size_t>(std::find_if_not(right.begin(), right.end(), isNamePart) - right.begin());
+  if (end == right.size()) return false;  // another name of a value
+  const bool isItem = right[end] == '[' && right.back() == ']' && std::all_of(right.begin() + static_cast<std::ptrdiff_t>(end) + 1, right.end() - 1, isDigit);
+  return !isItem || !several_.contains(std::string(right.substr(0, end)));
+}
+
 void OpCounter::line(std::string_view text) {
   const auto indent = text.find_first_not_of(' ');
   if (indent == std::string_view::npos) return;
   text.remove_prefix(indent);
   if (text.starts_with("class ")) {
-    inClass_ = true, hasOps_ = false;
+    inClass_ = indent == 0;  // a class within is a body
     return;
   }
   if (indent == 0) inClass_ = false;
   if (!inClass_ || !isNamePart(text.front()) || isDigit(text.front()) || text.back() == ',') return;
-  std::size_t end = 0;
-  while (end < text.size() && isNamePart(text[end])) ++end;
+  const auto end = static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), isNamePart) - text.begin());
   auto rest = text.substr(end);
+  std::string_view type;
   if (rest.starts_with(": \"")) {
     const auto quote = rest.find('"', 3);
     if (quote == std::string_view::npos) return;
+    type = rest.substr(3, quote - 3);
     rest.remove_prefix(quote + 1);
   }
   const bool isWrite = rest.starts_with('[') || (rest.size() > 3 && rest[0] == ' ' && rest.substr(1, 4).find("= ") != std::string_view::npos && rest[1] != '=');
-  if (!isWrite) {
-    if (!rest.starts_with(" = ") || rest.starts_with(" = fx_pytree.tree_flatten_spec(")) return;
-    // Names of inputs come before the first op.
-    if (!hasOps_ && std::all_of(rest.begin() + 3, rest.end(), isNamePart)) return;
-  } else if (rest.find(" = ") == std::string_view::npos) {
-    return;
+  if (isWrite) {
+    ops_ += rest.find(" = ") != std::string_view::npos ? 1 : 0;
+  } else if (rest.starts_with(" = ")) {
+    ops_ += makesOp(rest.substr(3), type) ? 1 : 0;
+    if (type.empty()) several_.emplace(text.substr(0, end));
   }
-  hasOps_ = true;
-  ++ops_;
 }
 
 std::optional<std::pair<CompileId, std::int64_t>> compileOfFolder(std::string_view name) {

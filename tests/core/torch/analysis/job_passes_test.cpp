@@ -112,6 +112,21 @@ TEST(JobPasses, J3_AnOpIsFollowedToWhereItIsDroppedOrReplaced) {
   EXPECT_EQ(valueOf(chain.passes[0], followed[0].ops[0]), "linear");
 }
 
+// The log's list, which counts by lines, and the passes, which are read, give one number.
+TEST(JobPasses, J3_AGraphHasAsManyOpsInTheListOfTheLogAsInItsPasses) {
+  std::vector<std::string> folders{sourcePath("resources/samples/layers/trace"), sourcePath("resources/samples/lost_precision/trace")};
+  for (const auto* job : {"gpt", "gpt_torch260", "gpt_torch2100", "convolution", "gpt_checkpoint", "gpt_dynamic", "gpt_amp", "tp"})
+    if (const auto folder = test::cases() / "jobs" / job / "trace"; std::filesystem::exists(folder)) folders.push_back(folder.string());
+  for (const auto& folder : folders) {
+    const auto log = jobs::openJobLog(folder);
+    const auto place = jobs::chooseCompile(log, {});
+    for (const auto& pass : jobPasses(log, place).passes) {
+      ASSERT_TRUE(pass.analysis) << folder << ": " << pass.name;
+      EXPECT_EQ(place.attempt->graphs[pass.graph].ops, static_cast<std::int64_t>(pass.trace().ops.size())) << folder << ": " << pass.name;
+    }
+  }
+}
+
 TEST(JobPasses, J3_AllGraphsOfTheSamplesAreInTheChain) {
   for (const auto* job : {"gpt", "gpt_torch260", "gpt_torch2100", "convolution", "gpt_checkpoint", "gpt_dynamic", "gpt_amp", "tp", "lost_precision"}) {
     const auto folder = (test::cases() / "jobs" / job / "trace").string();
