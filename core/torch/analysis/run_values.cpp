@@ -41,7 +41,7 @@ RunValues runValues(const Analysis& analysis, const Progress& progress) {
         if (auto number = numberArgument(value)) values.numbers[output] = *number;
         continue;
       }
-      if (const auto tensor = value.toTensor(); tensor.defined()) {
+      if (const auto& tensor = value.toTensor(); tensor.defined()) {
         const auto storage = document.value(output).storage;
         const bool changes = !storage || written[storage];
         if (!changes && document.storage(storage).external) continue;

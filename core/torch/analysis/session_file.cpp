@@ -156,7 +156,7 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
   writeSessionFile(path, session, analysis.sessionPath);
 }
 
-std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress, std::shared_ptr<const RuleRegistry> rules) {
+std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress, const std::shared_ptr<const RuleRegistry>& rules) {
   const auto start = std::chrono::steady_clock::now();
   auto session = readSessionFile(path, lookupSymbol, progress);
   if (const auto state = session.marks.find(generatorMark); state != session.marks.end()) {

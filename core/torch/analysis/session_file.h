@@ -26,7 +26,7 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
 
 /// Opens a session file as it was saved, with the same ids; nothing is derived. `rules` are those that deriving again will use.
 /// Throws Error(badInput) as readSessionFile does.
-std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress = {}, std::shared_ptr<const RuleRegistry> rules = {});
+std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress = {}, const std::shared_ptr<const RuleRegistry>& rules = {});
 
 /// Threads that a session file says its runs use, so that they make the same bits; none for an analysis that does not come from one.
 std::optional<int> savedThreads(const Analysis& analysis);

@@ -70,7 +70,10 @@ void forEachElement(const TensorData& tensor, Visit&& visit) {
     std::int64_t at = meta.offset;
     for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * meta.strides[d];
     visit(tensor.data + at * item);
-    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == meta.sizes[d];) index[d] = 0;
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] != meta.sizes[d]) break;
+      index[d] = 0;
+    }
   }
 }
 
