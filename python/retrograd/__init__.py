@@ -7,11 +7,30 @@
 
 A folder holds the weights and the batch. Nothing is sent anywhere.
 """
-from ._capture import CaptureError, capture
-from ._catch import Catch, catch
-from ._compare import Comparison, compare
-from ._folder import Folder, Limits
-from ._program import ProgramNotFound
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._capture import CaptureError, capture
+    from ._catch import Catch, catch
+    from ._compare import Comparison, compare
+    from ._folder import Folder, Limits
+    from ._program import ProgramNotFound
 
 __version__ = "0.1.0"
 __all__ = ["CaptureError", "Catch", "Comparison", "Folder", "Limits", "ProgramNotFound", "capture", "catch", "compare"]
+
+_MODULES = {"CaptureError": "_capture", "capture": "_capture", "Catch": "_catch", "catch": "_catch", "Comparison": "_compare", "compare": "_compare",
+            "Folder": "_folder", "Limits": "_folder", "ProgramNotFound": "_program"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a name at its first use: the command `retrograd` is in this package too, and must not wait seconds for torch."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module("." + _MODULES[name], __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

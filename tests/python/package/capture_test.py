@@ -1,7 +1,21 @@
 """retrograd.capture and retrograd.compare."""
 import copy
+import subprocess
+import sys
 
 from support import InFolder, Net, batch, retrograd, run, told, torch, unittest, PROGRAM
+
+
+class Package(unittest.TestCase):
+    def test_the_command_does_not_wait_for_torch(self):
+        subprocess.run([sys.executable, "-c", "import sys, retrograd._program; assert 'torch' not in sys.modules"], check=True)
+
+    def test_each_public_name_is_there(self):
+        for name in retrograd.__all__:
+            self.assertEqual(getattr(retrograd, name).__name__, name)
+        self.assertLess(set(retrograd.__all__), set(dir(retrograd)))
+        with self.assertRaisesRegex(AttributeError, "capure"):
+            retrograd.capure
 
 
 class Capture(InFolder):
