@@ -303,7 +303,7 @@ void JointBuilder::renewWhatIsReadLate() {
     const auto memory = aliases_.memory(memoryIndex);
     const auto content = aliases_.family(memory.owner).current;
     const TensorMeta meta = document_.meta(geometry);
-    if (value == content) continue;
+    if (value == content || result_.readLate.contains(value)) continue;  // the derivation before knows of writes that its joint has no more
     const auto by = memory.lastWriter;
     // Real numbers may lie in what is complex memory: the same bytes in another dtype.
     const auto now = withLaziness(by, stridedView(by, inDType(by, flat(by, withLaziness(by, content, TensorMeta())), meta.dtype), meta), meta);

@@ -123,6 +123,23 @@ TEST(Programs, AWriteIntoConjugatedMemoryLeavesItConjugated) {
   EXPECT_EQ(verdictOf(program, mode).kind, fuzz::Verdict::Kind::same) << verdictOf(program, mode).message;
 }
 
+// `quantile` writes in place inside: in the second derivation that write is the last one that the memory of its result has, and it came before the one
+// in the program, which the joint trace makes in a copy.
+TEST(Programs, ASecondDerivativeReadsWhatWasWrittenLast) {
+  const std::string program = R"(def computation(b4, x6):
+    # b4: "f64[3]", buffer
+    # x6: "f64[3, 4]"
+    v12 = torch.ops.aten.nanquantile.scalar(b4, 0.4, -1, True)
+    v16 = torch.ops.aten.kron.default(x6, v12)
+    v24 = torch.ops.aten.arctan2_.default(v12, v12)
+    return (v16,)
+)";
+  expectAsEager(program);
+  fuzz::Mode mode;
+  mode.order = 2;
+  expectAsEager(program, mode);
+}
+
 // Written before and after it is read: one value stands for both in a second derivative.
 TEST(Programs, ASecondDerivativeOfWhatIsReadLateIsRefused) {
   const std::string program = R"(def computation(p1, p5):
