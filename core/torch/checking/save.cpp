@@ -21,7 +21,10 @@ TensorData contiguous(const TensorData& tensor) {
     std::int64_t at = meta.offset;
     for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * meta.strides[d];
     std::memcpy(memory.get() + n * item, tensor.data + at * item, item);
-    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == meta.sizes[d];) index[d] = 0;
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] != meta.sizes[d]) break;
+      index[d] = 0;
+    }
   }
   TensorData copy{meta, memory.get(), bytes, memory};
   copy.meta.offset = 0;
