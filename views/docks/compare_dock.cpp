@@ -43,6 +43,7 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   auto* line = new QHBoxLayout;
   line->setContentsMargins(8, 0, 8, 4);
   line->addWidget(commandButton(compare, this));
+  line->addSpacing(6);
   line->addWidget(summary_, 1);
   line->addWidget(first_);
   auto* layout = new QVBoxLayout(this);
