@@ -27,6 +27,7 @@ class KeysTest : public QObject {
   void keysOfTheListingsAreRefused();
   void searchByWordsAndByKey();
   void thePresetSteps();
+  void commandsAreNamedWithoutTheirMenus();
   void V12_preferencesHoldAtOnce();
   void pictures();
 };
@@ -243,6 +244,24 @@ void KeysTest::thePresetSteps() {
   const bool shown = f.window().listings().isShown(TraceKind::computation);
   f.press(Qt::Key_5, Qt::ControlModifier);
   QCOMPARE(f.window().listings().isShown(TraceKind::computation), !shown);
+}
+
+// In the dialog and among all commands a name has no menu around it: it says of what it is a choice, and what it does is a sentence.
+void KeysTest::commandsAreNamedWithoutTheirMenus() {
+  WindowFixture f;
+  auto* dialog = openDialog(f.window());
+  const auto* model = dialog->findChild<QTableView*>()->model();
+  QSet<QString> names;
+  for (int row = 0; row < model->rowCount(); ++row) {
+    for (int column = 0; column < model->columnCount(); ++column) {
+      const auto text = model->index(row, column).data().toString();
+      QVERIFY2(!text.contains(QLatin1Char('&')), qPrintable(text));
+    }
+    names.insert(model->index(row, 0).data().toString());
+  }
+  QVERIFY(names.contains(QStringLiteral("Theme: Dark")) && names.contains(QStringLiteral("Fold Listings: By Operation")));
+  QVERIFY(!names.contains(QStringLiteral("Dark")));
+  dialog->close();
 }
 
 // Holds V12: one dialog, by Ctrl and comma, for appearance, keys, running, sources and editor, files. What is chosen holds at once.

@@ -42,6 +42,8 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   first_->setAccessibleName(tr("To the first difference"));
   auto* line = new QHBoxLayout;
   line->setContentsMargins(8, 0, 8, 4);
+  line->addWidget(commandButton(compare, this));
+  line->addSpacing(6);
   line->addWidget(summary_, 1);
   line->addWidget(first_);
   auto* layout = new QVBoxLayout(this);
@@ -85,7 +87,6 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   weights_ = makeField(fields, "compare-weights", tr("Safetensors file with weights of the other run"), tr("Its own"), compare);
   file_ = makeField(fields, "compare-file", tr("Model or session of the other run"), tr("This one"), compare);
   for (auto* edit : {seed_, tolerance_}) edit->setMaximumWidth(fontMetrics().horizontalAdvance(QStringLiteral("0000000000")));
-  auto* button = commandButton(compare, fields);
   auto* rows = new FlowLayout(fields);  // a narrow panel takes more rows
   rows->setContentsMargins(8, 4, 6, 4);
   const auto place = [&](const QString& title, QWidget* field, QToolButton* browser = nullptr) {
@@ -107,7 +108,6 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   place(tr("&Tolerance"), tolerance_);
   place(tr("W&eights"), weights_, makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")));
   place(tr("Fi&le"), file_, makeBrowser(fields, file_, tr("Compare With"), tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")));
-  rows->addWidget(button);
   connect(precision_, &QComboBox::currentIndexChanged, this, &CompareDock::precisionChanged);
   precisionChanged();
   return fields;

@@ -67,10 +67,12 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  auto* controls = makeControls();
-  controls->layout()->addWidget(commandButton(save, this));
-  layout->addWidget(controls);
-  layout->addWidget(message_);
+  auto* said = new QHBoxLayout;
+  said->setContentsMargins(0, 0, 6, 4);
+  said->addWidget(message_, 1);
+  said->addWidget(commandButton(save, this), 0, Qt::AlignTop);
+  layout->addWidget(makeControls());
+  layout->addLayout(said);
   layout->addWidget(parts, 1);
   layout->addWidget(cell_);  // below both: the legend is longer than the drawing is wide
   connect(view_, &ScheduleView::told, this, [this](int cell) {
@@ -220,12 +222,12 @@ void ScheduleDock::show(const std::shared_ptr<const ScheduleRun>& run) {
   link_->setToolTip(link_->isEnabled() ? tr("What crosses between stages takes its bytes over this speed; at 0 it is there at once")
                                        : tr("Transfers need measured times: cut the model and use Measure Times"));
   if (run->runs())
-    message_->setText(tr("Makespan %1 · bubble %2 % · %3 stages, %4 microbatches. %5")
+    message_->setText(tr("Makespan %1 · bubble %2 % · %3. %4")
                           .arg(run->timeText(run->simulation.makespan))
                           .arg(100 * run->simulation.bubble, 0, 'f', 1)
-                          .arg(run->schedule.stages)
-                          .arg(run->schedule.microbatches)
-                          .arg(run->timesText()));
+                          .arg(request_.file.isEmpty() ? tr("%1 stages").arg(run->schedule.stages)  // the fields above have the rest
+                                                       : tr("%1 stages, %2 microbatches").arg(run->schedule.stages).arg(run->schedule.microbatches),
+                               run->timesText()));
   else message_->setText(QStringLiteral("! ") + run->problem);
   Q_EMIT changed();
 }

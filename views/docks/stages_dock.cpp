@@ -346,7 +346,7 @@ void StagesDock::refreshControls() {
     widget->setEnabled(open);
   const auto count = plan_->markers();
   markers_->setVisible(count > 0);
-  markers_->setText(tr("Markers of the file: %1").arg(count));
+  markers_->setText(tr("File markers: %1").arg(count));
   points_->setPlaceholderText(tr("h.2, #relu_4:after"));
 }
 

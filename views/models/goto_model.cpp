@@ -5,6 +5,7 @@
 namespace retrograd::views {
 
 QString commandText(const QAction& action) {
+  if (const auto named = action.property("command"); named.isValid()) return named.toString();
   auto text = action.text();
   text.remove(QLatin1Char('&'));
   if (text.endsWith(QStringLiteral("..."))) text.chop(3);

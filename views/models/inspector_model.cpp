@@ -96,7 +96,7 @@ class InspectorModel::Filler {
       section->add(tr("output"), i < outputs.size() && outputs[i] ? nameOf(outputs[i]) : QString::number(origin.output));
     }
     if (origin.value) {
-      auto* node = section->add(origin.role == Role::accumulation ? tr("sums the gradient of") : tr("gradient of"), describe(origin.value));
+      auto* node = section->add(origin.role == Role::accumulation ? tr("sum for") : tr("gradient of"), describe(origin.value));
       node->value = origin.value;
       node->op = document_.value(origin.value).producer;
     }

@@ -98,13 +98,23 @@ BoundSymbolId opThatMakes(const OpenDocument& document, const QString& name) {
   return {};
 }
 
+/// Until nothing runs and what was asked is answered. The worker is idle a moment before its answer is here.
+void waitForAnswers(const MainWindow& window) {
+  const auto& controller = *window.context().controller;
+  int quiet = 0;
+  waitFor([&] {
+    const bool busy = window.context().execution->now().running || window.context().controller->questions().asking() || controller.opening();
+    quiet = busy ? 0 : quiet + 1;
+    return quiet > 3;
+  });
+}
+
 void giveCommand(MainWindow& window, const QString& name) {
   auto* action = window.findChild<QAction*>(QStringLiteral("action-") + name);
   if (!action) throw Error(ErrorCode::badUse, "there is no such command", "--do " + name.toStdString());
   if (!action->isEnabled()) throw Error(ErrorCode::badUse, action->statusTip().toStdString(), "--do " + name.toStdString());
   action->trigger();
-  auto& controller = *window.context().controller;
-  waitFor([&] { return !window.context().execution->now().running && !controller.questions().asking() && !controller.opening(); });
+  waitForAnswers(window);
 }
 
 /// Commands to the graph are given once it is there; in the order of the command line among themselves.
@@ -122,7 +132,7 @@ void arrange(MainWindow& window, const PictureOptions& options) {
     dock->show();
     dock->raise();
     QMetaObject::invokeMethod(dock->widget(), "load", Q_ARG(QString, QString::fromStdString(options.recorded)));
-    waitFor([&] { return !window.context().controller->questions().asking(); });
+    waitForAnswers(window);
   }
   for (const auto& name : options.docks) {
     auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + QString::fromStdString(name));

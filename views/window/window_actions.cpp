@@ -77,7 +77,10 @@ void WindowActions::addViewActions() {
 }
 
 void WindowActions::addChoice(QActionGroup* group, const char* name, const QString& text, int data, bool checked) {
-  auto* action = add(name, text, text, {});
+  const bool isTheme = group == themes;
+  auto* action = add(name, text, isTheme ? tr("Shows all windows in this theme") : tr("Folds the lines of listings in this way"), {});
+  // Apart from its menu the name of a choice does not say of what it is one.
+  action->setProperty("command", (isTheme ? tr("Theme: %1") : tr("Fold Listings: %1")).arg(QString(text).remove(QLatin1Char('&'))));
   action->setCheckable(true);
   action->setChecked(checked);
   action->setData(data);
