@@ -52,6 +52,8 @@ JobPassesWindow::JobPassesWindow(Theme* theme, std::shared_ptr<const JobPasses> 
   setWindowTitle(tr("%1 - Passes").arg(title));
   list_->setObjectName(QStringLiteral("job-passes-list"));
   model_->setHorizontalHeaderLabels({tr("Pass"), tr("Ops"), tr("Compared with"), tr("Changed"), tr("Gone"), tr("New"), tr("Moved"), tr("Op under the cursor")});
+  for (const auto column : {changed, gone, added, moved})
+    model_->setHeaderData(column, Qt::Horizontal, tr("Lines of the comparison: inputs and results count too"), Qt::ToolTipRole);
   list_->setModel(model_);
   prepareTree(*list_, tr("Passes"), true);
   list_->setRootIsDecorated(false);
