@@ -296,7 +296,8 @@ ValueId JointBuilder::withLaziness(BoundSymbolId op, ValueId tensor, const Tenso
 /// inplace operation"), and here the value as it was is right. Views that autograd does not know of (_unsafe_view, within kron and other composites, and
 /// unsafe_split) have versions of their own: eager PyTorch reads what the memory holds by then, and so does the backward here.
 void JointBuilder::renewWhatIsReadLate() {
-  for (const auto& [before, now] : options_.readLate) result_.readLate[resolve(before).value] = resolve(now).value;
+  for (const auto& [before, now] : options_.readLate)
+    if (const auto late = resolve(now).value) result_.readLate[resolve(before).value] = late;  // none where nothing of the joint needs it
   if (!tracksAliases_) return;
   const GradModeScope dataAlone(region_, false);
   for (const auto& [value, memoryIndex, geometry] : aliases_.writtenUnseen()) {

@@ -140,6 +140,25 @@ TEST(Programs, ASecondDerivativeReadsWhatWasWrittenLast) {
   expectAsEager(program, mode);
 }
 
+// What the first derivation made for a late read may be nothing that its joint needs: then it is not there to be read.
+TEST(Programs, ASecondDerivativeReadsNothingThatIsNotThere) {
+  const std::string program = R"(def computation(x1, x2):
+    # x1: "f64[4, 2]"
+    # x2: "f64[]", no grad
+    v12 = torch.ops.aten.mul.Scalar(x1, 1.5)
+    v13 = torch.ops.aten.expand.default(v12, [1, 4, 2])
+    v14 = torch.ops.aten.add_.Tensor(v13, x2)
+    [v16, v17] = torch.ops.aten.unsafe_chunk.default(v13, 2, 2)
+    v44 = torch.ops.aten.reshape.default(v17, [-1])
+    v55 = torch.ops.aten.full.default([2], 2, dtype=torch.int64)
+    v56 = torch.ops.aten.segment_reduce.default(v44, "sum", lengths=v55)
+    return (v56,)
+)";
+  fuzz::Mode mode;
+  mode.order = 2;
+  expectAsEager(program, mode);
+}
+
 // Written before and after it is read: one value stands for both in a second derivative.
 TEST(Programs, ASecondDerivativeOfWhatIsReadLateIsRefused) {
   const std::string program = R"(def computation(p1, p5):
