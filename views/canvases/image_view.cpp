@@ -126,7 +126,7 @@ void ImageView::paintCells(QPainter& painter) {
   painter.drawImage(room.topLeft(), image);
 }
 
-/// The cursor, and signs for what is no number where cells are large enough for one.
+/// The cursor, and signs for NaN and Inf where cells are large enough for one.
 void ImageView::paintMarks(QPainter& painter) {
   const auto& colors = theme_->colors();
   const auto room = area();

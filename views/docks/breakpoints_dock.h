@@ -8,7 +8,7 @@
 
 namespace retrograd::views {
 
-/// The breakpoints and a line to add one by words. Enter or a double click leads to one, Space switches it, Delete takes it away.
+/// The breakpoints and a line to add one (`kind mm if nan`). Enter or a double click leads to one, Space switches it, Delete takes it away.
 class BreakpointsDock : public Panel {
   Q_OBJECT
 

@@ -39,7 +39,7 @@ class MainWindow : public QMainWindow {
 
   /// Opens in this window, in place of what is open.
   void openFile(const QString& path);
-  /// What is dropped is given to this first; true: it is no file to open. One part of the window sets it.
+  /// A dropped file is given to this first; true: it was used otherwise than as a document to open. One part of the window sets it.
   void setDropHandler(std::function<bool(const QString& path)> handler) { takesDrop_ = std::move(handler); }
   /// Jumps to the origin of the op, or back from where the last such jump led.
   void goToOrigin(BoundSymbolId op);
