@@ -1,5 +1,6 @@
 #include "app/command_line.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -84,15 +85,16 @@ int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)
   std::vector<std::string> files;
   app.add_option("files", files, "files to open in the window");
   app.require_subcommand(0, 1);
-  std::map<const CLI::App*, cli::Run> runs;
+  const cli::Parser parser(app);
+  std::map<cli::Parser, cli::Run> runs;
   for (const auto& command : cli::commands()) {
-    auto* sub = app.add_subcommand(command.name, command.description);
-    runs[sub] = command.setup(*sub);
-    if (sub->get_subcommands({}).empty()) cli::addTerminal(*sub);
-    cli::addExamples(*sub, command.name);
+    const cli::Parser sub(*app.add_subcommand(command.name, command.description));
+    runs[sub] = command.setup(sub);
+    if (!sub.hasCommands()) cli::addTerminal(sub);
+    cli::addExamples(sub, command.name);
   }
   std::shared_ptr<const RuleRegistry> rules;
-  cli::addLibraries(app, rules);
+  cli::addLibraries(parser, rules);
   return reported([&] {  // reading the command line loads libraries, which may fail
     try {
       app.parse(argc, argv);
@@ -100,10 +102,9 @@ int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)
       if (error.get_exit_code() == 0) return app.exit(error), cli::allWell;
       throw Error(ErrorCode::badUse, cli::explain(app, error));
     }
-    const auto chosen = app.get_subcommands();
-    if (chosen.empty()) requireFiles(app, files);
-    const auto* subcommand = chosen.empty() ? nullptr : chosen.front();
-    return go({app, subcommand, subcommand ? &runs.at(subcommand) : nullptr, files, rules});
+    const auto subcommand = parser.chosen();
+    if (!subcommand) requireFiles(app, files);
+    return go({parser, subcommand, subcommand ? &runs.at(*subcommand) : nullptr, files, rules});
   });
 }
 

@@ -2,6 +2,7 @@
 // Reading the command line, and turning errors into messages and exit codes: what the program and the front before it (front.cpp) have in common.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,8 @@ namespace retrograd {
 
 /// What a command line asks for.
 struct CommandLine {
-  const CLI::App& app;                        ///< as parsed
-  const CLI::App* subcommand;                 ///< null: the window
+  cli::Parser parser;                         ///< that has read it
+  std::optional<cli::Parser> subcommand;      ///< absent: the window
   const cli::Run* run;                        ///< of the subcommand
   const std::vector<std::string>& files;      ///< to open in the window
   std::shared_ptr<const RuleRegistry> rules;  ///< of the libraries that are named

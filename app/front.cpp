@@ -27,7 +27,7 @@ int becomeProgram(char** argv) {
 }
 
 int go(char** argv, const CommandLine& line) {
-  if (line.subcommand && (line.subcommand->get_name() == "help" || line.subcommand->get_name() == "version")) return (*line.run)(Progress());
+  if (line.subcommand && (line.subcommand->name() == "help" || line.subcommand->name() == "version")) return (*line.run)(Progress());
   return becomeProgram(argv);
 }
 

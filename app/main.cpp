@@ -20,7 +20,7 @@ namespace {
 
 int go(int& argc, char** argv, const CommandLine& line) {
   if (!line.subcommand) return showWindow(argc, argv, line.files, line.rules);
-  cli::requireOtherFiles(line.app);
+  cli::requireOtherFiles(line.parser);
   const Interrupt interrupt;
   const cli::ProgressDisplay display;
   return (*line.run)(Progress(interrupt.token(), display.report()));

@@ -1,5 +1,4 @@
 #include "core/torch/checking/bench.h"
-#include "app/cli/sizes.h"
 
 #include <fmt/format.h>
 
@@ -69,15 +68,14 @@ int runLayout(const BenchArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<BenchArguments>();
-  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  app.add_option("--repeat", arguments->repeat, "repeats the medians are taken over")->check(isAboveZero())->capture_default_str();
-  app.add_option("--budget-curve", arguments->curve, "instead of the report: bytes saved against time recomputed, at this many budgets")
-      ->check(CLI::Range(2, 1000));
-  app.add_flag("--layout", arguments->layout, "instead of the report: how tangled the graph is (crossings, rows that edges span, their lengths in pixels)");
-  addFormat(app, arguments->format);
-  arguments->input.addTo(app);
+  parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
+  parser.add("--repeat", arguments->repeat, "repeats the medians are taken over").aboveZero().showDefault();
+  parser.add("--budget-curve", arguments->curve, "instead of the report: bytes saved against time recomputed, at this many budgets").range(2, 1000);
+  parser.flag("--layout", arguments->layout, "instead of the report: how tangled the graph is (crossings, rows that edges span, their lengths in pixels)");
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
   return [arguments](const Progress& progress) {
     if (arguments->layout) return runLayout(*arguments, progress);
     requireToRun(arguments->input.device);

@@ -51,11 +51,11 @@ int checkAll(const Checks& checks, const Progress& progress) {
   return checks.conclude(checkSuite(checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto checks = std::make_shared<Checks>();
-  checks->addTo(app, "safetensors file with in.*, cot.*, out.*, grad.in.*, grad.p.*, mut.*");
-  addOrder(app, checks->check.order, checks->check.again);
-  addDevice(app, checks->check.device);
+  checks->addTo(parser, "safetensors file with in.*, cot.*, out.*, grad.in.*, grad.p.*, mut.*");
+  addOrder(parser, checks->check.order, checks->check.again);
+  addDevice(parser, checks->check.device);
   return [checks](const Progress& progress) {
     checks->requireFileOrSuite("check");
     if (checks->suite.empty() && checks->files.size() == 1 && jobs::isJobLog(checks->files.front())) {

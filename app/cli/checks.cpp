@@ -3,31 +3,29 @@
 #include <fmt/format.h>
 
 #include "app/cli/output.h"
-#include "app/cli/sizes.h"
 #include "app/cli/terminal.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 
-void Checks::addTo(CLI::App& app, const std::string& referenceHelp) {
-  auto* one = app.add_option("file", files, "models (.pt2, TorchScript, printed traces), .retrograd sessions, or a job's log");
-  one->excludes(app.add_option("--suite", suite, "a folder: check every .pt2 file below it"));
-  app.add_option("--reference", check.reference, referenceHelp);
-  addFormat(app, format);
-  addOutput(app, "--report", report, "write the JSON report to this file (-: standard output)");
-  app.add_option("--tolerance", check.tolerance, "tolerance of each tensor relative to its largest element, instead of one from rounding")
-      ->check(isZeroOrMore());
-  app.add_option("--grad-inputs", check.gradInputs, "user inputs to differentiate, comma separated")->delimiter(',');
-  app.add_option("--seed", check.seed, "seed of what is drawn, instead of the reference's")->check(isSeed());
-  addShapes(app, check.shapes, check.numbers);
-  addGivenData(app, check.data);
-  addPartition(app, check.partition);
-  addLibraries(app, check.rules);
-  addFill(app, fill);
-  addOpeningMemory(app);
-  app.add_option("--threads", run.threads, "the most threads an op takes; small ops take one (default, and 0: all cores)")->check(isZeroOrMore());
-  app.add_flag("--allow-skips", allowSkips, "exit with 0 even if files could not be checked");
-  app.add_option("--timeout", run.caseSeconds, "seconds that one file of a suite may take")->check(isAboveZero())->capture_default_str();
+void Checks::addTo(Parser parser, const std::string& referenceHelp) {
+  const auto one = parser.add("file", files, "models (.pt2, TorchScript, printed traces), .retrograd sessions, or a job's log");
+  one.excludes(parser.add("--suite", suite, "a folder: check every .pt2 file below it"));
+  parser.add("--reference", check.reference, referenceHelp);
+  addFormat(parser, format);
+  addOutput(parser, "--report", report, "write the JSON report to this file (-: standard output)");
+  parser.add("--tolerance", check.tolerance, "tolerance of each tensor relative to its largest element, instead of one from rounding").zeroOrMore();
+  parser.add("--grad-inputs", check.gradInputs, "user inputs to differentiate, comma separated").commaSeparated();
+  parser.add("--seed", check.seed, "seed of what is drawn, instead of the reference's").seed();
+  addShapes(parser, check.shapes, check.numbers);
+  addGivenData(parser, check.data);
+  addPartition(parser, check.partition);
+  addLibraries(parser, check.rules);
+  addFill(parser, fill);
+  addOpeningMemory(parser);
+  parser.add("--threads", run.threads, "the most threads an op takes; small ops take one (default, and 0: all cores)").zeroOrMore();
+  parser.flag("--allow-skips", allowSkips, "exit with 0 even if files could not be checked");
+  parser.add("--timeout", run.caseSeconds, "seconds that one file of a suite may take").aboveZero().showDefault();
 }
 
 void Checks::requireFileOrSuite(const std::string& command) const {

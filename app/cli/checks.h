@@ -17,7 +17,7 @@ struct Checks {
   bool allowSkips = false;  ///< a file that could not be checked does not change the exit code
 
   /// The options that both have. `referenceHelp`: what --reference is for.
-  void addTo(CLI::App& app, const std::string& referenceHelp);
+  void addTo(Parser parser, const std::string& referenceHelp);
   /// Throws Error(badUse) where neither a file nor a suite is named. `command`: as the user types it.
   void requireFileOrSuite(const std::string& command) const;
   /// The cases of the suite, with the options that were given for all of them. Throws Error(badUse) for a reference, which each case has of its own.

@@ -1,9 +1,9 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "app/cli/parser.h"
 #include "core/base/progress.h"
 
 namespace retrograd::cli {
@@ -16,8 +16,8 @@ inline constexpr int cancelled = 130;  ///< as shells report a program that Ctrl
 
 /// What a subcommand does once its options are read; returns the exit code. Throws Error.
 using Run = std::function<int(const Progress&)>;
-/// Adds a subcommand's options to its CLI::App and returns what to run. Options live in what the closure holds.
-using Setup = Run (*)(CLI::App&);
+/// Adds a subcommand's options to its parser and returns what to run. Options live in what the closure holds.
+using Setup = Run (*)(Parser);
 
 struct Command {
   std::string name, description;

@@ -1,5 +1,6 @@
 #include "app/cli/command_text.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 namespace retrograd::cli {

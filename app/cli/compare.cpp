@@ -7,7 +7,6 @@
 #include "app/cli/options.h"
 #include "app/cli/precision_option.h"
 #include "app/cli/recorded.h"
-#include "app/cli/sizes.h"
 #include "core/derivation/precision.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"
@@ -82,19 +81,19 @@ int run(CompareArguments arguments, const Progress& progress) {
   return comparison.firstDivergence ? checkFailed : allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<CompareArguments>();
-  app.add_option("a", arguments->a, "a model file or a session")->required();
-  app.add_option("b", arguments->b.path, "another one (default: the same file)");
-  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two values diverge (default: 1e-4; 1e-2 with float16, 5e-2 with bfloat16)")
-      ->check(isZeroOrMore());
-  addPrecisionB(app, arguments->b.precision);
-  addDevice(app, arguments->b.device, "--device-b", "device of the second (default: that of the first)");
-  app.add_option("--seed-b", arguments->b.seed, "seed of the random ops of the second run")->check(isSeed());
-  app.add_option("--weights-b", arguments->b.weights, "a checkpoint with other weights for the second run, in any form that --weights takes");
-  app.add_option("--rows", arguments->rows, "rows of the table around the first divergence")->capture_default_str();
-  addFormat(app, arguments->format);
-  arguments->input.addTo(app);
+  parser.add("a", arguments->a, "a model file or a session").required();
+  parser.add("b", arguments->b.path, "another one (default: the same file)");
+  parser.add("--tolerance", arguments->tolerance, "relative difference at which two values diverge (default: 1e-4; 1e-2 with float16, 5e-2 with bfloat16)")
+      .zeroOrMore();
+  addPrecisionB(parser, arguments->b.precision);
+  addDevice(parser, arguments->b.device, "--device-b", "device of the second (default: that of the first)");
+  parser.add("--seed-b", arguments->b.seed, "seed of the random ops of the second run").seed();
+  parser.add("--weights-b", arguments->b.weights, "a checkpoint with other weights for the second run, in any form that --weights takes");
+  parser.add("--rows", arguments->rows, "rows of the table around the first divergence").showDefault();
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

@@ -14,7 +14,6 @@
 #include "app/cli/output.h"
 #include "app/cli/program.h"
 #include "app/cli/prompt.h"
-#include "app/cli/sizes.h"
 #include "app/cli/terminal.h"
 #include "core/questions/why.h"
 #include "core/torch/script/script.h"
@@ -150,19 +149,19 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<DebugArguments>();
-  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  app.add_option("--script", arguments->script, "a file with one command a line (-: standard input)");
-  app.add_option("-c,--command", arguments->commands, "run this command; repeatable")->allow_extra_args(false);
-  app.add_flag("--keep-going", arguments->keepGoing, "continue after a command that failed");
-  addSize(
-      app, "--history", [arguments](std::int64_t bytes) { arguments->session.historyBytes = bytes; },
-      "memory for stepping back, such as 500M; with less, some ops run again")
-      ->default_str("1G");
-  addFormat(app, arguments->format);
-  arguments->input.addTo(app);
-  app.footer([] {
+  parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
+  parser.add("--script", arguments->script, "a file with one command a line (-: standard input)");
+  parser.add("-c,--command", arguments->commands, "run this command; repeatable").repeatable();
+  parser.flag("--keep-going", arguments->keepGoing, "continue after a command that failed");
+  parser
+      .addSize("--history", "memory for stepping back, such as 500M; with less, some ops run again",
+               [arguments](std::int64_t bytes) { arguments->session.historyBytes = bytes; })
+      .showDefault("1G");
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
+  parser.footer([] {
     if (!program()) throw NeedsProgram();
     std::string commands = "Commands:\n";
     for (const auto& [usage, help] : program()->debuggerCommands()) commands += fmt::format("  {}\n      {}\n", usage, help);

@@ -10,7 +10,6 @@
 #include "app/cli/diff_passes.h"
 #include "app/cli/options.h"
 #include "app/cli/precision_option.h"
-#include "app/cli/sizes.h"
 #include "app/cli/terminal.h"
 #include "core/torch/experiments/counterpart.h"
 #include "core/torch/experiments/passes.h"
@@ -151,41 +150,40 @@ int run(const DiffArguments& arguments, const Progress& progress) {
   return broken ? badInputOrUse : diff.equal() ? allWell : checkFailed;
 }
 
-void addPartitionB(CLI::App& app, std::optional<PartitionOptions>& partition) {
+void addPartitionB(Parser parser, std::optional<PartitionOptions>& partition) {
   const auto asked = [&partition]() -> PartitionOptions& { return partition ? *partition : partition.emplace(); };
-  app.add_option_function<std::string>(
-         "--partition-b", [asked](const std::string& kind) { asked().kind = kind == "min-cut" ? PartitionOptions::minCut : PartitionOptions::defaultKind; },
-         "what the second side saves for backward: default or min-cut")
-      ->check(CLI::IsMember({"default", "min-cut"}));
-  addSize(app, "--budget-b", [asked](std::int64_t bytes) { asked().budget = bytes; }, "how much the second side may save, such as 100K");
-  app.add_option_function<std::vector<std::string>>(
-         "--recompute-b", [asked](const std::vector<std::string>& marks) { asked().recompute = marks; },
-         "what the second side recomputes: all, a module's path, or #OP; repeatable")
-      ->allow_extra_args(false);
+  parser
+      .add("--partition-b", "what the second side saves for backward: default or min-cut",
+           [asked](const std::string& kind) { asked().kind = kind == "min-cut" ? PartitionOptions::minCut : PartitionOptions::defaultKind; })
+      .oneOf({"default", "min-cut"});
+  parser.addSize("--budget-b", "how much the second side may save, such as 100K", [asked](std::int64_t bytes) { asked().budget = bytes; });
+  parser
+      .add("--recompute-b", "what the second side recomputes: all, a module's path, or #OP; repeatable",
+           [asked](const std::vector<std::string>& marks) { asked().recompute = marks; })
+      .repeatable();
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<DiffArguments>();
-  const auto isKind = CLI::IsMember({"computation", "joint", "forward", "backward"});
-  app.add_option("a", arguments->a, "a model file or a session")->required();
-  app.add_option("b", arguments->b, "another one (default: the same file, with the options that end in -b)");
-  app.add_option("--show", arguments->show, "the trace to compare: computation, joint, forward or backward (default: joint)")->check(isKind);
-  app.add_option("--show-b", arguments->showB, "the trace of the second side (default: that of the first)")->check(isKind);
-  addPartitionB(app, arguments->partitionB);
-  addPrecisionB(app, arguments->precisionB);
-  auto* pass = app.add_option("--pass", arguments->pass,
-                              "what this pass changed: the trace before it against the trace after it (a name or its beginning: 'dead', 'recomputation')");
-  app.add_option("--before", arguments->before, "the trace before this pass against the final trace")->excludes(pass);
-  auto* passes = app.add_flag("--passes", arguments->passes,
-                              "of a job's log: the graphs of a compile as a chain of passes, with what each changed; with --pass, what that one changed");
-  app.add_option("--follow", arguments->follow, "with --passes: a value whose op is followed from pass to pass; with --pass, the one of that pass")
-      ->needs(passes);
-  app.add_option("-U,--context", arguments->context, "equal lines around each difference")->capture_default_str();
-  app.add_flag("-y,--side-by-side", arguments->sideBySide, "print two columns");
-  app.add_option("-W,--width", arguments->width, "columns of --side-by-side (default: the terminal's, or 160)")->check(CLI::Range(40, 2000));
-  addFormat(app, arguments->format);
-  arguments->input.addTo(app);
-  app.footer("Exit codes: 0 equal, 1 different, 2 bad input or use. --quiet prints nothing. Ops are aligned, not lines of text (docs/diff.md).");
+  const std::vector<std::string> kinds{"computation", "joint", "forward", "backward"};
+  parser.add("a", arguments->a, "a model file or a session").required();
+  parser.add("b", arguments->b, "another one (default: the same file, with the options that end in -b)");
+  parser.add("--show", arguments->show, "the trace to compare: computation, joint, forward or backward (default: joint)").oneOf(kinds);
+  parser.add("--show-b", arguments->showB, "the trace of the second side (default: that of the first)").oneOf(kinds);
+  addPartitionB(parser, arguments->partitionB);
+  addPrecisionB(parser, arguments->precisionB);
+  const auto pass = parser.add("--pass", arguments->pass,
+                               "what this pass changed: the trace before it against the trace after it (a name or its beginning: 'dead', 'recomputation')");
+  parser.add("--before", arguments->before, "the trace before this pass against the final trace").excludes(pass);
+  const auto passes = parser.flag("--passes", arguments->passes,
+                                  "of a job's log: the graphs of a compile as a chain of passes, with what each changed; with --pass, what that one changed");
+  parser.add("--follow", arguments->follow, "with --passes: a value whose op is followed from pass to pass; with --pass, the one of that pass").needs(passes);
+  parser.add("-U,--context", arguments->context, "equal lines around each difference").showDefault();
+  parser.flag("-y,--side-by-side", arguments->sideBySide, "print two columns");
+  parser.add("-W,--width", arguments->width, "columns of --side-by-side (default: the terminal's, or 160)").range(40, 2000);
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
+  parser.footer("Exit codes: 0 equal, 1 different, 2 bad input or use. --quiet prints nothing. Ops are aligned, not lines of text (docs/diff.md).");
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

@@ -34,14 +34,14 @@ const std::map<std::string, std::vector<std::string>>& table() {
 
 }  // namespace
 
-void addExamples(CLI::App& app, const std::string& path) {
+void addExamples(Parser parser, const std::string& path) {
   const auto found = table().find(path);
   if (found == table().end()) return;
   std::string text = "Examples:\n";
   for (const auto& example : found->second) text += "  " + example + "\n";
   const bool hasText = path != "debug";  // its footer is made by the program, and stays in front of this one
-  const auto before = hasText ? app.get_footer() : std::string();
-  app.footer(before + (before.empty() || before.ends_with('\n') ? "" : "\n") + (before.empty() ? "" : "\n") + text);
+  const auto before = hasText ? parser.footer() : std::string();
+  parser.footer(before + (before.empty() || before.ends_with('\n') ? "" : "\n") + (before.empty() ? "" : "\n") + text);
 }
 
 }  // namespace retrograd::cli

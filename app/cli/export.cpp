@@ -80,27 +80,27 @@ int run(const ExportArguments& arguments, const Progress& progress) {
   return broken ? badInputOrUse : allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<ExportArguments>();
   std::vector<std::string> names;
   for (const auto& format : exportFormats()) names.push_back(format.name);
-  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  app.add_option("--format", arguments->to, "the format (default: from the name of the output file)")->check(CLI::IsMember(names));
-  app.add_option("--to", arguments->to)->check(CLI::IsMember(names))->group("");
-  app.add_option("--show", arguments->show, "computation, joint, forward, backward or all, comma separated (default: depends on the format)")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}));
-  addOutput(app, "-o,--output", arguments->out, "the file to write (default, or -: standard output)");
-  addOldOutput(app, "--out", arguments->out);
-  app.add_flag("--no-run", arguments->noRun, "tables: do not run the model; times stay empty");
-  app.add_option("--open", arguments->drawing.open, "pictures: a module to show opened, by its path; repeatable")->allow_extra_args(false);
-  app.add_flag("--open-all", arguments->drawing.openAll, "pictures: every group open");
-  app.add_flag("--dark", arguments->drawing.dark, "pictures: in the dark theme");
-  app.add_option("--scale", arguments->drawing.scale, "png: pixels for each of the canvas")->check(CLI::Range(0.1, 8.0))->capture_default_str();
+  parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
+  parser.add("--format", arguments->to, "the format (default: from the name of the output file)").oneOf(names);
+  parser.add("--to", arguments->to).oneOf(names).hidden();
+  parser.add("--show", arguments->show, "computation, joint, forward, backward or all, comma separated (default: depends on the format)")
+      .commaSeparated()
+      .oneOf({"computation", "joint", "forward", "backward", "all"});
+  addOutput(parser, "-o,--output", arguments->out, "the file to write (default, or -: standard output)");
+  addOldOutput(parser, "--out", arguments->out);
+  parser.flag("--no-run", arguments->noRun, "tables: do not run the model; times stay empty");
+  parser.add("--open", arguments->drawing.open, "pictures: a module to show opened, by its path; repeatable").repeatable();
+  parser.flag("--open-all", arguments->drawing.openAll, "pictures: every group open");
+  parser.flag("--dark", arguments->drawing.dark, "pictures: in the dark theme");
+  parser.add("--scale", arguments->drawing.scale, "png: pixels for each of the canvas").range(0.1, 8.0).showDefault();
   std::string footer = "Formats:\n";
   for (const auto& format : exportFormats()) footer += fmt::format("  {:<10}{}\n", format.name, format.description);
-  app.footer(footer + "\nHow to save a model from PyTorch: retrograd help saving\n");
-  arguments->input.addTo(app);
+  parser.footer(footer + "\nHow to save a model from PyTorch: retrograd help saving\n");
+  arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

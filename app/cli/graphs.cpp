@@ -250,20 +250,19 @@ int run(const GraphsOptions& options, const Progress& progress) {
   return allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto options = std::make_shared<GraphsOptions>();
-  app.add_option("log", options->path,
-                 "a structured trace log, a folder of logs, a folder that tlparse made, text of TORCH_LOGS, or a folder of the Python package")
-      ->required();
-  addFormat(app, options->plan.format);
-  app.add_flag("--nodes", options->plan.withNodes,
-               "with --format json: every graph with its text and its nodes; with --save-plan: every tensor of the forward");
-  auto* plan = app.add_flag("--save-plan", options->savePlan, "what the forward of a compile saves for its backward, folded over equal layers");
-  app.add_option("--compile", options->plan.compile, "with --save-plan: which compile, such as 0/0; default: the first with a backward")->needs(plan);
-  app.add_option("--rank", options->plan.rank, "with --save-plan: of logs of several ranks, which one")->needs(plan);
-  app.add_option("--budgets", options->plan.budgets, "with --save-plan: bytes and peak of Retrograd's own split of the job's model, at this many budgets")
-      ->needs(plan)
-      ->check(CLI::Range(2, 32));
+  parser
+      .add("log", options->path, "a structured trace log, a folder of logs, a folder that tlparse made, text of TORCH_LOGS, or a folder of the Python package")
+      .required();
+  addFormat(parser, options->plan.format);
+  parser.flag("--nodes", options->plan.withNodes, "with --format json: every graph with its text and its nodes; with --save-plan: every tensor of the forward");
+  const auto plan = parser.flag("--save-plan", options->savePlan, "what the forward of a compile saves for its backward, folded over equal layers");
+  parser.add("--compile", options->plan.compile, "with --save-plan: which compile, such as 0/0; default: the first with a backward").needs(plan);
+  parser.add("--rank", options->plan.rank, "with --save-plan: of logs of several ranks, which one").needs(plan);
+  parser.add("--budgets", options->plan.budgets, "with --save-plan: bytes and peak of Retrograd's own split of the job's model, at this many budgets")
+      .needs(plan)
+      .range(2, 32);
   return [options](const Progress& progress) { return run(*options, progress); };
 }
 

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -88,10 +89,10 @@ int print(const CLI::App& program, const std::vector<std::string>& topics) {
   return allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto topic = std::make_shared<std::vector<std::string>>();
-  app.add_option("topic", *topic, "saving, a subcommand (`pipeline split` has two words), completion SHELL, or man");
-  return [topic, &app](const Progress&) { return print(*app.get_parent(), *topic); };
+  parser.add("topic", *topic, "saving, a subcommand (`pipeline split` has two words), completion SHELL, or man");
+  return [topic, parser](const Progress&) { return print(parser.parent().app(), *topic); };
 }
 
 const Registration registration("help", "explain a subcommand, or how to save a model (help saving)", setup);

@@ -1,6 +1,7 @@
 #include "app/cli/mistakes.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <vector>
 

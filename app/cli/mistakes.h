@@ -1,7 +1,11 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
 
 namespace retrograd::cli {
 

@@ -66,17 +66,17 @@ int run(const NotesArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<NotesArguments>();
-  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  app.add_option("--at", arguments->place, "the op or value of the note: #12, or the name of a value");
-  app.add_option("--comment", arguments->comment, "a comment for the op; empty: remove it");
-  app.add_option("--name", arguments->name, "a name of your own for the value; empty: remove it");
-  auto* set = app.add_flag("--bookmark", arguments->bookmark, "set a bookmark at the op");
-  app.add_flag("--no-bookmark", arguments->noBookmark, "remove the bookmark at the op")->excludes(set);
-  app.add_flag("--remove", arguments->remove, "remove all notes at the place");
-  addFormat(app, arguments->format);
-  arguments->input.addTo(app);
+  parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
+  parser.add("--at", arguments->place, "the op or value of the note: #12, or the name of a value");
+  parser.add("--comment", arguments->comment, "a comment for the op; empty: remove it");
+  parser.add("--name", arguments->name, "a name of your own for the value; empty: remove it");
+  const auto set = parser.flag("--bookmark", arguments->bookmark, "set a bookmark at the op");
+  parser.flag("--no-bookmark", arguments->noBookmark, "remove the bookmark at the op").excludes(set);
+  parser.flag("--remove", arguments->remove, "remove all notes at the place");
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

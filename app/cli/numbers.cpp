@@ -6,7 +6,6 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "app/cli/sizes.h"
 #include "core/formats/files/mapped_file.h"
 #include "core/formats/folder/folder.h"
 #include "core/questions/compare_numbers.h"
@@ -189,14 +188,14 @@ int run(const NumbersArguments& given, const Progress& progress) {
   return comparison.first ? checkFailed : allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<NumbersArguments>();
-  app.add_option("a", arguments->a, "a recording of PyTorch's DebugMode (save_logs), a model, which is run, or a captured step's folder with both")->required();
-  app.add_option("b", arguments->b, "another recording, step or model; without it the numbers of a captured step are compared with its own model");
-  app.add_option("--tolerance", arguments->tolerance, "relative difference at which two norms differ")->check(isZeroOrMore())->capture_default_str();
-  app.add_option("--rows", arguments->rows, "rows of the table around the first difference")->capture_default_str();
-  addFormat(app, arguments->format);
-  arguments->input.addTo(app);
+  parser.add("a", arguments->a, "a recording of PyTorch's DebugMode (save_logs), a model, which is run, or a captured step's folder with both").required();
+  parser.add("b", arguments->b, "another recording, step or model; without it the numbers of a captured step are compared with its own model");
+  parser.add("--tolerance", arguments->tolerance, "relative difference at which two norms differ").zeroOrMore().showDefault();
+  parser.add("--rows", arguments->rows, "rows of the table around the first difference").showDefault();
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

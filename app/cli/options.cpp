@@ -11,7 +11,6 @@
 #include "app/cli/jobs_below.h"
 #include "app/cli/program.h"
 #include "app/cli/recorded.h"
-#include "app/cli/sizes.h"
 #include "app/cli/terminal.h"
 #include "core/base/near_names.h"
 #include "core/base/number_text.h"
@@ -31,41 +30,39 @@
 
 namespace retrograd::cli {
 
-void addPartition(CLI::App& app, std::optional<PartitionOptions>& partition) {
+void addPartition(Parser parser, std::optional<PartitionOptions>& partition) {
   static const std::map<std::string, PartitionOptions::Kind> kinds{{"default", PartitionOptions::defaultKind}, {"min-cut", PartitionOptions::minCut}};
   const auto asked = [&partition]() -> PartitionOptions& { return partition ? *partition : partition.emplace(); };
-  app.add_option_function<std::string>(
-         "--partition", [asked](const std::string& kind) { asked().kind = kinds.at(kind); },
-         "what to save for the backward: what the formulas ask for (default), or the fewest bytes (min-cut)")
-      ->check(CLI::IsMember({"default", "min-cut"}));
-  addSize(
-      app, "--budget", [asked](std::int64_t bytes) { asked().budget = bytes; },
-      "how much may be saved for the backward, such as 100K; recomputes as little as possible");
-  app.add_option_function<std::vector<std::string>>(
-         "--recompute", [asked](const std::vector<std::string>& marks) { asked().recompute = marks; },
-         "what to recompute in the backward: all, a module, or #OP (name or id); repeatable")
-      ->allow_extra_args(false);
+  parser
+      .add("--partition", "what to save for the backward: what the formulas ask for (default), or the fewest bytes (min-cut)",
+           [asked](const std::string& kind) { asked().kind = kinds.at(kind); })
+      .oneOf({"default", "min-cut"});
+  parser.addSize("--budget", "how much may be saved for the backward, such as 100K; recomputes as little as possible",
+                 [asked](std::int64_t bytes) { asked().budget = bytes; });
+  parser
+      .add("--recompute", "what to recompute in the backward: all, a module, or #OP (name or id); repeatable",
+           [asked](const std::vector<std::string>& marks) { asked().recompute = marks; })
+      .repeatable();
 }
 
-void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules) {
-  app.add_option_function<std::vector<std::string>>(
-         "--library",
-         [&rules](const std::vector<std::string>& paths) {
-           if (!program()) return;
-           auto registry = std::make_shared<RuleRegistry>();
-           for (const auto& path : paths) program()->loadLibrary(path, *registry);
-           rules = std::move(registry);
-         },
-         "shared library with ops and gradient rules of your own (see docs/extending.md); its code runs; repeatable")
-      ->allow_extra_args(false);
+void addLibraries(Parser parser, std::shared_ptr<const RuleRegistry>& rules) {
+  parser
+      .add("--library", "shared library with ops and gradient rules of your own (see docs/extending.md); its code runs; repeatable",
+           [&rules](const std::vector<std::string>& paths) {
+             if (!program()) return;
+             auto registry = std::make_shared<RuleRegistry>();
+             for (const auto& path : paths) program()->loadLibrary(path, *registry);
+             rules = std::move(registry);
+           })
+      .repeatable();
 }
 
-void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again) {
-  app.add_option("--order", order, "2: gradients of gradients, from the joint trace differentiated again; 3 and 4 likewise")->check(CLI::Range(1, 4));
-  app.add_option_function<std::string>(
-         "--again", [&again](const std::string& kind) { again = kind == "joint" ? TraceKind::joint : TraceKind::backward; },
-         "what --order differentiates again: joint (default) or backward")
-      ->check(CLI::IsMember({"joint", "backward"}));
+void addOrder(Parser parser, std::optional<int>& order, TraceKind& again) {
+  parser.add("--order", order, "2: gradients of gradients, from the joint trace differentiated again; 3 and 4 likewise").range(1, 4);
+  parser
+      .add("--again", "what --order differentiates again: joint (default) or backward",
+           [&again](const std::string& kind) { again = kind == "joint" ? TraceKind::joint : TraceKind::backward; })
+      .oneOf({"joint", "backward"});
 }
 
 namespace {
@@ -73,7 +70,7 @@ namespace {
 /// "x=2x3" as ("x", "2x3").
 std::pair<std::string, std::string> splitAtEquals(const std::string& text, const char* form) {
   const auto equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) throw CLI::ValidationError(text, fmt::format("is not of the form {}", form));
+  if (equals == std::string::npos || equals == 0) refuseValue(text, fmt::format("is not of the form {}", form));
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -89,7 +86,7 @@ InputShape parseShape(const std::string& text) {
   const auto colon = text.find(':');
   if (colon != std::string::npos) {
     shape.dtype = dtypeNamed(text.substr(colon + 1));
-    if (!shape.dtype) throw CLI::ValidationError(text, "unknown dtype; known are float32 or f32, int64 or i64, bool, ...");
+    if (!shape.dtype) refuseValue(text, "unknown dtype; known are float32 or f32, int64 or i64, bool, ...");
   }
   std::string_view sizes = std::string_view(text).substr(0, colon);
   while (!sizes.empty()) {
@@ -98,7 +95,7 @@ InputShape parseShape(const std::string& text) {
     const auto used = static_cast<std::size_t>(end - sizes.data());
     const bool more = used < sizes.size();
     if (error != std::errc() || size < 0 || (more && (sizes[used] != 'x' || used + 1 == sizes.size())))
-      throw CLI::ValidationError(text, "is not a shape; write 2x3, or nothing for a tensor without dimensions");
+      refuseValue(text, "is not a shape; write 2x3, or nothing for a tensor without dimensions");
     shape.sizes.push_back(size);
     sizes.remove_prefix(more ? used + 1 : used);
   }
@@ -116,93 +113,89 @@ Argument parseValue(const std::string& text) {
 
 }  // namespace
 
-void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values) {
-  app.add_option_function<std::vector<std::string>>(
-         "--shape",
-         [&shapes](const std::vector<std::string>& all) {
-           for (const auto& text : all) {
-             const auto [name, shape] = splitAtEquals(text, "NAME=2x3 or NAME=2x3:int64");
-             shapes.insert_or_assign(name, parseShape(shape));
-           }
-         },
-         "NAME=2x3[:dtype]: draw this input in that shape; repeatable")
-      ->allow_extra_args(false);
-  app.add_option_function<std::vector<std::string>>(
-         "--value",
-         [&values](const std::vector<std::string>& all) {
-           for (const auto& text : all) {
-             const auto [name, value] = splitAtEquals(text, "NAME=VALUE");
-             values.insert_or_assign(name, parseValue(value));
-           }
-         },
-         "NAME=3: an input that is a number, true, false or a text; repeatable")
-      ->allow_extra_args(false);
+void addShapes(Parser parser, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values) {
+  parser
+      .add("--shape", "NAME=2x3[:dtype]: draw this input in that shape; repeatable",
+           [&shapes](const std::vector<std::string>& all) {
+             for (const auto& text : all) {
+               const auto [name, shape] = splitAtEquals(text, "NAME=2x3 or NAME=2x3:int64");
+               shapes.insert_or_assign(name, parseShape(shape));
+             }
+           })
+      .repeatable();
+  parser
+      .add("--value", "NAME=3: an input that is a number, true, false or a text; repeatable",
+           [&values](const std::vector<std::string>& all) {
+             for (const auto& text : all) {
+               const auto [name, value] = splitAtEquals(text, "NAME=VALUE");
+               values.insert_or_assign(name, parseValue(value));
+             }
+           })
+      .repeatable();
 }
 
 Device parseDevice(const std::string& text) {
   const auto named = withIndex(deviceFromString(text));
   const bool known = named.type == Device::Type::cpu || named.type == Device::Type::cuda;
-  if (!known || (toString(named) != text && text != "cuda")) throw CLI::ValidationError(text, "is not a device; write cpu, cuda or cuda:1");
+  if (!known || (toString(named) != text && text != "cuda")) refuseValue(text, "is not a device; write cpu, cuda or cuda:1");
   return named;
 }
 
-void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& name, const std::string& help) {
-  app.add_option_function<std::string>(
-      name, [&device](const std::string& text) { device = parseDevice(text); },
-      help.empty()
-          ? "cpu (default), cuda or cuda:N: where parameters and inputs are. Deriving needs no GPU, running does; not yet run on a GPU (docs/limits.md)"
-          : help);
+void addDevice(Parser parser, std::optional<Device>& device, const std::string& name, const std::string& help) {
+  parser.add(name,
+             help.empty()
+                 ? "cpu (default), cuda or cuda:N: where parameters and inputs are. Deriving needs no GPU, running does; not yet run on a GPU (docs/limits.md)"
+                 : help,
+             [&device](const std::string& text) { device = parseDevice(text); });
 }
 
-void addOpeningMemory(CLI::App& app) {
+void addOpeningMemory(Parser parser) {
   const auto set = [](std::int64_t bytes) {
     if (program()) program()->setOpeningMemory(bytes);
   };
-  addSize(app, "--opening-memory", set,
-          "how much opening may allocate where it runs ops, such as 20G (default: a quarter of the free memory, and the file's size)");
+  parser.addSize("--opening-memory",
+                 "how much opening may allocate where it runs ops, such as 20G (default: a quarter of the free memory, and the file's size)", set);
 }
 
-void addFill(CLI::App& app, std::string& path) {
-  app.add_option("--fill", path, "safetensors file with results of opaque ops, by the name of the value: ops that are unknown here and never run");
+void addFill(Parser parser, std::string& path) {
+  parser.add("--fill", path, "safetensors file with results of opaque ops, by the name of the value: ops that are unknown here and never run");
 }
 
 TensorMap readFill(const std::string& path) { return path.empty() ? TensorMap() : readSafetensors(path).tensors; }
 
-void addGivenData(CLI::App& app, GivenData& data, bool batch) {
-  auto* weights =
-      app.add_option("--weights", data.weights,
-                     "weights of a training job instead of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
-                     "distributed checkpoint");
-  app.add_option("--weights-under", data.under, "the dictionary of the checkpoint that holds them (default: the one that fits best)")->needs(weights);
-  app.add_flag("--partial-weights", data.partial, "go on with what fits where weights or batch lack something, hold more, or have other shapes");
-  app.add_option("--compile", data.compile,
-                 "of a job's log: which compile, such as 0/0 or 0/0_1 for an attempt (`retrograd graphs` lists them); default: the first");
-  app.add_option("--rank", data.rank, "of logs of several ranks: which one");
-  if (batch)
-    app.add_option("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; a missing input is an error");
+void addGivenData(Parser parser, GivenData& data, bool batch) {
+  const auto weights =
+      parser.add("--weights", data.weights,
+                 "weights of a training job instead of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
+                 "distributed checkpoint");
+  parser.add("--weights-under", data.under, "the dictionary of the checkpoint that holds them (default: the one that fits best)").needs(weights);
+  parser.flag("--partial-weights", data.partial, "go on with what fits where weights or batch lack something, hold more, or have other shapes");
+  parser.add("--compile", data.compile,
+             "of a job's log: which compile, such as 0/0 or 0/0_1 for an attempt (`retrograd graphs` lists them); default: the first");
+  parser.add("--rank", data.rank, "of logs of several ranks: which one");
+  if (batch) parser.add("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; a missing input is an error");
 }
 
-void addRunningMemory(CLI::App& app) {
-  addSize(
-      app, "--running-memory", [](std::int64_t bytes) { setRunningMemory(bytes); },
-      "what a run may take, such as 20G; one that is predicted to take more is refused (default: the free memory)");
+void addRunningMemory(Parser parser) {
+  parser.addSize("--running-memory", "what a run may take, such as 20G; one that is predicted to take more is refused (default: the free memory)",
+                 [](std::int64_t bytes) { setRunningMemory(bytes); });
 }
 
-void InputOptions::addTo(CLI::App& app, bool batch) {
-  addGivenData(app, data, batch);
-  addFill(app, fill);
-  addOpeningMemory(app);
-  addRunningMemory(app);
-  addDevice(app, device);
-  addOrder(app, order, again);
-  addPartition(app, partition);
-  addLibraries(app, rules);
-  addShapes(app, shapes, values);
-  app.add_option("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
-  app.add_option("--grad-inputs", gradInputs, "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
-      ->delimiter(',');
-  app.add_option("--seed", seed, "seed of inputs and cotangents that are drawn, and of random ops (default 0)")->check(isSeed());
-  app.add_option("--threads", threads, "the most threads an op takes; small ops take one (default, and 0: all cores)")->check(isZeroOrMore());
+void InputOptions::addTo(Parser parser, bool batch) {
+  addGivenData(parser, data, batch);
+  addFill(parser, fill);
+  addOpeningMemory(parser);
+  addRunningMemory(parser);
+  addDevice(parser, device);
+  addOrder(parser, order, again);
+  addPartition(parser, partition);
+  addLibraries(parser, rules);
+  addShapes(parser, shapes, values);
+  parser.add("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
+  parser.add("--grad-inputs", gradInputs, "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
+      .commaSeparated();
+  parser.add("--seed", seed, "seed of inputs and cotangents that are drawn, and of random ops (default 0)").seed();
+  parser.add("--threads", threads, "the most threads an op takes; small ops take one (default, and 0: all cores)").zeroOrMore();
 }
 
 DerivationRequest InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
@@ -319,8 +312,6 @@ bool reportProblems(const std::vector<Problem>& problems) {
   return isError;
 }
 
-void addFormat(CLI::App& app, std::string& format) {
-  app.add_option("--format", format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
-}
+void addFormat(Parser parser, std::string& format) { parser.add("--format", format, "text or json").oneOf({"text", "json"}).showDefault(); }
 
 }  // namespace retrograd::cli

@@ -1,5 +1,4 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -7,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/parser.h"
 #include "core/derivation/analysis.h"
 
 namespace retrograd {
@@ -16,31 +16,31 @@ struct Reference;
 namespace retrograd::cli {
 
 /// --opening-memory: what opening a model may allocate.
-void addOpeningMemory(CLI::App& app);
+void addOpeningMemory(Parser parser);
 
 /// "--partition default|min-cut", "--budget BYTES", "--recompute all|MODULE|#OP": what is saved for backward.
-void addPartition(CLI::App& app, std::optional<PartitionOptions>& partition);
+void addPartition(Parser parser, std::optional<PartitionOptions>& partition);
 
 /// "--library FILE", repeatable: ops and gradient rules of the user's own, loaded as soon as the command line is read.
-void addLibraries(CLI::App& app, std::shared_ptr<const RuleRegistry>& rules);
+void addLibraries(Parser parser, std::shared_ptr<const RuleRegistry>& rules);
 
 /// "--order N", "--again joint|backward": gradients of gradients.
-void addOrder(CLI::App& app, std::optional<int>& order, TraceKind& again);
+void addOrder(Parser parser, std::optional<int>& order, TraceKind& again);
 
 /// "--shape NAME=2x3[:dtype]" and "--value NAME=3", each repeatable: inputs that are drawn in a shape, and those that are no tensors.
-void addShapes(CLI::App& app, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values);
+void addShapes(Parser parser, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values);
 
-/// cpu, cuda (the first one) or cuda:N. Throws CLI::ValidationError.
+/// cpu, cuda (the first one) or cuda:N. Refuses anything else (refuseValue).
 Device parseDevice(const std::string& text);
 
 /// "--device cpu|cuda|cuda:N", or an option of that kind by another name: where parameters and inputs are.
-void addDevice(CLI::App& app, std::optional<Device>& device, const std::string& name = "--device", const std::string& help = {});
+void addDevice(Parser parser, std::optional<Device>& device, const std::string& name = "--device", const std::string& help = {});
 
 /// "--fill FILE": results of opaque ops. readFill() throws Error(badInput) for an unreadable file.
-void addFill(CLI::App& app, std::string& path);
+void addFill(Parser parser, std::string& path);
 TensorMap readFill(const std::string& path);
 /// "--weights PATH", "--weights-under KEY", "--batch PATH", "--partial-weights": what a training job saved, in place of what the model's file holds.
-void addGivenData(CLI::App& app, GivenData& data, bool batch = true);
+void addGivenData(Parser parser, GivenData& data, bool batch = true);
 
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
 struct InputOptions {
@@ -59,7 +59,7 @@ struct InputOptions {
   GivenData data;
 
   /// `batch`: also --batch, where that is not a subcommand's own option.
-  void addTo(CLI::App& app, bool batch = true);
+  void addTo(Parser parser, bool batch = true);
   /// Whether anything is asked for that a session file may hold otherwise.
   bool given() const {
     return !inputs.empty() || !fill.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device || !data.empty();
@@ -90,6 +90,6 @@ std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions
 bool reportProblems(const std::vector<Problem>& problems);
 
 /// "--format text|json".
-void addFormat(CLI::App& app, std::string& format);
+void addFormat(Parser parser, std::string& format);
 
 }  // namespace retrograd::cli

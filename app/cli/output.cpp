@@ -22,8 +22,8 @@ namespace retrograd::cli {
 namespace {
 
 /// Options that name files to write, and whether each may be the session that is read.
-std::map<const CLI::Option*, bool>& outputs() {
-  static std::map<const CLI::Option*, bool> all;
+std::map<Option, bool>& outputs() {
+  static std::map<Option, bool> all;
   return all;
 }
 
@@ -39,14 +39,14 @@ void requirePlace(const std::string& path) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0) throw Error(ErrorCode::io, std::string("cannot write: ") + std::strerror(errno), path);
 }
 
-void requireOther(const CLI::App& app, const CLI::Option* output, bool ownSession) {
-  for (const auto& path : output->results()) {
+void requireOther(Parser parser, Option output, bool ownSession) {
+  for (const auto& path : output.values()) {
     if (isStandardOutput(path)) continue;
     requirePlace(path);
-    for (const auto* option : app.get_options()) {
+    for (const auto option : parser.options()) {
       if (option == output) continue;
       const bool isOutput = outputs().contains(option);  // two that are not there yet have the same name only
-      for (const auto& other : option->results())
+      for (const auto& other : option.values())
         if ((isSameFile(path, other) || (isOutput && path == other)) && !(ownSession && isSessionFile(other)))
           throw Error(ErrorCode::badUse, std::string(isOutput ? "would be written twice" : "is both read and written") + ": name another file to write", path);
     }
@@ -55,18 +55,18 @@ void requireOther(const CLI::App& app, const CLI::Option* output, bool ownSessio
 
 }  // namespace
 
-CLI::Option* addOutput(CLI::App& app, const std::string& names, std::string& path, const std::string& help, bool ownSession) {
-  auto* option = app.add_option(names, path, help);
-  outputs()[option] = ownSession;
+Option addOutput(Parser parser, const std::string& names, std::string& path, const std::string& help, bool ownSession) {
+  const auto option = parser.add(names, path, help);
+  outputs().insert_or_assign(option, ownSession);
   return option;
 }
 
-void addOldOutput(CLI::App& app, const std::string& names, std::string& path) { addOutput(app, names, path, "", /*ownSession=*/true)->group(""); }
+void addOldOutput(Parser parser, const std::string& names, std::string& path) { addOutput(parser, names, path, "", /*ownSession=*/true).hidden(); }
 
-void requireOtherFiles(const CLI::App& app) {
-  for (const auto* option : app.get_options())
-    if (const auto output = outputs().find(option); output != outputs().end()) requireOther(app, option, output->second);
-  for (const auto* sub : app.get_subcommands()) requireOtherFiles(*sub);
+void requireOtherFiles(Parser parser) {
+  for (const auto option : parser.options())
+    if (const auto output = outputs().find(option); output != outputs().end()) requireOther(parser, option, output->second);
+  if (const auto chosen = parser.chosen()) requireOtherFiles(*chosen);
 }
 
 void writeText(const std::string& path, std::string_view text) {

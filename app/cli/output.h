@@ -1,19 +1,20 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
+
+#include "app/cli/parser.h"
 
 namespace retrograd::cli {
 
 /// Adds an option that names a file to write. `ownSession`: it may be the session that is read, which is then saved in its own place.
-CLI::Option* addOutput(CLI::App& app, const std::string& names, std::string& path, const std::string& help, bool ownSession = false);
+Option addOutput(Parser parser, const std::string& names, std::string& path, const std::string& help, bool ownSession = false);
 
 /// A name that an option had before: still read, and shown nowhere.
-void addOldOutput(CLI::App& app, const std::string& names, std::string& path);
+void addOldOutput(Parser parser, const std::string& names, std::string& path);
 
 /// Throws Error(badUse) where an output of the command that was called is also one of its other files, under the same or another name, and Error(io) where no
 /// file can be made in an output's folder: said before the work, not after it.
-void requireOtherFiles(const CLI::App& app);
+void requireOtherFiles(Parser parser);
 
 /// Writes a text to a file that appears whole, or to standard output where that is `-` or /dev/stdout. Throws Error(io), Error(badUse).
 void writeText(const std::string& path, std::string_view text);

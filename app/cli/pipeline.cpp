@@ -15,17 +15,16 @@ std::vector<Command>& table() {
   return all;
 }
 
-Run setup(CLI::App& app) {
-  auto runs = std::make_shared<std::map<const CLI::App*, Run>>();
-  app.require_subcommand(1);
-  app.footer("`retrograd help pipeline NAME` explains one of them. docs/pipeline.md shows how they go together.");
+Run setup(Parser parser) {
+  auto runs = std::make_shared<std::map<Parser, Run>>();
+  parser.footer("`retrograd help pipeline NAME` explains one of them. docs/pipeline.md shows how they go together.");
   for (const auto& command : pipelineCommands()) {
-    auto* sub = app.add_subcommand(command.name, command.description);
-    runs->emplace(sub, command.setup(*sub));
-    addTerminal(*sub);
-    addExamples(*sub, "pipeline " + command.name);
+    const auto sub = parser.addCommand(command.name, command.description);
+    runs->emplace(sub, command.setup(sub));
+    addTerminal(sub);
+    addExamples(sub, "pipeline " + command.name);
   }
-  return [runs, &app](const Progress& progress) { return runs->at(app.get_subcommands().front())(progress); };
+  return [runs, parser](const Progress& progress) { return runs->at(*parser.chosen())(progress); };
 }
 
 const Registration registration("pipeline", "cut a model into pipeline stages and check them", setup);

@@ -9,7 +9,7 @@ namespace {
 
 std::int64_t parseDim(const std::string& text, const std::string& all, const char* choices) {
   const auto dim = numberIn<std::int64_t>(text);
-  if (!dim) throw CLI::ValidationError(all, fmt::format("is not of the form NAME={}", choices));
+  if (!dim) refuseValue(all, fmt::format("is not of the form NAME={}", choices));
   return *dim;
 }
 
@@ -27,29 +27,28 @@ Merge parseMerge(const std::string& text, const std::string& all) {
 
 /// NAME=..., each repeatable.
 template <class Map, class Parse>
-void addNamed(CLI::App& app, const std::string& option, Map& map, Parse parse, const std::string& help) {
-  app.add_option_function<std::vector<std::string>>(
-         option,
-         [&map, parse](const std::vector<std::string>& all) {
-           for (const auto& text : all) {
-             const auto equals = text.find('=');
-             map.insert_or_assign(text.substr(0, equals), parse(equals == std::string::npos ? "" : text.substr(equals + 1), text));
-           }
-         },
-         help)
-      ->allow_extra_args(false);
+void addNamed(Parser parser, const std::string& option, Map& map, Parse parse, const std::string& help) {
+  parser
+      .add(option, help,
+           [&map, parse](const std::vector<std::string>& all) {
+             for (const auto& text : all) {
+               const auto equals = text.find('=');
+               map.insert_or_assign(text.substr(0, equals), parse(equals == std::string::npos ? "" : text.substr(equals + 1), text));
+             }
+           })
+      .repeatable();
 }
 
 }  // namespace
 
-void BatchOptions::addTo(CLI::App& app) {
-  auto* batch = app.add_option("--batch", file, "safetensors file with a batch of inputs (in.NAME or NAME) and of cotangents (cot.N): cut into microbatches");
-  batch->excludes("--inputs")->excludes("--shape");
-  addNamed(app, "--batch-dim", dims, parseBatchDim,
+void BatchOptions::addTo(Parser parser) {
+  const auto batch = parser.add("--batch", file, "safetensors file with a batch of inputs (in.NAME or NAME) and of cotangents (cot.N): cut into microbatches");
+  batch.excludes("--inputs").excludes("--shape");
+  addNamed(parser, "--batch-dim", dims, parseBatchDim,
            "NAME=DIM: the dimension along which an input of the batch is cut (default 0); NAME=replicate: every microbatch gets all of it; repeatable");
-  addNamed(app, "--merge", merges, parseMerge,
+  addNamed(parser, "--merge", merges, parseMerge,
            "N=DIM|sum|mean|same: how output N of the microbatches becomes the batch's (default: put together along 0, losses as a list); repeatable");
-  app.add_flag("--scale-gradients", scaleGradients, "divide gradients by the number of microbatches, as a loss that is a mean over the batch asks for");
+  parser.flag("--scale-gradients", scaleGradients, "divide gradients by the number of microbatches, as a loss that is a mean over the batch asks for");
 }
 
 Reference OpenBatch::with(const TensorMap& inputs, const TensorMap& cotangents) const {

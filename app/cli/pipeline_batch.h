@@ -16,7 +16,7 @@ struct BatchOptions {
   std::map<std::string, Merge> merges;   ///< by user output
   bool scaleGradients = false;
 
-  void addTo(CLI::App& app);
+  void addTo(Parser parser);
   bool given() const { return !file.empty(); }
 };
 

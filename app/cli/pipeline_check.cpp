@@ -53,14 +53,14 @@ int checkEach(const PipelineChecks& checks, const Progress& progress) {
   return checks.conclude(reports);
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto checks = std::make_shared<PipelineChecks>();
-  checks->addTo(app, "safetensors file with in.* and cot.*: what is run");
-  addCuts(app, checks->request);
-  app.add_flag("--every-cut", checks->everyCut, "cut in two before each op in turn; a cut that is refused counts as skipped")
-      ->excludes("--at")
-      ->excludes("--stages")
-      ->excludes("--suite");
+  checks->addTo(parser, "safetensors file with in.* and cot.*: what is run");
+  addCuts(parser, checks->request);
+  parser.flag("--every-cut", checks->everyCut, "cut in two before each op in turn; a cut that is refused counts as skipped")
+      .excludes("--at")
+      .excludes("--stages")
+      .excludes("--suite");
   return [checks](const Progress& progress) {
     checks->requireFileOrSuite("pipeline check");
     return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);

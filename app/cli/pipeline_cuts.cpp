@@ -2,52 +2,50 @@
 
 #include "app/cli/input.h"
 
-#include "app/cli/sizes.h"
 #include "core/torch/checking/reference.h"
 #include "core/torch/execution/threads.h"
 
 namespace retrograd::cli {
 
-void addCuts(CLI::App& app, CutRequest& request) {
-  app.add_option("--at", request.at,
-                 "MODULE[:before|after] or #OP[:before|after]: cut at each call of the module, or at the op; repeatable, added to the file's markers")
-      ->allow_extra_args(false);
-  app.add_option("--stages", request.stages, "cut into N stages of equal load")->check(isAboveZero());
-  app.add_option_function<std::string>(
-         "--balance",
-         [&request](const std::string& by) {
-           request.balance = by == "time" ? Balance::time : by == "estimate" ? Balance::estimate : by == "parameters" ? Balance::parameters : Balance::bytes;
-         },
-         "what load means: time (measured by running; the default), estimate (time estimated from the ops), parameters or bytes")
-      ->check(CLI::IsMember({"time", "estimate", "parameters", "bytes"}));
-  app.add_flag_callback("--ignore-markers", [&request] { request.useMarkers = false; }, "ignore the markers of the file");
-  app.add_option_function<std::vector<std::string>>(
-         "--transmit",
-         [&request](const std::vector<std::string>& names) {
-           for (const auto& name : names)
-             if (name == "all") request.options.multiUse = MultiUse::transmit;
-             else request.options.multiUseOf[name] = MultiUse::transmit;
-         },
-         "parameters that several stages use and that the first one sends to the others, comma separated, or all (default: each stage has a copy)")
-      ->delimiter(',');
-  app.add_option_function<std::vector<std::string>>(
-         "--devices",
-         [&request](const std::vector<std::string>& names) {
-           for (const auto& name : names) request.options.devices.push_back(parseDevice(name));
-         },
-         "device of each stage, comma separated, or one for all: cpu, cuda or cuda:N; their device literals are rewritten")
-      ->delimiter(',');
-  app.add_option("--loss", request.loss, "which output is the loss: its name, or (False, {'loss': True}) in the shape of what the model returns");
+void addCuts(Parser parser, CutRequest& request) {
+  parser
+      .add("--at", request.at,
+           "MODULE[:before|after] or #OP[:before|after]: cut at each call of the module, or at the op; repeatable, added to the file's markers")
+      .repeatable();
+  parser.add("--stages", request.stages, "cut into N stages of equal load").aboveZero();
+  parser
+      .add("--balance", "what load means: time (measured by running; the default), estimate (time estimated from the ops), parameters or bytes",
+           [&request](const std::string& by) {
+             request.balance = by == "time" ? Balance::time : by == "estimate" ? Balance::estimate : by == "parameters" ? Balance::parameters : Balance::bytes;
+           })
+      .oneOf({"time", "estimate", "parameters", "bytes"});
+  parser.flag("--ignore-markers", "ignore the markers of the file", [&request] { request.useMarkers = false; });
+  parser
+      .add("--transmit",
+           "parameters that several stages use and that the first one sends to the others, comma separated, or all (default: each stage has a copy)",
+           [&request](const std::vector<std::string>& names) {
+             for (const auto& name : names)
+               if (name == "all") request.options.multiUse = MultiUse::transmit;
+               else request.options.multiUseOf[name] = MultiUse::transmit;
+           })
+      .commaSeparated();
+  parser
+      .add("--devices", "device of each stage, comma separated, or one for all: cpu, cuda or cuda:N; their device literals are rewritten",
+           [&request](const std::vector<std::string>& names) {
+             for (const auto& name : names) request.options.devices.push_back(parseDevice(name));
+           })
+      .commaSeparated();
+  parser.add("--loss", request.loss, "which output is the loss: its name, or (False, {'loss': True}) in the shape of what the model returns");
 }
 
-void CutOptions::addTo(CLI::App& app) {
-  app.add_option("file", file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  addOptionsTo(app);
+void CutOptions::addTo(Parser parser) {
+  parser.add("file", file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
+  addOptionsTo(parser);
 }
 
-void CutOptions::addOptionsTo(CLI::App& app) {
-  addCuts(app, request);
-  input.addTo(app, /*batch=*/false);
+void CutOptions::addOptionsTo(Parser parser) {
+  addCuts(parser, request);
+  input.addTo(parser, /*batch=*/false);
 }
 
 CutModel CutOptions::open(bool derive, const Progress& progress) const {

@@ -7,7 +7,7 @@
 namespace retrograd::cli {
 
 /// "--at", "--stages", "--balance", "--transmit", "--loss": where a model is cut; shared by the subcommands of `pipeline`.
-void addCuts(CLI::App& app, CutRequest& request);
+void addCuts(Parser parser, CutRequest& request);
 
 /// The options of a subcommand that cuts a file and runs its stages.
 struct CutOptions {
@@ -15,9 +15,9 @@ struct CutOptions {
   CutRequest request;
   InputOptions input;
 
-  void addTo(CLI::App& app);
+  void addTo(Parser parser);
   /// All but the file.
-  void addOptionsTo(CLI::App& app);
+  void addOptionsTo(Parser parser);
   /// Reads and cuts the file. Throws Error(badUse) where there is none, else as openCut.
   CutModel open(bool derive, const Progress& progress) const;
   /// The same with `given` in place of what the inputs file has.

@@ -27,13 +27,11 @@ int run(const LaunchArguments& arguments, const Progress& progress) {
   return result.exitCode;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<LaunchArguments>();
-  app.add_option("--ranks", arguments->ranks, "processes to run on this machine")->required()->check(CLI::Range(1, 1024));
-  app.add_option("--grace", arguments->grace, "seconds for the others to end by themselves, when one has failed")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  app.add_option("command", arguments->command, "behind --: the subcommand and its options, for each rank")->required();
+  parser.add("--ranks", arguments->ranks, "processes to run on this machine").required().range(1, 1024);
+  parser.add("--grace", arguments->grace, "seconds for the others to end by themselves, when one has failed").range(0.0, 3600.0).showDefault();
+  parser.add("command", arguments->command, "behind --: the subcommand and its options, for each rank").required();
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

@@ -8,7 +8,6 @@
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_batch.h"
 #include "app/cli/pipeline_cuts.h"
-#include "app/cli/sizes.h"
 #include "core/cut/stage_facts.h"
 #include "core/formats/files/atomic_file.h"
 #include "core/ranks/agreement.h"
@@ -235,24 +234,25 @@ int run(RunArguments arguments, bool ownDevice, const Progress& progress) {
   }
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<RunArguments>();
-  arguments->cut.addTo(app);
-  app.add_option("--schedule", arguments->schedule, "its name (see pipeline schedule) or a CSV file")->capture_default_str();
-  app.add_option("--microbatches", arguments->microbatches, "microbatches of a step; without --batch each has the shapes that the file was exported with")
-      ->check(isAboveZero())
-      ->capture_default_str();
-  arguments->batch.addTo(app);
-  app.add_flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");
-  app.add_option("-o,--output", arguments->save, "folder for rank_N.safetensors: the gradients of a rank, its merged outputs and the buffers that it wrote");
-  app.add_option("--save", arguments->save)->group("");
-  app.add_option("--transfers", arguments->transfers,
-                 "how tensors go from rank to rank: direct (NCCL between GPUs; not yet run on one), host (through its memory), or auto (direct where possible)")
-      ->check(CLI::IsMember({"auto", "direct", "host"}))
-      ->capture_default_str();
-  addFormat(app, arguments->format);
-  const auto* device = app.get_option("--device");
-  return [arguments, device](const Progress& progress) { return run(*arguments, device->count() > 0 && device->results().back() == "cuda", progress); };
+  arguments->cut.addTo(parser);
+  parser.add("--schedule", arguments->schedule, "its name (see pipeline schedule) or a CSV file").showDefault();
+  parser.add("--microbatches", arguments->microbatches, "microbatches of a step; without --batch each has the shapes that the file was exported with")
+      .aboveZero()
+      .showDefault();
+  arguments->batch.addTo(parser);
+  parser.flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");
+  parser.add("-o,--output", arguments->save, "folder for rank_N.safetensors: the gradients of a rank, its merged outputs and the buffers that it wrote");
+  parser.add("--save", arguments->save).hidden();
+  parser
+      .add("--transfers", arguments->transfers,
+           "how tensors go from rank to rank: direct (NCCL between GPUs; not yet run on one), host (through its memory), or auto (direct where possible)")
+      .oneOf({"auto", "direct", "host"})
+      .showDefault();
+  addFormat(parser, arguments->format);
+  const auto device = parser.option("--device");
+  return [arguments, device](const Progress& progress) { return run(*arguments, device.given() && device.values().back() == "cuda", progress); };
 }
 
 const PipelineRegistration registration("run", "one rank's part of a training step: start it once a rank, with torchrun's variables or by pipeline launch",

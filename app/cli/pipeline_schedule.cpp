@@ -12,7 +12,6 @@
 #include "app/cli/output.h"
 #include "app/cli/pipeline.h"
 #include "app/cli/pipeline_cuts.h"
-#include "app/cli/sizes.h"
 #include "core/base/near_names.h"
 #include "core/cut/stage_facts.h"
 #include "core/schedule/schedule_check.h"
@@ -152,28 +151,28 @@ int run(const ScheduleArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<ScheduleArguments>();
-  app.add_option("schedule", arguments->schedule,
-                 "its name (" + fmt::format("{}", fmt::join(known(), ", ")) + ") or a CSV file in PyTorch's form, which is checked")
-      ->required();
-  app.add_option("--ranks", arguments->ranks, "ranks that share the stages")->check(isAboveZero());
-  app.add_option("--microbatches", arguments->microbatches, "microbatches of a batch")->check(isAboveZero());
-  app.add_option("--stages-per-rank", arguments->stagesPerRank, "stages of each rank (default: the schedule's own number, or 2)")->check(isAboveZero());
-  auto* costs = app.add_option("--costs", arguments->costs, "JSON file with times and activation bytes of the stages (default: F = I = W = 1, B = 2)");
-  auto* model = app.add_option("--model", arguments->model.file, "a model: times and activation bytes are those of its stages; cut as in pipeline split");
-  model->excludes(costs);
-  app.add_flag("--measure", arguments->measure, "with --model: measure the stages by running them (default: estimate from the ops alone)");
-  const auto before = app.get_options().size();
-  app.add_option("--link", arguments->link, "GB a second between ranks, for what crosses (default: it is there at once)")->check(isAboveZero());
-  arguments->model.addOptionsTo(app);
-  const auto options = app.get_options();
-  for (auto i = before; i < options.size(); ++i) options[i]->needs(model);
-  app.add_flag("--merge", arguments->merge, "an I that its W follows at once becomes a B");
-  app.add_flag("--lower", arguments->lower, "with the sends and receives that the schedule implies");
-  app.add_flag("--spaced", arguments->spaced, "CSV with an empty cell for each unit of time that a rank waits");
-  app.add_option("--format", arguments->format, "text, json, csv or svg")->check(CLI::IsMember({"text", "json", "csv", "svg"}))->capture_default_str();
-  addOutput(app, "-o,--output", arguments->output, "file to write (default, or -: standard output)");
+  parser
+      .add("schedule", arguments->schedule, "its name (" + fmt::format("{}", fmt::join(known(), ", ")) + ") or a CSV file in PyTorch's form, which is checked")
+      .required();
+  parser.add("--ranks", arguments->ranks, "ranks that share the stages").aboveZero();
+  parser.add("--microbatches", arguments->microbatches, "microbatches of a batch").aboveZero();
+  parser.add("--stages-per-rank", arguments->stagesPerRank, "stages of each rank (default: the schedule's own number, or 2)").aboveZero();
+  const auto costs = parser.add("--costs", arguments->costs, "JSON file with times and activation bytes of the stages (default: F = I = W = 1, B = 2)");
+  const auto model = parser.add("--model", arguments->model.file, "a model: times and activation bytes are those of its stages; cut as in pipeline split");
+  model.excludes(costs);
+  parser.flag("--measure", arguments->measure, "with --model: measure the stages by running them (default: estimate from the ops alone)");
+  const auto before = parser.options().size();
+  parser.add("--link", arguments->link, "GB a second between ranks, for what crosses (default: it is there at once)").aboveZero();
+  arguments->model.addOptionsTo(parser);
+  const auto options = parser.options();
+  for (auto i = before; i < options.size(); ++i) options[i].needs(model);
+  parser.flag("--merge", arguments->merge, "an I that its W follows at once becomes a B");
+  parser.flag("--lower", arguments->lower, "with the sends and receives that the schedule implies");
+  parser.flag("--spaced", arguments->spaced, "CSV with an empty cell for each unit of time that a rank waits");
+  parser.add("--format", arguments->format, "text, json, csv or svg").oneOf({"text", "json", "csv", "svg"}).showDefault();
+  addOutput(parser, "-o,--output", arguments->output, "file to write (default, or -: standard output)");
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

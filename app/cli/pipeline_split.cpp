@@ -56,12 +56,12 @@ int run(const SplitArguments& arguments, const Progress& progress) {
   return failed ? badInputOrUse : allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<SplitArguments>();
-  arguments->cut.addTo(app);
-  addFormat(app, arguments->format);
-  app.add_option("-o,--output", arguments->out, "folder for the stages, each a session file with its weights, and pipeline.json");
-  app.add_option("--out", arguments->out)->group("");
+  arguments->cut.addTo(parser);
+  addFormat(parser, arguments->format);
+  parser.add("-o,--output", arguments->out, "folder for the stages, each a session file with its weights, and pipeline.json");
+  parser.add("--out", arguments->out).hidden();
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

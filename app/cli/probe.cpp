@@ -7,10 +7,10 @@
 namespace retrograd::cli {
 namespace {
 
-Run setup(CLI::App& app) {
-  app.group("");  // for ourselves: not in the help
+Run setup(Parser parser) {
+  parser.hide();  // for ourselves: not in the help
   auto file = std::make_shared<std::string>();
-  app.add_option("file", *file)->required();
+  parser.add("file", *file).required();
   return [file](const Progress&) { return runProbe(*file); };
 }
 

@@ -132,15 +132,16 @@ int run(const RunArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<RunArguments>();
-  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  addOutput(app, "-o,--output", arguments->save, "write inputs, cotangents, outputs, gradients and written buffers to this safetensors file, as a reference");
-  addOldOutput(app, "--save", arguments->save);
-  app.add_option("--until", arguments->until, "stop after this op: its id (#12), the name of an output, or the name of an op");
-  app.add_flag("--synchronous", arguments->synchronous, "on a GPU: wait for each op, so that an error names the op that caused it");
-  addFormat(app, arguments->format);
-  arguments->input.addTo(app);
+  parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
+  addOutput(parser, "-o,--output", arguments->save,
+            "write inputs, cotangents, outputs, gradients and written buffers to this safetensors file, as a reference");
+  addOldOutput(parser, "--save", arguments->save);
+  parser.add("--until", arguments->until, "stop after this op: its id (#12), the name of an output, or the name of an op");
+  parser.flag("--synchronous", arguments->synchronous, "on a GPU: wait for each op, so that an error names the op that caused it");
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

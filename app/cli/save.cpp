@@ -80,16 +80,16 @@ int save(const SaveArguments& arguments, const Progress& progress) {
   return broken ? badInputOrUse : allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<SaveArguments>();
-  app.add_option("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session")->required();
-  addOutput(app, "-o,--output", arguments->out, "the session file to write (default: the model's name with .retrograd; for a session, the session itself)",
+  parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
+  addOutput(parser, "-o,--output", arguments->out, "the session file to write (default: the model's name with .retrograd; for a session, the session itself)",
             /*ownSession=*/true);
-  addOldOutput(app, "--out", arguments->out);
-  app.add_flag("--embed", arguments->save.embed, "store the weights too, so that the model file is not needed again");
-  app.add_flag("--values", arguments->save.values, "run forward and backward, and store every value");
-  addFormat(app, arguments->format);
-  arguments->input.addTo(app);
+  addOldOutput(parser, "--out", arguments->out);
+  parser.flag("--embed", arguments->save.embed, "store the weights too, so that the model file is not needed again");
+  parser.flag("--values", arguments->save.values, "run forward and backward, and store every value");
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return save(*arguments, progress); };
 }
 

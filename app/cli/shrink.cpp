@@ -6,7 +6,6 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
-#include "app/cli/sizes.h"
 #include "core/export/export.h"
 #include "core/formats/pt2/pt2_write.h"
 #include "core/formats/safetensors/safetensors.h"
@@ -144,22 +143,22 @@ int run(const ShrinkArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto arguments = std::make_shared<ShrinkArguments>();
-  app.add_option("file", arguments->file, "a model, a repro script or its folder")->required();
-  app.add_flag("--nan", arguments->nan, "the fault is a NaN in outputs or gradients");
-  app.add_flag("--double", arguments->inDouble, "the fault is a difference to the same in double precision");
-  app.add_option("--reference", arguments->reference, "the fault is a difference to values of this safetensors file, by the names of the graph's values");
-  app.add_option("--command", arguments->command,
-                 "the fault is that this command fails: it gets a PyTorch script of the ops instead of {} (or at its end), and has to end "
-                 "as it does for the whole graph");
-  app.add_option("--tolerance", arguments->tolerance, "relative difference at which values differ")->check(isZeroOrMore())->capture_default_str();
-  app.add_option("--timeout", arguments->timeout, "seconds the command may take")->check(isAboveZero())->capture_default_str();
-  app.add_option("--tests", arguments->tests, "ranges to try at most")->check(isAboveZero())->capture_default_str();
-  app.add_option("-o,--output", arguments->out, "beginning of the names to write: OUT.py, OUT.pt2 and OUT.retrograd (default: the file's name with -shrunk)");
-  app.add_option("--out", arguments->out)->group("");
-  addFormat(app, arguments->format);
-  arguments->input.addTo(app);
+  parser.add("file", arguments->file, "a model, a repro script or its folder").required();
+  parser.flag("--nan", arguments->nan, "the fault is a NaN in outputs or gradients");
+  parser.flag("--double", arguments->inDouble, "the fault is a difference to the same in double precision");
+  parser.add("--reference", arguments->reference, "the fault is a difference to values of this safetensors file, by the names of the graph's values");
+  parser.add("--command", arguments->command,
+             "the fault is that this command fails: it gets a PyTorch script of the ops instead of {} (or at its end), and has to end "
+             "as it does for the whole graph");
+  parser.add("--tolerance", arguments->tolerance, "relative difference at which values differ").zeroOrMore().showDefault();
+  parser.add("--timeout", arguments->timeout, "seconds the command may take").aboveZero().showDefault();
+  parser.add("--tests", arguments->tests, "ranges to try at most").aboveZero().showDefault();
+  parser.add("-o,--output", arguments->out, "beginning of the names to write: OUT.py, OUT.pt2 and OUT.retrograd (default: the file's name with -shrunk)");
+  parser.add("--out", arguments->out).hidden();
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 

@@ -22,12 +22,10 @@ Terminal& state() {
   return terminal;
 }
 
-CLI::Option* addWhen(CLI::App& app, const std::string& name, Terminal::When& when, const std::string& help) {
+Option addWhen(Parser parser, const std::string& name, Terminal::When& when, const std::string& help) {
   static const std::map<std::string, Terminal::When> names{
       {"auto", Terminal::When::automatic}, {"always", Terminal::When::always}, {"never", Terminal::When::never}};
-  return app.add_option_function<std::string>(
-                name, [&when](const std::string& text) { when = names.at(text); }, help)
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+  return parser.add(name, help, [&when](const std::string& text) { when = names.at(text); }).oneOf({"auto", "always", "never"});
 }
 
 bool applies(Terminal::When when, std::FILE* stream) { return when == Terminal::When::always || (when == Terminal::When::automatic && isatty(fileno(stream))); }
@@ -125,12 +123,12 @@ std::unique_ptr<Bar>& bar() {
 
 const Terminal& terminal() { return state(); }
 
-void addTerminal(CLI::App& app) {
+void addTerminal(Parser parser) {
   constexpr const char* group = "Output";
-  auto* quiet = app.add_flag("-q,--quiet", state().quiet, "print errors and what was asked for, no notes, warnings or progress")->group(group);
-  app.add_flag("-v,--verbose", state().verbose, "print each stage of the work with its time")->group(group)->excludes(quiet);
-  addWhen(app, "--color", state().color, "color the output: auto (on a terminal), always or never")->group(group);
-  addWhen(app, "--progress", state().progress, "show a bar for what takes over a second: auto (on a terminal), always or never")->group(group);
+  const auto quiet = parser.flag("-q,--quiet", state().quiet, "print errors and what was asked for, no notes, warnings or progress").group(group);
+  parser.flag("-v,--verbose", state().verbose, "print each stage of the work with its time").group(group).excludes(quiet);
+  addWhen(parser, "--color", state().color, "color the output: auto (on a terminal), always or never").group(group);
+  addWhen(parser, "--progress", state().progress, "show a bar for what takes over a second: auto (on a terminal), always or never").group(group);
 }
 
 std::string styled(std::FILE* stream, Style style, std::string_view text) {

@@ -1,9 +1,9 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "app/cli/parser.h"
 #include "core/base/progress.h"
 
 namespace retrograd::cli {
@@ -20,7 +20,7 @@ struct Terminal {
 const Terminal& terminal();
 
 /// "-q,--quiet", "-v,--verbose", "--color WHEN", "--progress WHEN".
-void addTerminal(CLI::App& app);
+void addTerminal(Parser parser);
 
 enum class Style { good, bad, warning, added, removed, strong };
 /// The text in colour where `stream` is a terminal, or as --color says. NO_COLOR in the environment switches colour off, as no-color.org has it.

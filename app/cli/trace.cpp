@@ -95,17 +95,17 @@ int run(const TraceOptions& options, const Progress& progress) {
   return allWell;
 }
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto options = std::make_shared<TraceOptions>();
-  app.add_option("file", options->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session, or a job's log")->required();
-  app.add_option("--show", options->show, "computation, joint, forward, backward or all")
-      ->check(CLI::IsMember({"computation", "joint", "forward", "backward", "all"}))
-      ->capture_default_str();
-  addFormat(app, options->format);
-  app.add_flag("--plain", options->plain, "text without source lines and del");
-  app.add_flag("--numbers", options->numbers, "text with the id of each op, such as #12, first in its comment");
-  app.add_option("--filter", options->filter, "print only the ops that pass a filter, such as 'role:gradient module:h.3 bytes>1M' (docs/filter.md)");
-  options->input.addTo(app);
+  parser.add("file", options->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session, or a job's log").required();
+  parser.add("--show", options->show, "computation, joint, forward, backward or all")
+      .oneOf({"computation", "joint", "forward", "backward", "all"})
+      .showDefault();
+  addFormat(parser, options->format);
+  parser.flag("--plain", options->plain, "text without source lines and del");
+  parser.flag("--numbers", options->numbers, "text with the id of each op, such as #12, first in its comment");
+  parser.add("--filter", options->filter, "print only the ops that pass a filter, such as 'role:gradient module:h.3 bytes>1M' (docs/filter.md)");
+  options->input.addTo(parser);
   return [options](const Progress& progress) { return run(*options, progress); };
 }
 

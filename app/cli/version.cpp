@@ -12,9 +12,9 @@ std::string versionText() { return fmt::format("retrograd {} (LibTorch {})", RET
 
 namespace {
 
-Run setup(CLI::App& app) {
+Run setup(Parser parser) {
   auto format = std::make_shared<std::string>("text");
-  addFormat(app, *format);
+  addFormat(parser, *format);
   return [format](const Progress&) {
     if (*format == "json") fmt::print("{{\"retrograd\": \"{}\", \"libtorch\": \"{}\"}}\n", RETROGRAD_VERSION, RETROGRAD_LIBTORCH_VERSION);
     else fmt::print("{}\n", versionText());
