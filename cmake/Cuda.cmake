@@ -16,6 +16,9 @@ if(NOT RETROGRAD_NVCC)
   message(FATAL_ERROR "RETROGRAD_CUDA needs nvcc: run scripts/setup, or set RETROGRAD_NVCC")
 endif()
 
+# nvcc takes the versions of GCC that its distribution has, and of Clang only older ones than the rest is built with.
+find_program(RETROGRAD_NVCC_HOST_COMPILER g++ REQUIRED)
+
 # Machine code for the GPUs that are common, PTX for those that are newer than all of them.
 execute_process(COMMAND "${RETROGRAD_NVCC}" --list-gpu-arch OUTPUT_VARIABLE _known OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE _failed)
 if(_failed)
@@ -45,13 +48,13 @@ function(retrograd_add_cuda_library target)
     set(_object "${CMAKE_CURRENT_BINARY_DIR}/cuda_${_name}.o")
     add_custom_command(
       OUTPUT "${_object}"
-      COMMAND "${RETROGRAD_NVCC}" ${_flags} -ccbin "${CMAKE_CXX_COMPILER}" -MD -MF "${_object}.d" -c "${_source}" -o "${_object}"
+      COMMAND "${RETROGRAD_NVCC}" ${_flags} -ccbin "${RETROGRAD_NVCC_HOST_COMPILER}" -MD -MF "${_object}.d" -c "${_source}" -o "${_object}"
       DEPENDS "${_source}" DEPFILE "${_object}.d" COMMENT "Building CUDA object ${_name}.o" VERBATIM)
     list(APPEND _objects "${_object}")
   endforeach()
   add_custom_command(
     OUTPUT "${RETROGRAD_CUDA_LIBRARY}"
-    COMMAND "${RETROGRAD_NVCC}" ${_flags} -ccbin "${CMAKE_CXX_COMPILER}" -shared ${_objects} -o "${RETROGRAD_CUDA_LIBRARY}"
+    COMMAND "${RETROGRAD_NVCC}" ${_flags} -ccbin "${RETROGRAD_NVCC_HOST_COMPILER}" -shared ${_objects} -o "${RETROGRAD_CUDA_LIBRARY}"
     DEPENDS ${_objects} COMMENT "Linking libretrograd_cuda.so" VERBATIM)
   add_custom_target(${target} ALL DEPENDS "${RETROGRAD_CUDA_LIBRARY}")
 endfunction()

@@ -13,7 +13,7 @@ namespace retrograd {
 namespace {
 
 /// A quoted string of the DOT language, in which only '"' ends it and a backslash begins what labels know ("\n").
-std::string quoted(std::string_view text) {
+std::string dotText(std::string_view text) {
   std::string out = "\"";
   for (const char c : oneLine(text)) {
     if (c == '"' || c == '\\') out += '\\';
@@ -27,7 +27,7 @@ std::string label(const std::vector<std::string>& lines) {
   std::string out = "\"";
   for (const auto& line : lines) {
     if (out.size() > 1) out += "\\n";
-    const auto one = quoted(line);
+    const auto one = dotText(line);
     out.append(one, 1, one.size() - 2);
   }
   return out + '"';
@@ -88,7 +88,7 @@ class DotWriter {
     for (auto op : tree[at].ops) node(op, indent);
     for (std::size_t i = 0; i < tree[at].order.size(); ++i) {
       const auto child = tree[at].order[i];
-      sink_.write(fmt::format("{}subgraph cluster_{} {{\n{}  label={}; color=gray60; fontsize=10;\n", indent, child, indent, quoted(tree[at].names[i])));
+      sink_.write(fmt::format("{}subgraph cluster_{} {{\n{}  label={}; color=gray60; fontsize=10;\n", indent, child, indent, dotText(tree[at].names[i])));
       cluster(tree, child, depth + 1);
       sink_.write(indent + "}\n");
     }

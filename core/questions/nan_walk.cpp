@@ -10,7 +10,7 @@ namespace {
 
 class Walker {
  public:
-  Walker(const Analysis& analysis, const RunRecord& record) : analysis_(analysis), document_(*analysis.document), record_(record) {
+  Walker(const Analysis& analysis, const RunRecord& record) : document_(*analysis.document), record_(record) {
     for (auto op : analysis.joint.ops)
       for (auto output : document_.outputs(op))
         if (output && !makers_.contains(output.index)) makers_[output.index] = op;
@@ -86,7 +86,6 @@ class Walker {
     return text;
   }
 
-  const Analysis& analysis_;
   const Document& document_;
   const RunRecord& record_;
   std::map<std::int32_t, BoundSymbolId> makers_;

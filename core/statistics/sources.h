@@ -43,7 +43,7 @@ struct Source<DType::f32> : Source32 {
 };
 /// Floats of sixteen bits. Highway's own way, where the unit has no instruction for it, takes infinity and NaN for numbers.
 HWY_INLINE V32 fromHalves(hn::Vec<Bits16> bits) {
-#if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
+#if HWY_TARGET > HWY_AVX2  // greater is less able
   const auto words = hn::PromoteTo(Words(), bits), magnitude = hn::And(words, hn::Set(Words(), 0x7fffu)), sign = hn::ShiftLeft<16>(hn::Sub(words, magnitude));
   const auto moved = hn::ShiftLeft<13>(magnitude);
   const auto number = hn::BitCast(Words(), hn::Mul(hn::BitCast(D32(), moved), hn::Set(D32(), 0x1p112f)));

@@ -174,7 +174,8 @@ void openLog(const char* folder) {
   snprintf(path, sizeof path, "%s/%d", folder, getpid());
   const int handle = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (handle < 0 || syscall(SYS_ftruncate, handle, sizeof(Log)) != 0) return;
-  const auto address = syscall(SYS_mmap, nullptr, sizeof(Log), PROT_READ | PROT_WRITE, MAP_SHARED, handle, 0);
+  const auto address =
+      syscall(SYS_mmap, nullptr, sizeof(Log), PROT_READ | PROT_WRITE, MAP_SHARED, handle, 0L);  // an int would leave half of the last word as it was
   syscall(SYS_close, handle);
   if (address != -1) entries = reinterpret_cast<Log*>(address);
 }

@@ -32,7 +32,7 @@ std::optional<std::string> ownAttribute(const Expression& expression) {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string pythonText(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\n') {
@@ -66,7 +66,7 @@ class Writer {
       case Kind::integer: out_ += fmt::format("{}", e.integer); break;
       case Kind::real: out_ += realText(e.real); break;
       case Kind::complex: out_ += fmt::format("complex({}, {})", realText(e.real), realText(e.imaginary)); break;
-      case Kind::string: out_ += quoted(e.text); break;
+      case Kind::string: out_ += pythonText(e.text); break;
       case Kind::ellipsis: out_ += "..."; break;
       case Kind::value: out_ += names_.at(e.integer); break;
       case Kind::bigInteger:

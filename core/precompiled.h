@@ -1,0 +1,27 @@
+// What nearly every unit of core outside torch/ includes, compiled once for all of them; what changes often stays out. A unit includes what it uses all the same:
+// the build with GCC goes without this header (cmake/Folder.cmake) and shows what is missing.
+#pragma once
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "core/trace/document.h"
