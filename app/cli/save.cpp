@@ -57,15 +57,12 @@ void print(const Analysis& analysis, const SaveArguments& arguments, const std::
 
 /// What the session takes along for the window: the notes as they are now, beside the model or the session.
 std::map<std::string, std::string> marksWithNotes(const Analysis& analysis, const std::string& file) {
-  auto marks = analysis.marks;
   try {
-    const auto notes = NoteFile(file).read(analysis);
-    marks.erase(notesMark);
-    if (!notes.all().empty()) marks[notesMark] = notesText(notes);
+    return marksWith(analysis, NoteFile(file).read(analysis));
   } catch (const Error& error) {
     fmt::print(stderr, "retrograd: {}; saved without these notes\n", error.what());
+    return analysis.marks;
   }
-  return marks;
 }
 
 int save(const SaveArguments& arguments, const Progress& progress) {

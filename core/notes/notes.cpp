@@ -128,6 +128,13 @@ PlacedNotes placeNotes(const Analysis& analysis, const Notes& notes) {
   return placed;
 }
 
+std::map<std::string, std::string> marksWith(const Analysis& analysis, const Notes& notes) {
+  auto marks = analysis.marks;
+  marks.erase(notesMark);
+  if (!notes.all().empty()) marks[notesMark] = notesText(notes);
+  return marks;
+}
+
 std::string notesText(const Notes& notes) {
   auto list = nlohmann::ordered_json::array();
   for (const auto& one : notes.all()) {

@@ -50,6 +50,8 @@ std::string notesText(const Notes& notes);
 Notes parseNotes(std::string_view json, const std::string& place);
 
 inline constexpr const char* notesMark = "notes";
+/// The marks of a session file that is written now: those that the analysis brought along, with these notes in place of its own.
+std::map<std::string, std::string> marksWith(const Analysis& analysis, const Notes& notes);
 /// "model.pt2.notes.json"
 std::string notesPath(const std::string& modelPath);
 /// Of the file beside the model; none where there is no such file. Throws Error(badInput, io).

@@ -31,6 +31,7 @@ class AnyOpTest : public QObject {
   void V1_theNewestSelectionIsAnswered();
   void V1_bothSidesOfAWriteShow();
   void V1_aFillHoldsInWhatIsRunAhead();
+  void V1_whatTakesLongShowsItsProgressAndCanBeCancelled();
   void V2_aSmallModelRunsWhenItIsOpened();
   void V2_withoutThePreferenceRunAheadIsOffered();
   void V2_aLargeModelOffersToRun();
@@ -177,6 +178,29 @@ void AnyOpTest::V1_aFillHoldsInWhatIsRunAhead() {
   QVERIFY(reports.waitFor(reader));
   for (const auto& row : reports.newest().rows)
     if (row.value == value) QCOMPARE(row.statistics->norm, 0.0);
+}
+
+void AnyOpTest::V1_whatTakesLongShowsItsProgressAndCanBeCancelled() {
+  auto engine = std::make_shared<FakeEngine>();
+  engine->opTime = std::chrono::milliseconds(20);
+  WindowFixture f(engine);
+  QVERIFY(f.open(QStringLiteral("synthetic:12")));
+  f.raise("dock-values");
+  QVERIFY(f.quiet());
+  Reports reports(f);
+  const auto& ops = f.analysis().joint.ops;
+  auto* text = f.window().findChild<QLabel*>(QStringLiteral("busy-text"));
+  auto* cancel = f.window().findChild<QToolButton*>(QStringLiteral("busy-cancel"));
+  f.selection().select(ops[3]);
+  QTRY_VERIFY(text->isVisible() && text->text().startsWith(QStringLiteral("Values: ")));
+  QVERIFY(reports.ops().empty());
+  QTest::mouseClick(cancel, Qt::LeftButton);
+  QTRY_VERIFY(!text->isVisible());
+  QVERIFY(reports.ops().empty());
+  f.selection().select(ops[5]);
+  QTRY_VERIFY(text->isVisible());
+  QVERIFY(reports.waitFor(ops[5]));
+  QTRY_VERIFY(!text->isVisible());
 }
 
 void AnyOpTest::V2_aSmallModelRunsWhenItIsOpened() {

@@ -1,10 +1,13 @@
 #include <QDropEvent>
 #include <QFile>
+#include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
+#include <QStatusBar>
+#include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
 #include <limits>
@@ -37,6 +40,8 @@ class RealFileTest : public QObject {
   void plantedNansLeadToTheirRoots();
   void textFileIsRefusedWithoutLosingTheDocument();
   void aSessionOpensAsItWasSaved();
+  void aSavedSessionKeepsThePartitionAndTheNotes();
+  void aSessionThatCannotBeSavedIsTold();
   void J2_thePanelJobListsRanksCompilesAndGraphs();
   void J13_droppedWeightsAndBatchAreBound();
 };
@@ -350,6 +355,67 @@ void RealFileTest::J13_droppedWeightsAndBatchAreBound() {
 }
 
 // Holds J2, J3: the log that is open is a tree of ranks, compiles, attempts and graphs.
+namespace {
+
+/// Gives the command, and chooses the path in its dialog.
+void saveSessionAs(WindowFixture& f, const QString& path, bool withWeights) {
+  f.window().findChild<QAction*>(QStringLiteral("action-save-session"))->trigger();
+  auto* dialog = f.window().findChild<QFileDialog*>(QStringLiteral("session-path"));
+  QVERIFY(dialog);
+  dialog->selectNameFilter(dialog->nameFilters().at(withWeights ? 1 : 0));
+  Q_EMIT dialog->fileSelected(path);
+  dialog->close();
+}
+
+}  // namespace
+
+void RealFileTest::aSavedSessionKeepsThePartitionAndTheNotes() {
+  const QTemporaryDir folder;
+  const auto model = folder.filePath(QStringLiteral("model.pt2")), session = folder.filePath(QStringLiteral("mine.retrograd"));
+  QVERIFY(QFile::copy(archive(), model));
+  std::size_t saved = 0;
+  {
+    WindowFixture f(liveEngine());
+    auto* save = f.window().findChild<QAction*>(QStringLiteral("action-save-session"));
+    QVERIFY(!save->isEnabled());
+    QVERIFY(f.open(model));
+    QVERIFY(save->isEnabled());
+    PartitionOptions all;
+    all.recompute = {"all"};
+    auto request = f.controller().document()->request;
+    request.partition = all;
+    f.controller().reopen(request);
+    QVERIFY(f.quiet());
+    QCOMPARE(f.analysis().request.partition.recompute, all.recompute);
+    saved = f.analysis().backward.savedCount;
+    f.window().context().notes->edit(f.analysis().backward.ops[0], {}, [](Note& note) { note.comment = "look here"; });
+    saveSessionAs(f, session, true);
+    QVERIFY(QTest::qWaitFor([&] { return f.window().statusBar()->currentMessage().contains(QStringLiteral("mine.retrograd")); }, 20000));
+  }
+  QVERIFY(QFile::remove(model));  // its weights are inside
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(session));
+  QCOMPARE(f.analysis().backward.savedCount, saved);
+  QCOMPARE(f.analysis().request.partition.recompute, std::vector<std::string>{"all"});
+  QVERIFY(f.controller().document()->noRunReason.isEmpty());
+  const auto& notes = *f.window().context().notes;
+  QTRY_VERIFY(notes.at(f.analysis().backward.ops[0]));
+  QCOMPARE(notes.at(f.analysis().backward.ops[0])->comment, std::string("look here"));
+}
+
+void RealFileTest::aSessionThatCannotBeSavedIsTold() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(archive()));
+  const auto refused = [&](const QString& path, const char* why) {
+    saveSessionAs(f, path, false);
+    QVERIFY2(QTest::qWaitFor([&] { return f.window().messages().text().contains(QLatin1String(why)); }, 20000), qPrintable(f.window().messages().text()));
+  };
+  const auto before = QFileInfo(archive()).size();
+  refused(archive(), "is open here");
+  QCOMPARE(QFileInfo(archive()).size(), before);
+  refused(QStringLiteral("/proc/no-such-folder/mine.retrograd"), "/proc/no-such-folder");
+}
+
 void RealFileTest::J2_thePanelJobListsRanksCompilesAndGraphs() {
   const auto log = QString::fromStdString(sourcePath("../shared/cases/jobs/ranks/trace"));
   if (!QFileInfo::exists(log)) QSKIP("no samples of jobs");

@@ -216,6 +216,14 @@ StopReason FakeRunner::continueTo(std::size_t position, const Progress& progress
   return position == size() ? StopReason::end : position == 0 ? StopReason::start : StopReason::step;
 }
 
+std::shared_ptr<const Moment> FakeRunner::at(BoundSymbolId op, const Progress& progress) {
+  for (int made = 0; made < 100 && opTime.count() > 0; ++made) {
+    progress.at(analysis_->document->opName(op), made / 100.0);
+    std::this_thread::sleep_for(opTime);
+  }
+  return Runner::at(op, progress);
+}
+
 ValueState FakeRunner::state(ValueId value) const {
   ValueState state;
   const auto& entry = analysis_->document->value(value);

@@ -36,10 +36,11 @@ class FakeRunner : public Runner {
   std::int64_t peakBytes() const override { return 9000; }
   Session::HistoryState history() const override { return {static_cast<std::int64_t>(position_) * 100, historyBytes_, position_, 1}; }
   void setHistoryBytes(std::int64_t bytes) override { historyBytes_ = bytes; }
+  std::shared_ptr<const Moment> at(BoundSymbolId op, const Progress& progress) override;
 
   /// Position after which a NaN appears; -1: none.
   std::int64_t badAt = -1;
-  /// How long one op of continueTo() takes, forward.
+  /// How long one op of continueTo() takes, forward, and each of the 100 that at() makes again.
   std::chrono::milliseconds opTime{0};
 
  private:

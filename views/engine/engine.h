@@ -99,6 +99,10 @@ class Engine {
   virtual std::int64_t freeMemory() const { return 0; }
   /// Throws Error as openModel() does.
   virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) = 0;
+  /// As saveSession(), with the notes that are kept for `opened`, the file that the analysis was read from. `embed`: the weights go into the file.
+  virtual void save(const Analysis&, const std::string& /*opened*/, const std::string& path, bool /*embed*/, const Progress&) {
+    throw Error(ErrorCode::badUse, "nothing can be saved here", path);
+  }
   /// Where models can be run, and why not elsewhere; the CPU first. May take a second: it asks the driver.
   virtual std::vector<DeviceStatus> devices() { return {{Device(), true, {}, {}}}; }
   /// Throws Error where the analysis cannot be run.

@@ -18,7 +18,7 @@ enum class PartOrder : std::uint8_t {
   // Run, View, hovering and V
   runOnOpen, numberColumns, traceTable, gradientFlow, valueTips, compareValues,
   // Run, View, File
-  deviceMenu, graphMenu, graphWays, measureMemory, historyMemory, compareTraces, sessions, exports,
+  deviceMenu, graphMenu, graphWays, measureMemory, historyMemory, compareTraces, sessions, saveSession, exports,
   // Pipeline
   stages, tour, stageCheck, saveStages, cutMenus, schedule,
   // Those that look at what all others added.

@@ -4,6 +4,7 @@
 #include "core/formats/folder/folder.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/safetensors/safetensors.h"
+#include "core/notes/note_file.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/checking/compare.h"
@@ -131,6 +132,13 @@ class LiveEngine : public Engine {
     auto file = readModel(request.path, options, progress);
     if (!file.traced) file.sampleInputs.clear();
     return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
+  }
+
+  void save(const Analysis& analysis, const std::string& opened, const std::string& path, bool embed, const Progress& progress) override {
+    SaveSessionOptions options;
+    options.embed = embed;
+    options.marks = marksWith(analysis, NoteFile(opened).read(analysis));
+    saveSession(analysis, path, options, progress);
   }
 
   ValueDifference compareValues(const TensorData& a, const TensorData& b) override {
