@@ -1,4 +1,5 @@
-// File > Save Session As: what is open as it is now, with the partition that was chosen here and the notes, to one file that opens again or goes to somebody else.
+// File > Save Session As: what is open as it is now, with the partition that was chosen here and the notes, to one file that opens again or goes to somebody
+// else.
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
