@@ -60,7 +60,7 @@ void askForPath(MainWindow& window) {
 
 const WindowPart part(PartOrder::saveSession, [](MainWindow& window) {
   auto& actions = window.actions();
-  auto* action = actions.add("save-session", MainWindow::tr("Save Sessio&n As..."),
+  auto* action = actions.add("save-session", MainWindow::tr("S&ave Session As..."),
                              MainWindow::tr("Writes the traces as they are now, with the chosen partition, inputs and notes, to a file that opens again"),
                              QKeySequence(Qt::CTRL | Qt::Key_S));
   actions.allowUnless(action, [&window] { return window.context().controller->document() ? QString() : MainWindow::tr("No file is open"); });
