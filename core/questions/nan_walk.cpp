@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <set>
 
+#include "core/questions/intended_infinities.h"
+
 namespace retrograd {
 namespace {
 
 class Walker {
  public:
-  Walker(const Analysis& analysis, const RunRecord& record) : document_(*analysis.document), record_(record) {
+  Walker(const Analysis& analysis, const RunRecord& record) : document_(*analysis.document), record_(record), intended_(analysis) {
     for (auto op : analysis.joint.ops)
       for (auto output : document_.outputs(op))
         if (output && !makers_.contains(output.index)) makers_[output.index] = op;
@@ -19,13 +21,14 @@ class Walker {
   NanWalk run(ValueId value) {
     if (!record_.of(value).recorded) throw Error(ErrorCode::badUse, "the run did not compute it", document_.displayName(value));
     if (!record_.of(value).bad()) throw Error(ErrorCode::badUse, "all its elements are finite", document_.displayName(value));
+    const bool meant = !isFault(value);  // who asks for a mask is shown where it is from
     std::set<ValueId> seen;
     while (seen.insert(value).second) {
       const auto maker = makers_.find(value.index);
       const auto op = maker == makers_.end() ? BoundSymbolId() : maker->second;
       walk_.path.push_back({op, value, record_.of(value).statistics});
       if (!op) return std::move(walk_);  // an input is bad itself
-      const auto next = badOperand(op, record_.of(value).statistics.nan > 0);
+      const auto next = badOperand(op, record_.of(value).statistics.nan > 0, meant);
       if (!next) {
         atRoot(op);
         break;
@@ -36,11 +39,13 @@ class Walker {
   }
 
  private:
+  bool isFault(ValueId value) const { return record_.of(value).recorded && intended_.isFault(value, record_.of(value).statistics); }
+
   /// An operand with NaN where NaN is walked after; else one with infinities, which the op then turned to NaN.
-  ValueId badOperand(BoundSymbolId op, bool wantNan) {
+  ValueId badOperand(BoundSymbolId op, bool wantNan, bool meant) {
     ValueId infinite;
     for (auto operand : document_.operands(op)) {
-      if (!operand || !record_.of(operand).bad() || fromUninitialised(operand)) continue;
+      if (!operand || !record_.of(operand).bad() || !(meant || isFault(operand)) || fromUninitialised(operand)) continue;
       if (wantNan && record_.of(operand).statistics.nan > 0) return operand;
       if (!infinite) infinite = operand;
     }
@@ -76,6 +81,7 @@ class Walker {
         if (arguments[i].kind == Argument::Kind::operand && arguments[i].integer == static_cast<std::int64_t>(k)) argument = symbol.arguments[i].name;
       const auto& s = entry.statistics;
       std::vector<std::string> facts;
+      if (s.inf > 0) facts.push_back(fmt::format("{} of {} elements are infinite, as the model masks them", s.inf, s.elements));
       if (s.zeros > 0) facts.push_back(fmt::format("{} of {} elements are 0", s.zeros, s.elements));
       if (s.min < 0) facts.push_back(fmt::format("least {:.3g}", s.min));
       if (std::max(std::abs(s.min), std::abs(s.max)) > 1e4) facts.push_back(fmt::format("largest {:.3g}", std::max(std::abs(s.min), std::abs(s.max))));
@@ -88,22 +94,19 @@ class Walker {
 
   const Document& document_;
   const RunRecord& record_;
+  const IntendedInfinities intended_;
   std::map<std::int32_t, BoundSymbolId> makers_;
   NanWalk walk_;
 };
 
 }  // namespace
 
-bool leavesUninitialised(const Document& document, BoundSymbolId op) {
-  const std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
-  return name.starts_with("aten.empty") || name.starts_with("aten.new_empty");
-}
-
 NanWalk walkToRoot(const Analysis& analysis, const RunRecord& record, ValueId value) { return Walker(analysis, record).run(value); }
 
 ValueId badValueToExplain(const Analysis& analysis, const RunRecord& record) {
+  const IntendedInfinities intended(analysis);
   const auto& outputs = analysis.joint.outputs;
-  const auto isBad = [&](ValueId value) { return value && record.of(value).bad(); };
+  const auto isBad = [&](ValueId value) { return value && record.of(value).recorded && intended.isFault(value, record.of(value).statistics); };
   const auto results = outputs.begin() + static_cast<std::ptrdiff_t>(std::min(analysis.joint.resultCount, outputs.size()));
   if (const auto found = std::find_if(outputs.begin(), results, isBad); found != results) return *found;
   if (const auto found = std::find_if(outputs.rbegin(), std::make_reverse_iterator(results), isBad); found != std::make_reverse_iterator(results))
@@ -113,12 +116,14 @@ ValueId badValueToExplain(const Analysis& analysis, const RunRecord& record) {
 
 ValueId firstBadValue(const Analysis& analysis, const RunRecord& record) {
   const auto& document = *analysis.document;
+  const IntendedInfinities intended(analysis);
+  const auto isBad = [&](ValueId value) { return value && record.of(value).recorded && intended.isFault(value, record.of(value).statistics); };
   for (auto id : analysis.joint.inputs)
-    if (id && record.of(id).bad()) return id;
+    if (isBad(id)) return id;
   for (auto op : analysis.joint.ops) {
     if (leavesUninitialised(document, op)) continue;
     for (auto output : document.outputs(op))
-      if (output && record.of(output).bad()) return output;
+      if (isBad(output)) return output;
   }
   return {};
 }

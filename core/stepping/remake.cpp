@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "core/questions/nan_walk.h"
+#include "core/questions/intended_infinities.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {

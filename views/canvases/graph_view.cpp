@@ -62,6 +62,9 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
   connect(context_.execution, &ExecutionState::changed, this, &GraphView::executionChanged);
   connect(context_.execution, &ExecutionState::breakpointsChanged, this, qOverload<>(&QWidget::update));
   connect(context_.execution, &ExecutionState::badValuesChanged, this, &GraphView::requestOverlay);
+  connect(&context_.controller->ahead().numbers(), &RunNumbers::badOpsChanged, this, [this] {
+    if (overlayKind_ == Overlay::health) requestOverlay();
+  });
   connect(context_.filter, &OpFilter::changed, this, &GraphView::updateFilter);
   connect(context_.theme, &Theme::changed, this, &GraphView::updateStyle);
   connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, [this] {
@@ -145,7 +148,7 @@ GraphLook GraphView::look(bool dark) const {
   look.shown = look_.shown;
   look.plain = look_.plain;
   if (picture_ && overlayKind_ != Overlay::role)
-    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, measures_,
+    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, context_.controller->ahead().numbers(), measures_,
                                                         context_.stages ? context_.stages->cut() : nullptr, dark);
   return look;
 }

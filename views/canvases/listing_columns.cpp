@@ -9,8 +9,9 @@ namespace {
 
 constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not pass the filter
 // Characters. A column comes when the code keeps at least this much; it is no wider than what it shows, and no wider than this. Shapes take a third of the
-// room at most, as long as the one of a tensor of three dimensions fits: the second result of a call may be cut before the code is.
-constexpr int leastCode = 30, roomyCode = 48, leastColumn = 8, oneShape = 17, widestColumn = 26, between = 2;
+// room at most, as long as the one of a tensor of three dimensions fits: the second result of a call may be cut before the code is. Origins come with what
+// half a window of 1280 pixels has.
+constexpr int leastCode = 30, roomyCode = 34, leastColumn = 8, oneShape = 17, widestColumn = 26, widestOriginColumn = 14, between = 2;
 
 }  // namespace
 
@@ -28,7 +29,7 @@ ListingView::Columns ListingView::columns() const {
   const int width = viewport()->width() - columnRect().width();  // left of the number column
   const int room = static_cast<int>((width - gutterWidth() - rowHeight_) / charWidth_);
   const int widestShape = std::clamp(room / 3, oneShape, widestColumn);
-  const int shape = std::clamp(widestShape_, leastColumn, widestShape) + between, origin = std::clamp(widestOrigin_, leastColumn, widestColumn) + between;
+  const int shape = std::clamp(widestShape_, leastColumn, widestShape) + between, origin = std::clamp(widestOrigin_, leastColumn, widestOriginColumn) + between;
   Columns columns{width, width, width};
   if (room - shape < leastCode) return columns;
   if (widestOrigin_ > 0 && room - shape - origin >= roomyCode) columns.origin = width - columnAt(origin);

@@ -154,7 +154,9 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     }
     if (now.current == op) marks << tr("Runs next");
     if (now.failed == op) marks << tr("Failed: %1").arg(now.error);
-    if (now.bad.contains(op)) marks << tr("Made NaN or Inf");
+    const auto& numbers = context_.controller->ahead().numbers();
+    if (numbers.failed() == op && now.failed != op) marks << tr("Failed when it was run ahead: %1").arg(numbers.failure());
+    if (now.bad.contains(op) || numbers.isBad(op)) marks << tr("Made NaN or Inf");
     if (const auto* note = context_.notes->at(op); note && note->bookmark) marks << tr("Bookmark");
     if (isKept(visible)) marks << tr("Does not pass the filter: visible because it is selected, is the counterpart of the selected op, or runs next");
     for (auto value : document.outputs(op))

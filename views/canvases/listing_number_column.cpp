@@ -14,6 +14,7 @@ constexpr int columnCharacters = 11;
 void ListingView::setColumn(LineNumber kind) {
   if (kind == column_) return;
   column_ = kind;
+  sums_ = {};
   updateScrollBars();
   viewport()->update();
 }
@@ -25,9 +26,33 @@ QRect ListingView::columnRect() const {
 }
 
 QString ListingView::numberAt(int visible) const {
-  const auto op = opAt(visible);
-  if (!op || column_ == LineNumber::none) return {};
-  return numberText(column_, context_.controller->ahead().numbers().number(column_, op));
+  if (column_ == LineNumber::none) return {};
+  if (const auto op = opAt(visible)) return numberText(column_, context_.controller->ahead().numbers().number(column_, op));
+  const auto row = rows_.rowAt(visible);
+  if (!rows_.folded(row)) return {};
+  const auto sum = below(row);
+  return sum.known ? numberText(column_, sum.number) : QString();
+}
+
+ListingView::Below ListingView::below(std::int32_t row) const {
+  const auto& lines = outline();
+  if (sums_.bad.empty()) {
+    const auto& numbers = context_.controller->ahead().numbers();
+    const bool adds = column_ == LineNumber::time || column_ == LineNumber::bytes || column_ == LineNumber::bad;
+    const auto count = static_cast<std::size_t>(lines.rows());
+    sums_.number.assign(count + 1, 0);
+    sums_.known.assign(count + 1, 0);
+    sums_.bad.assign(count + 1, 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto op = lines.item[i] >= 0 ? index().lines[static_cast<std::size_t>(lines.item[i])] : BoundSymbolId();
+      const auto number = adds && op ? numbers.number(column_, op) : std::nullopt;
+      sums_.number[i + 1] = sums_.number[i] + number.value_or(0);
+      sums_.known[i + 1] = sums_.known[i] + (number ? 1 : 0);
+      sums_.bad[i + 1] = sums_.bad[i] + (op && numbers.isBad(op) ? 1 : 0);
+    }
+  }
+  const auto begin = static_cast<std::size_t>(row), end = static_cast<std::size_t>(lines.end[begin]);
+  return {sums_.number[end] - sums_.number[begin], sums_.known[end] > sums_.known[begin], sums_.bad[end] > sums_.bad[begin]};
 }
 
 void ListingView::paintColumn(QPainter& painter, int first, int last) const {
@@ -43,9 +68,14 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
   for (int visible = first, top = 0; visible < last; ++visible, top += rowHeight_) {
     top += roomAbove(visible);
     const auto op = opAt(visible);
-    const auto number = op ? numbers.number(column_, op) : std::nullopt;
-    if (!number) continue;
     const QRect cell(column.left() + 4, top, column.width() - 8, rowHeight_);
+    if (!op) {  // what is folded is summed, without a bar: it would be as long as the column
+      painter.setPen(colors.text);
+      painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberAt(visible));
+      continue;
+    }
+    const auto number = numbers.number(column_, op);
+    if (!number) continue;
     const double share = scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
     painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4), column_ == LineNumber::bad ? colors.bad : bar);
     painter.setPen(colors.text);
@@ -54,6 +84,7 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
 }
 
 void ListingView::numbersChanged() {
+  sums_ = {};
   updateMarks();
   viewport()->update();
 }
@@ -62,7 +93,8 @@ void ListingView::updateMarks() {
   std::vector<MarkedScrollBar::Mark> marks;
   const auto& colors = context_.theme->colors();
   const auto mark = [&](BoundSymbolId op, const QColor& color, const QString& what) {
-    const int row = op && document() ? rowOf(op) : -1;
+    int row = op && document() ? rowOf(op) : -1;
+    if (row < 0 && op && document()) row = rowOf(OriginLinks::origin(index().document(), op));  // of the computation: the op that it comes from
     if (row >= 0) marks.push_back({rows_.count() > 1 ? static_cast<double>(row) / (rows_.count() - 1) : 0.0, color, what});
   };
   const auto& numbers = context_.controller->ahead().numbers();

@@ -167,11 +167,13 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   bool bookmarked = note && note->bookmark;
   if (!op && rows_.folded(row))
     for (const auto& other : context_.notes->notes()) bookmarked = bookmarked || (other.note.bookmark && other.op && shows(other.op));
-  const bool failed = now.failed && shows(now.failed);
+  const auto& numbers = context_.controller->ahead().numbers();
+  const bool failed = (now.failed && shows(now.failed)) || (numbers.failed() && shows(numbers.failed()));
+  const bool bad = op ? now.bad.contains(op) || numbers.isBad(op) : rows_.folded(row) && badBelow(row);
   const auto outputs = op ? index().document().outputs(op) : std::span<const ValueId>();
   const bool first = breakpoint == BreakpointMark::none && !(now.current && shows(now.current));  // the first cell is free
   if (bookmarked) drawBookmark(painter, cell(first ? 0 : 1), colors.ownWords);
-  if (failed || (op && (now.bad.contains(op) || context_.controller->ahead().numbers().isBad(op))))
+  if (failed || bad)
     drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
   else if ((first || !bookmarked) && kind_ != TraceKind::backward &&
            std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))

@@ -67,6 +67,7 @@ void ListingView::documentChanged() {
 
 void ListingView::resetRows() {
   texts_.clear();
+  sums_ = {};
   widestShape_ = widestOrigin_ = 0;
   rows_ = document() ? FoldRows(&outline()) : FoldRows();
   if (const auto& ops = context_.filter->ops(); ops && document()) rows_.setFilter({ops, &ops->trace(kind_)});

@@ -168,6 +168,14 @@ class ListingView : public CodeView {
   void paintStageBorders(QPainter& painter, int first, int last) const;
   void paintColumn(QPainter& painter, int first, int last) const;
   void numbersChanged();
+  /// What is summed of the lines below a row.
+  struct Below {
+    double number = 0;  ///< of the column, where its numbers can be summed
+    bool known = false;
+    bool bad = false;
+  };
+  Below below(std::int32_t row) const;
+  bool badBelow(std::int32_t row) const { return below(row).bad; }
   /// Marks where errors and the first NaN are in the scroll bar.
   void updateMarks();
 
@@ -176,6 +184,12 @@ class ListingView : public CodeView {
   Grouping grouping_ = Grouping::operation;
   bool shortNames_ = true;
   LineNumber column_ = LineNumber::none;
+  /// Of the outline's rows up to each: sums of the column, how many of them are known, lines with NaN or Inf. Empty until a folded row is painted.
+  struct Sums {
+    std::vector<double> number;
+    std::vector<std::int32_t> known, bad;
+  };
+  mutable Sums sums_;
   class MarkedScrollBar* marks_;                  ///< the vertical scroll bar
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;

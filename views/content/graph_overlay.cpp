@@ -44,7 +44,7 @@ QString toolTipText(Overlay overlay) {
 }
 
 GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document,
-                           const ExecutionState& execution, const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark)
+                           const ExecutionState& execution, const RunNumbers& numbers, const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark)
     : kind_(overlay), tree_(std::move(tree)), document_(std::move(document)), colors_(dark), cut_(std::move(cut)) {
   if (kind_ == Overlay::role) return;
   if (kind_ == Overlay::stage) {
@@ -57,7 +57,8 @@ GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphT
       if (const auto op = document_->program.opAt(i)) byOp_[static_cast<std::size_t>(op.index)] = measures[i].seconds;
   }
   badValues_ = execution.badValues();
-  badOps_ = execution.now().bad;
+  badOps_ = numbers.badOps();
+  badOps_.insert(execution.now().bad.begin(), execution.now().bad.end());
   const bool sums = kind_ != Overlay::dtype && kind_ != Overlay::device;
   amounts_.assign(static_cast<std::size_t>(tree_->size()), {sums ? 0 : nothing, sums ? 0 : nothing});
   for (auto i = tree_->size() - 1; i >= 0; --i) {

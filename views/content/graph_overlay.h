@@ -25,7 +25,7 @@ class GraphOverlay {
  public:
   /// `measures` by position of the program, for Overlay::time; `cut`, which may be null, for Overlay::stage.
   GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
-               const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark);
+               const RunNumbers& numbers, const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark);
 
   Overlay kind() const { return kind_; }
   /// In place of a box's second line; empty where there is nothing to tell.

@@ -66,7 +66,11 @@ void ValueTip::show(BoundSymbolId op, ValueId value, const QPoint& at) {
   const int room = 170;  // for what is not there yet
   move(std::min(at.x() + 12, screen.right() - std::max(width(), 320)), at.y() + 18 + room > screen.bottom() ? at.y() - room - 8 : at.y() + 18);
   QFrame::show();
-  if (context_.execution->now().running || !context_.execution->now().available) return;
+  if (!context_.execution->now().available) return;
+  if (context_.execution->now().running) {  // the worker is busy with the run: what that has seen is here
+    const auto* s = context_.controller->ahead().numbers().statistics(value);
+    return text_->setText(heading() + QLatin1Char('\n') + (s ? lineOf(*s) : tr("A run goes on: there is more when it stops"))), adjustSize();
+  }
   const auto question = [this, op, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     if (!bench.runner) return {};
     const auto& document = *bench.document.analysis->document;
@@ -84,7 +88,11 @@ void ValueTip::show(BoundSymbolId op, ValueId value, const QPoint& at) {
       if (isVisible() && value == value_) fill(answer);
     };
   };
-  context_.controller->questions().ask(this, tipTag, {}, question);
+  context_.controller->questions().ask(this, tipTag, {}, question, [this, value](const QString& message) {
+    if (message.isEmpty() || !isVisible() || value != value_) return;
+    text_->setText(heading() + QLatin1Char('\n') + message);
+    adjustSize();
+  });
 }
 
 void ValueTip::fill(const Answer& answer) {

@@ -51,6 +51,9 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   });
   connect(context_.execution, &ExecutionState::changed, this, &ValuesDock::invalidate);
   connect(context_.notes, &NoteBook::changed, this, &ValuesDock::invalidate);
+  connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, [this] {
+    if (context_.execution->now().running) invalidate();
+  });
   connect(&context_.controller->questions(), &Questions::valuesReady, this, &ValuesDock::show);
   connect(&context_.controller->questions(), &Questions::valuesFailed, this, &ValuesDock::clearDetail);
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
@@ -121,9 +124,25 @@ void ValuesDock::follow() {
 
 void ValuesDock::refresh() {
   follow();
-  if (!op_ || context_.execution->now().running) return;
+  if (!op_) return;
+  if (context_.execution->now().running) return showWhatRan();
   const auto row = ofModel(table_->currentIndex()).row();
   context_.controller->questions().requestValues({op_, chosen(), row >= 0 && model_->isAfter(row), withGradient_->isChecked()});
+}
+
+/// While a run goes on the worker answers nothing: what the run has seen of the op's values so far is here.
+void ValuesDock::showWhatRan() {
+  const auto& numbers = context_.controller->ahead().numbers();
+  auto report = std::make_shared<ValueReport>();
+  report->op = op_;
+  report->rows = valueRows(*document()->analysis->document, op_, true);
+  for (auto& row : report->rows) {
+    row.state.reason = row.absentNow = "a run goes on";
+    if (const auto* s = row.after ? nullptr : numbers.statistics(row.value)) row.statistics = *s;
+  }
+  model_->setReport(report);
+  columns_->widen();
+  clearDetail(tr("A run goes on: elements show when it stops"));
 }
 
 void ValuesDock::forget() {

@@ -32,6 +32,7 @@ class ValuesDock : public Panel {
   void follow();
   void choose(int row);
   void show(const std::shared_ptr<const ValueReport>& report);
+  void showWhatRan();
   void showDetail(const ValueReport& report);
   /// "weight  f32[3, 4]  48 B", or why it is not there.
   void showPanel(ValuePanel& panel, const QString& label, const ValueDetail& detail);

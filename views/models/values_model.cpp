@@ -111,7 +111,7 @@ QString ValuesModel::text(const ValueRow& row, int column) const {
 QVariant ValuesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !document_) return {};
   const auto& row = rows_[static_cast<std::size_t>(index.row())];
-  const bool bad = row.statistics && row.statistics->nan + row.statistics->inf > 0;
+  const bool bad = row.statistics && document_->intended.isFault(row.value, *row.statistics);
   switch (role) {
     case Qt::DisplayRole: {
       const auto shown = text(row, index.column());

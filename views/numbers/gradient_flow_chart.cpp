@@ -37,7 +37,8 @@ void GradientFlowChart::show(std::vector<Bar> bars) {
         least_ = std::min(least_, std::floor(std::log10(number)));
         most_ = std::max(most_, std::ceil(std::log10(number)));
       }
-  if (least_ >= most_) most_ = least_ + 1;
+  if (least_ > most_) least_ = most_ = 0;  // nothing has run
+  if (least_ == most_) most_ = least_ + 1;
   update();
 }
 

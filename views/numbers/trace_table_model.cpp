@@ -5,6 +5,7 @@
 
 #include "views/models/tree_model.h"
 #include "views/text/format.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 namespace {
@@ -117,7 +118,8 @@ void TraceTableModel::arrange() {
   } else if (column_ != number) {
     IdVector<BoundSymbolId, QString> keys(document_->analysis->document->boundSymbolCount());
     for (auto op : ops_) keys[op] = text(op, column_);
-    std::stable_sort(ops_.begin(), ops_.end(), [&](BoundSymbolId a, BoundSymbolId b) { return down ? keys[b] < keys[a] : keys[a] < keys[b]; });
+    const auto texts = textOrder();
+    std::stable_sort(ops_.begin(), ops_.end(), [&](BoundSymbolId a, BoundSymbolId b) { return texts.compare(keys[down ? b : a], keys[down ? a : b]) < 0; });
   } else if (down) {
     std::reverse(ops_.begin(), ops_.end());
   }

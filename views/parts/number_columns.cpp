@@ -20,10 +20,6 @@ constexpr std::array<Choice, 7> choices{{{LineNumber::none, "column-none"},
                                          {LineNumber::bad, "column-bad"},
                                          {LineNumber::gradientNorm, "column-gradient"}}};
 
-void show(MainWindow& window, LineNumber kind) {
-  for (auto trace : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) window.listings().listing(trace).setColumn(kind);
-}
-
 const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
   auto* settings = window.shared().settings;
   auto* group = new QActionGroup(&window);
@@ -36,11 +32,11 @@ const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
                                         {});
     action->setCheckable(true);
     action->setChecked(static_cast<int>(kind) == kept);
-    if (action->isChecked()) show(window, kind);
+    if (action->isChecked()) window.listings().setColumn(kind);
     group->addAction(action);
     menu->addAction(action);
     QObject::connect(action, &QAction::triggered, &window, [&window, settings, kind = kind] {
-      show(window, kind);
+      window.listings().setColumn(kind);
       kept::listingColumn.keep(*settings, static_cast<int>(kind));
     });
   }

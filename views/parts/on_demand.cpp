@@ -11,11 +11,16 @@ namespace {
 const WindowPart findings(PartOrder::onDemand, [](MainWindow& window) {
   const auto& context = window.context();
   // Once for each run that has some: one who closes the dock meanwhile is left alone.
-  QObject::connect(context.execution, &ExecutionState::badValuesChanged, &window, [&window, had = false]() mutable {
-    const bool has = !window.context().execution->badValues().empty();
-    if (has && !had) window.showPanel(window.panel<FindingsDock>());
-    had = has;
-  });
+  const auto had = std::make_shared<bool>(false);
+  const auto look = [&window, had] {
+    const auto& now = window.context();
+    const bool has = !now.execution->badValues().empty() || !now.execution->now().bad.empty() || now.controller->ahead().numbers().firstBad();
+    if (has && !*had) window.showPanel(window.panel<FindingsDock>());
+    *had = has;
+  };
+  QObject::connect(context.execution, &ExecutionState::badValuesChanged, &window, look);
+  QObject::connect(context.execution, &ExecutionState::changed, &window, look);
+  QObject::connect(&context.controller->ahead().numbers(), &RunNumbers::changed, &window, look);
   QObject::connect(context.controller, &DocumentController::documentChanged, &window, [&window] {
     const auto& document = window.context().controller->document();
     if (document && !document->analysis->derived()) window.showPanel(window.panel<ProblemsDock>());

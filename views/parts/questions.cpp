@@ -32,7 +32,7 @@ ValueId badStart(const ViewContext& context) {
   const auto& numbers = context.controller->ahead().numbers();
   const auto isKnownBad = [&](ValueId value) {
     const auto* s = value ? numbers.statistics(value) : nullptr;
-    return context.execution->badValues().contains(value) || (s && s->nan + s->inf > 0);
+    return context.execution->badValues().contains(value) || (s && document->intended.isFault(value, *s));
   };
   if (isKnownBad(context.selection->value())) return context.selection->value();
   ValueId start;

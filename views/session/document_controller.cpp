@@ -27,6 +27,7 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
     document->traces[static_cast<std::size_t>(kind)] = indexTrace(analysis, kind, progress);
   document->saved = savedValues(*analysis);
   document->program = Program(analysis);
+  document->intended = IntendedInfinities(*analysis);
   document->analysis = std::move(analysis);
   return document;
 }

@@ -103,7 +103,7 @@ void Marks::noteBadValues(const ValueReport& report) {
   auto bad = state_.execution->badValues();
   for (const auto& row : report.rows) {
     if (!row.statistics) continue;
-    if (row.statistics->nan + row.statistics->inf > 0) bad.insert(row.value);
+    if (state_.document->intended.isFault(row.value, *row.statistics)) bad.insert(row.value);
     else bad.erase(row.value);
   }
   state_.execution->setBadValues(std::move(bad));

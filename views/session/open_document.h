@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 
+#include "core/questions/intended_infinities.h"
 #include "views/engine/engine.h"
 #include "views/engine/program.h"
 #include "views/engine/worker.h"
@@ -18,6 +19,7 @@ struct OpenDocument {
   std::shared_ptr<const Analysis> analysis;
   std::array<std::shared_ptr<const TraceIndex>, 4> traces;  ///< by TraceKind
   SavedValues saved;
+  IntendedInfinities intended;
   Program program;
   QString noRunReason;  ///< why it cannot be run; empty when it can
   FileStamp file;       ///< of the file when it was read

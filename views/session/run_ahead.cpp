@@ -53,7 +53,7 @@ void RunAhead::begin() {
   forget();
   if (!state_.document || !state_.slot || !state_.execution->now().available) return;
   const auto analysis = state_.document->analysis;
-  numbers_.reset(analysis);
+  numbers_.reset(analysis, state_.document->intended);
   listener_ = std::make_shared<Listener>();
   listener_->owner = this;
   Worker::Job job;
@@ -141,8 +141,10 @@ void RunAhead::slice(Why why) {
       if (listener == listener_) sliceDone(why, slice);
     };
   };
-  job.failed = [this, listener = listener_](const Error&) {
-    if (listener == listener_) end();
+  job.failed = [this, why, listener = listener_](const Error& error) {
+    if (listener != listener_) return;
+    if (why == Why::asked && error.code() != ErrorCode::cancelled) Q_EMIT failed(QString::fromStdString(error.what()));
+    end();
   };
   state_.worker->post(state_.owner, std::move(job));
 }
@@ -150,6 +152,7 @@ void RunAhead::slice(Why why) {
 void RunAhead::sliceDone(Why why, const Slice& done) {
   // A run that ends for want of memory, or by an error, ends in silence when nobody asked for it; the op is marked.
   if (!done.failure.isEmpty() && done.known < numbers_.size()) numbers_.setFailed(state_.document->analysis->joint.ops[done.known], done.failure);
+  if (!done.failure.isEmpty() && why == Why::asked) Q_EMIT failed(tr("The run ahead ended: %1").arg(done.failure));
   const bool goesOn = why == Why::onOpen && done.failure.isEmpty() && done.known < numbers_.size() && done.known > done.from && time_.elapsed() < longestOnOpen;
   if (goesOn) return slice(why);
   end();

@@ -38,6 +38,8 @@ class RunAhead : public QObject {
 
  Q_SIGNALS:
   void changed();
+  /// Why a run that was asked for ended before its end.
+  void failed(const QString& message);
 
  private:
   enum class Why { onOpen, asked };

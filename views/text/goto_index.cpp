@@ -44,8 +44,9 @@ class Collector {
   std::vector<Place> run() {
     inputs();
     modules();
-    ops(analysis_.computation().trace, Place::Kind::operation);
-    if (analysis_.derived()) ops(analysis_.joint, Place::Kind::op);
+    ops(analysis_.computation().trace.ops, Place::Kind::operation);
+    for (auto id : document_.subgraphIds()) ops(document_.subgraph(id).ops, Place::Kind::operation);
+    if (analysis_.derived()) ops(analysis_.joint.ops, Place::Kind::op);
     return std::move(places_);
   }
 
@@ -80,8 +81,8 @@ class Collector {
       add({Place::Kind::module, path, "module, " + std::to_string(first.second) + (first.second == 1 ? " op" : " ops"), first.first, {}});
   }
 
-  void ops(const Trace& trace, Place::Kind kind) {
-    for (auto op : trace.ops) {
+  void ops(const std::vector<BoundSymbolId>& all, Place::Kind kind) {
+    for (auto op : all) {
       const auto& bound = document_.boundSymbol(op);
       std::string name;
       for (auto output : document_.outputs(op))

@@ -72,10 +72,15 @@ class Lexer {
   LineText line_;
 };
 
-/// What is said of an op beside its call: its shapes; what it saves and where it comes from.
-std::pair<QStringList, QStringList> commentOf(const Document& document, BoundSymbolId op, const SavedValues* saved) {
+/// What is said of an op beside its call. `parts`: what it saves and where it comes from, in words; `column`: the same, short.
+struct Comment {
+  QStringList shapes, parts, column;
+};
+
+Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues* saved) {
   const auto& bound = document.boundSymbol(op);
-  QStringList shapes, parts;
+  Comment comment;
+  auto& [shapes, parts, column] = comment;
   std::int64_t savedBytes = 0;
   for (auto value : document.outputs(op)) {
     if (!value || !document.isTensor(value)) continue;
@@ -83,13 +88,19 @@ std::pair<QStringList, QStringList> commentOf(const Document& document, BoundSym
     if (shapes.size() < 4) shapes << typeText(meta);
     if (saved && saved->contains(value)) savedBytes += meta.bytes();
   }
-  if (savedBytes > 0) parts << QObject::tr("saved %1").arg(bytesText(savedBytes));
-  if (bound.origin.role != Role::none && bound.origin.op)
-    parts << QStringLiteral("%1: %2").arg(isBackwardRole(bound.origin.role) ? QObject::tr("forward") : QObject::tr("of"),
-                                          operationName(document, bound.origin.op));
+  const auto say = [&](const QString& words, const QString& inColumn) {
+    parts << words;
+    column << inColumn;
+  };
+  if (savedBytes > 0) say(QObject::tr("saved %1").arg(bytesText(savedBytes)), QObject::tr("saved %1").arg(bytesText(savedBytes)));
+  if (bound.origin.role != Role::none && bound.origin.op) {
+    const auto from = operationName(document, bound.origin.op);
+    const auto word = isBackwardRole(bound.origin.role) ? QObject::tr("forward") : QObject::tr("of");
+    say(QStringLiteral("%1: %2").arg(word, from), QStringLiteral("\u2190 %1").arg(from));
+  }
   if (bound.origin.role == Role::accumulation || bound.origin.role == Role::zero || bound.origin.role == Role::recompute)
-    parts << toQt(name(bound.origin.role));
-  return {shapes, parts};
+    say(toQt(name(bound.origin.role)), toQt(name(bound.origin.role)));
+  return comment;
 }
 
 constexpr QChar ellipsis(0x2026);
@@ -118,10 +129,10 @@ LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* s
   Lexer lexer(document, op, shortNames);
   auto line = lexer.run(QString::fromStdString(printCall(document, op)));
   if (!comments) return line;
-  const auto [shapes, parts] = commentOf(document, op, saved);
+  const auto [shapes, parts, column] = commentOf(document, op, saved);
   line.codeLength = static_cast<int>(line.text.size());
   line.shape = shapes.join(QStringLiteral("  "));
-  line.origin = parts.join(QStringLiteral("  "));
+  line.origin = column.join(QStringLiteral("  "));
   if (shapes.isEmpty() && parts.isEmpty()) return line;
   const auto comment = QStringLiteral("  # ") + (shapes + parts).join(QStringLiteral("  "));
   line.tokens.push_back({line.codeLength, static_cast<int>(comment.size()), TokenKind::comment, {}});
@@ -129,7 +140,35 @@ LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* s
   return line;
 }
 
-LineText codeWithin(const LineText& line, int characters) {
+namespace {
+
+/// `(t5, t6, t7) = ...` as `(t5, +2) = ...`: people know a call by its first result.
+LineText withOneResult(const LineText& line) {
+  const bool several = line.text.startsWith(QLatin1Char('(')) || line.text.startsWith(QLatin1Char('['));
+  const auto end = several ? line.text.indexOf(QStringLiteral(" = ")) - 1 : -1;
+  const auto comma = line.text.indexOf(QLatin1Char(','));
+  if (end < 0 || comma < 0 || comma >= end) return line;
+  const auto more = QStringLiteral(", +%1").arg(line.text.left(end).count(QLatin1Char(',')));
+  LineText shown;
+  shown.shape = line.shape;
+  shown.origin = line.origin;
+  const auto add = [&](const Token& token, const QString& text) {
+    if (text.isEmpty()) return;
+    shown.tokens.push_back({static_cast<int>(shown.text.size()), static_cast<int>(text.size()), token.kind, token.value});
+    shown.text += text;
+  };
+  for (const auto& token : line.tokens) {
+    const int tokenEnd = token.begin + token.length;
+    add(token, line.text.mid(token.begin, std::min<qsizetype>(tokenEnd, comma) - token.begin));
+    if (token.begin <= comma && comma < tokenEnd) add({0, 0, TokenKind::plain, {}}, more);
+    const auto begin = std::max<qsizetype>(token.begin, end);
+    if (begin < tokenEnd) add(token, line.text.mid(begin, tokenEnd - begin));
+  }
+  if (line.codeLength >= 0) shown.codeLength = line.codeLength - static_cast<int>(line.text.size() - shown.text.size());
+  return shown;
+}
+
+LineText cutInTheMiddle(const LineText& line, int characters) {
   const int length = line.code();
   const int head = length <= characters ? length : std::max(0, characters - 1) * 2 / 3;
   const int tail = length <= characters ? length : std::max(head, length - std::max(0, characters - 1 - head));
@@ -146,6 +185,12 @@ LineText codeWithin(const LineText& line, int characters) {
     for (const auto& token : line.tokens) add(token, std::max(token.begin, tail), std::min(token.begin + token.length, length));
   }
   return shown;
+}
+
+}  // namespace
+
+LineText codeWithin(const LineText& line, int characters) {
+  return cutInTheMiddle(line.code() > characters ? withOneResult(line) : line, characters);
 }
 
 LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing) {

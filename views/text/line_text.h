@@ -30,13 +30,13 @@ struct LineText {
   QString text;
   std::vector<Token> tokens;
   int codeLength = -1;    ///< characters before the comment, which listings show as columns; -1: all
-  QString shape, origin;  ///< the columns: "f32[32, 64]"; "saved 8 KiB  forward: linear"
+  QString shape, origin;  ///< the columns: "f32[32, 64]"; "saved 8 KiB  ← linear"
 
   int code() const { return codeLength < 0 ? static_cast<int>(text.size()) : codeLength; }
 };
 
-/// The code of a line in at most this many characters. What does not fit is cut in the middle of the code, where an ellipsis then is, so that name, op and last
-/// operand stay.
+/// The code of a line in at most this many characters. Where it does not fit, several results are first shown as `(t5, +2)`; then it is cut in its middle,
+/// where an ellipsis is, so that name, op and last operand stay.
 LineText codeWithin(const LineText& line, int characters);
 
 /// The line of an op. Short: `t6 = aten.mm(t1, t5)` for `torch.ops.aten.mm.default`; long: as in the printed trace.

@@ -4,19 +4,20 @@
 #include <cmath>
 
 #include "core/derivation/gradient_of.h"
-#include "core/questions/nan_walk.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
 
-void RunNumbers::reset(std::shared_ptr<const Analysis> analysis) {
+void RunNumbers::reset(std::shared_ptr<const Analysis> analysis, IntendedInfinities intended) {
   analysis_ = std::move(analysis);
+  intended_ = std::move(intended);
   measures_.clear();
   positions_.clear();
   statistics_.clear();
   scale_.reset();
   firstBad_ = failed_ = {};
   failure_.clear();
+  badOps_.clear();
   if (analysis_) {
     positions_.assign(analysis_->document->boundSymbolCount(), -1);
     statistics_.resize(analysis_->document->valueCount());
@@ -40,7 +41,12 @@ void RunNumbers::add(const RunNews& news) {
   for (const auto& [value, statistics] : news.values) statistics_[value] = statistics;
   for (auto i = news.begin; i < news.end && !firstBad_; ++i)
     if (isBad(ops[i])) firstBad_ = ops[i];
+  const auto before = badOps_.size();
+  const bool dropped = std::erase_if(badOps_, [&](BoundSymbolId op) { return std::cmp_greater_equal(positions_[op], news.begin); }) > 0;
+  for (auto i = news.begin; i < news.end; ++i)
+    if (isBad(ops[i])) badOps_.insert(ops[i]);
   scale_.reset();
+  if (dropped || badOps_.size() != before) Q_EMIT badOpsChanged();
   Q_EMIT changed();
 }
 
@@ -84,7 +90,7 @@ std::optional<double> RunNumbers::ownNumber(LineNumber kind, BoundSymbolId op) c
     if (!s) continue;
     if (kind == LineNumber::norm || kind == LineNumber::gradientNorm) return s->norm;
     if (kind == LineNumber::greatest) return std::max(std::abs(s->min), std::abs(s->max));
-    bad = bad.value_or(0) + static_cast<double>(s->nan + s->inf);
+    bad = bad.value_or(0) + (intended_.isFault(output, *s) ? static_cast<double>(s->nan + s->inf) : 0);
   }
   return bad;
 }
@@ -119,7 +125,7 @@ QString titleOf(LineNumber kind) {
     case LineNumber::time: return QObject::tr("Time");
     case LineNumber::bytes: return QObject::tr("Bytes");
     case LineNumber::norm: return QObject::tr("L2 Norm");
-    case LineNumber::greatest: return QObject::tr("Max");
+    case LineNumber::greatest: return QObject::tr("Max |x|");
     case LineNumber::bad: return QObject::tr("NaN and Inf");
     case LineNumber::gradientNorm: return QObject::tr("Gradient Norm");
   }

@@ -2,10 +2,12 @@
 #include <QObject>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/base/id_vector.h"
 #include "core/derivation/analysis.h"
+#include "core/questions/intended_infinities.h"
 #include "core/stepping/moment.h"
 
 namespace retrograd::views {
@@ -17,7 +19,7 @@ enum class LineNumber : std::uint8_t {
   bytes,        ///< that it allocated
   norm,         ///< the 2-norm of its first output that is a tensor, as all below
   greatest,     ///< the greatest absolute value
-  bad,          ///< NaN and Inf in all of its outputs
+  bad,          ///< NaN and Inf in all of its outputs, but for infinities that the model means
   gradientNorm  ///< the 2-norm of the gradient of that output
 };
 
@@ -29,7 +31,7 @@ class RunNumbers : public QObject {
   using QObject::QObject;
 
   /// Forgets all; what comes is of this analysis (may be null).
-  void reset(std::shared_ptr<const Analysis> analysis);
+  void reset(std::shared_ptr<const Analysis> analysis, IntendedInfinities intended = {});
   void add(const RunNews& news);
   /// This op failed when it was run ahead.
   void setFailed(BoundSymbolId op, const QString& why);
@@ -42,23 +44,28 @@ class RunNumbers : public QObject {
   /// The greatest of the numbers of all ops: a bar as long as the column.
   double scale(LineNumber kind) const;
   bool isBad(BoundSymbolId op) const;
-  /// The first op of the run whose outputs have a NaN or Inf; invalid where none has.
+  /// The first op of the run whose outputs have a NaN or Inf, as isBad() counts them; invalid where none has.
   BoundSymbolId firstBad() const { return firstBad_; }
+  /// All of which isBad() is true.
+  const std::set<BoundSymbolId>& badOps() const { return badOps_; }
   BoundSymbolId failed() const { return failed_; }
   const QString& failure() const { return failure_; }
 
  Q_SIGNALS:
   void changed();
+  void badOpsChanged();
 
  private:
   std::optional<double> ownNumber(LineNumber kind, BoundSymbolId op) const;
 
   std::shared_ptr<const Analysis> analysis_;
+  IntendedInfinities intended_;
   std::vector<OpMeasure> measures_;                  ///< of ops [0, known())
   IdVector<BoundSymbolId, std::int32_t> positions_;  ///< -1 where it does not run
   IdVector<ValueId, std::optional<TensorStatistics>> statistics_;
   mutable std::optional<std::pair<LineNumber, double>> scale_;  ///< the last that was asked for
   BoundSymbolId firstBad_, failed_;
+  std::set<BoundSymbolId> badOps_;
   QString failure_;
 };
 

@@ -1,5 +1,6 @@
 #include "views/widgets/marked_scroll_bar.h"
 
+#include <QMouseEvent>
 #include <QPainter>
 #include <QStyleOptionSlider>
 
@@ -24,6 +25,17 @@ QRect MarkedScrollBar::markRect(const Mark& mark) const {
   constexpr int height = 4;
   const int y = groove.top() + static_cast<int>(mark.place * (groove.height() - height));
   return {groove.left() + 2, y, groove.width() - 4, height};
+}
+
+void MarkedScrollBar::mousePressEvent(QMouseEvent* event) {
+  constexpr int near = 2;  // a mark is thinner than a hand is steady
+  const auto at = event->position().toPoint();
+  for (const auto& mark : marks_)
+    if (event->button() == Qt::LeftButton && markRect(mark).adjusted(-near, -near, near, near).contains(at)) {
+      setValue(static_cast<int>(mark.place * (maximum() + pageStep())) - pageStep() / 2);
+      return event->accept();
+    }
+  QScrollBar::mousePressEvent(event);
 }
 
 void MarkedScrollBar::paintEvent(QPaintEvent* event) {

@@ -5,7 +5,7 @@
 
 namespace retrograd::views {
 
-/// A scroll bar that marks places of what it scrolls, as compilers mark errors. A click on a mark goes there as any click on the bar does.
+/// A scroll bar that marks places of what it scrolls, as compilers mark errors. A click on a mark brings its place to the middle.
 class MarkedScrollBar : public QScrollBar {
   Q_OBJECT
 
@@ -25,6 +25,7 @@ class MarkedScrollBar : public QScrollBar {
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
 
  private:
   std::vector<Mark> marks_;

@@ -18,10 +18,14 @@ std::optional<double> numberOf(const QModelIndex& index) {
 
 }  // namespace
 
-// The C locale, which a shell may have, sorts layers.10 before layers.2 whatever the mode says.
-SortedRows::SortedRows(QTreeView& tree) : QSortFilterProxyModel(&tree), tree_(tree), texts_(QLocale(QLocale::English)) {
-  texts_.setNumericMode(true);
-  texts_.setCaseSensitivity(Qt::CaseInsensitive);
+QCollator textOrder() {
+  QCollator texts{QLocale(QLocale::English)};  // the C locale, which a shell may have, sorts layers.10 before layers.2 whatever the mode says
+  texts.setNumericMode(true);
+  texts.setCaseSensitivity(Qt::CaseInsensitive);
+  return texts;
+}
+
+SortedRows::SortedRows(QTreeView& tree) : QSortFilterProxyModel(&tree), tree_(tree), texts_(textOrder()) {
   setSourceModel(tree.model());
   tree.setModel(this);
   tree.header()->setSortIndicatorClearable(true);

@@ -24,6 +24,8 @@ class SortedRows : public QSortFilterProxyModel {
   QCollator texts_;
 };
 
+/// How people read texts: layers.2 before layers.10, whatever the case.
+QCollator textOrder();
 /// The same row in the model that a panel fills, whether a view sorts it or not.
 QModelIndex ofModel(const QModelIndex& shown);
 /// Where the view shows a row of that model.

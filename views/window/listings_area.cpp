@@ -233,6 +233,11 @@ void ListingsArea::resetLayout() {
   splitter_->setSizes({1000, 1000, 1000, 1000, 1600});
 }
 
+void ListingsArea::setColumn(LineNumber kind) {
+  for (auto& pane : panes_) pane.view->setColumn(kind);
+  updateTitles();
+}
+
 void ListingsArea::updateTitles() {
   const auto& document = context_.controller->document();
   for (auto kind : kinds) {
@@ -243,6 +248,7 @@ void ListingsArea::updateTitles() {
                 : filtered && filtered->document == document ? tr("%1  ·  %2 of %3 ops").arg(titleText(kind)).arg(filtered->trace(kind).count()).arg(ops)
                                                              : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
     if (document && kind == TraceKind::forward && document->saved.count) text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
+    if (const auto column = pane.view->column(); document && column != LineNumber::none) text += tr("  ·  at the right: %1").arg(titleOf(column));
     pane.title->setText(text);
     pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count) : text);
   }

@@ -35,6 +35,8 @@ class ListingsArea : public QWidget {
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
   void setNumbers(bool on);
+  /// The number beside each line of all listings, named in their titles.
+  void setColumn(LineNumber kind);
   /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses that listing. While the
   /// graph has the focus it is shown there.
   void goTo(BoundSymbolId op);

@@ -182,6 +182,7 @@ void MainWindow::connectState() {
   const auto showError = [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); };
   connect(&controller_->run(), &RunControl::failed, this, showError);
   connect(&controller_->questions(), &Questions::failed, this, showError);
+  connect(&controller_->ahead(), &RunAhead::failed, this, showError);
   connect(&execution_, &ExecutionState::changed, this, &MainWindow::executionChanged);
   connect(controller_, &DocumentController::documentAboutToChange, this, [this] {
     closePopups();
@@ -259,13 +260,21 @@ void MainWindow::executionChanged() {
   if (now.running) return;
   switch (now.reason) {
     case StopReason::breakpoint: statusBar()->showMessage(hitText(), 15000); break;
-    case StopReason::badNumber: statusBar()->showMessage(tr("Stopped: the op before made NaN or Inf"), 15000); break;
+    case StopReason::badNumber: statusBar()->showMessage(badNumberText(), 15000); break;
     case StopReason::cancelled: statusBar()->showMessage(tr("Stopped"), 8000); break;
     case StopReason::end: statusBar()->showMessage(tr("At the end of the backward"), 8000); break;
     default:  // what was said of another place
       statusBar()->clearMessage();
       break;
   }
+}
+
+QString MainWindow::badNumberText() const {
+  const auto& now = execution_.now();
+  const auto& open = controller_->document();
+  const auto op = open && now.position > 0 ? open->program.opAt(now.position - 1) : BoundSymbolId();
+  if (!op) return tr("Stopped at NaN or Inf");
+  return tr("Stopped: #%1 %2 made NaN or Inf").arg(op.index).arg(shortOpName(*open->analysis->document, op));
 }
 
 QString MainWindow::hitText() const {

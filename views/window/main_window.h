@@ -111,6 +111,7 @@ class MainWindow : public QMainWindow {
   void placePanel(Panel* panel, const QString& title, Qt::DockWidgetArea area, const Panel* behind);
   static QDockWidget* dockOf(const Panel& panel);
   /// "Stopped at the breakpoint 'kind mm after 2'".
+  QString badNumberText() const;
   QString hitText() const;
   void toggleBreakpoint(BoundSymbolId op);
   void saveState();

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/questions/align_ops.h"
-#include "core/questions/nan_walk.h"
+#include "core/questions/intended_infinities.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/tracing/convert.h"
 

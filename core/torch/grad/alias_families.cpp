@@ -143,6 +143,7 @@ AliasPlace AliasFamilies::place(ValueId tensor, bool isInner) {
     family = known->second;
   } else {
     // Nobody was here before: the tensor is the base. What it is a view of stands inside of its op's rule, where no gradient comes in.
+    const bool viewInRule = !steps.empty();
     steps.clear();
     at = tensor;
     const auto [memory, isNew] = memoryOf_.try_emplace(storage.index, static_cast<std::int32_t>(memories_.size()));
@@ -154,6 +155,7 @@ AliasPlace AliasFamilies::place(ValueId tensor, bool isInner) {
       shared.unsure |= document_.value(at).producer.valid();
       family = addFamily({at, memory->second, shared.version, shared.owner, {{{}, 0, 0, document_.value(at).meta}}, -1, isInner});
     }
+    families_[family].viewInRule = viewInRule;
   }
   std::reverse(steps.begin(), steps.end());
   if (families_[family].isInner && !isInner) family = leaveRule(family, steps);

@@ -29,6 +29,7 @@ struct AliasFamily {
   ViewPath path;             ///< from the parent's base to its own
   std::int32_t input = -1;   ///< position of the computation input that the base is
   bool isInner = false;      ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
+  bool viewInRule = false;   ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
   std::int32_t results = 0;  ///< of an inner one: views of it that the op gives
   bool wroteHere = false;    ///< a tensor that shares its version counter was written to; told of the family that leads them
   std::int32_t former = -1;  ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/questions/nan_walk.h"
+#include "core/questions/intended_infinities.h"
 #include "core/torch/session/storage_copies.h"
 #include "core/trace/effects.h"
 

@@ -5,6 +5,7 @@
 
 #include "core/base/id_vector.h"
 #include "core/formats/files/mapping_watch.h"
+#include "core/questions/intended_infinities.h"
 #include "core/stepping/run_breakpoints.h"
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/results.h"
@@ -29,6 +30,7 @@ struct Session::Impl {
   std::vector<BoundSymbolId> program;
   IdVector<BoundSymbolId, std::int32_t> positions;  // -1 where it does not run
   LastUses lastUses;
+  const IntendedInfinities intended;
   Evaluator evaluator;
   OpClock clock;
   std::vector<std::pair<ValueId, c10::IValue>> given;  // inputs and cotangents, uploaded once
@@ -51,6 +53,7 @@ struct Session::Impl {
         document(*analysis->document),
         program(analysis->joint.ops),
         lastUses(document, analysis->joint),
+        intended(*analysis),
         evaluator(document, analysis->request.seed),
         clock(analysis->device),
         given(inputBindings(*analysis)),
@@ -236,9 +239,15 @@ struct Session::Impl {
     if (!progress.stopRequested()) progress.at(document.symbol(document.boundSymbol(program[at]).symbol).name, fraction);
   }
 
+  bool isFault(ValueId value, const at::Tensor& tensor) const {
+    if (!hasBadNumber(tensor)) return false;
+    return !intended.mayHold(value) || intended.isFault(value, computeStatistics(tensor));
+  }
+
   bool madeBadNumber(std::size_t at) const {
+    if (leavesUninitialised(document, program[at])) return false;
     for (auto output : document.outputs(program[at]))
-      if (output && evaluator.has(output) && evaluator.value(output).isTensor() && hasBadNumber(evaluator.value(output).toTensor())) return true;
+      if (output && evaluator.has(output) && evaluator.value(output).isTensor() && isFault(output, evaluator.value(output).toTensor())) return true;
     return false;
   }
 

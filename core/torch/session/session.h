@@ -60,7 +60,8 @@ class Session {
   const std::optional<BreakpointHit>& hitBreakpoint() const;
   /// How often each was met in this run, those let pass included.
   const std::vector<std::int64_t>& breakpointHits();
-  void setBreakOnBadNumber(bool on);  ///< stop after an op that makes NaN or Inf; by any thread, as setBreakpoints()
+  /// Stop after an op that makes NaN, or Inf that the model does not mean (questions/intended_infinities.h); by any thread, as setBreakpoints().
+  void setBreakOnBadNumber(bool on);
 
   ValueState state(ValueId value) const;
   /// Throws Error(badUse) where the value is not present.

@@ -435,5 +435,20 @@ TEST(Programs, AGradientThatCancelsIsJudgedByItsOwnNoise) {
                 mode, 215);
 }
 
+/// avg_pool1d gives a view of what avg_pool2d made. Autograd makes a view's history again after a change of its geometry that it did not record, which is not
+/// so of a tensor that is no view: refused, or the gradient would be that of the other.
+TEST(Programs, GeometryOfAViewMadeInARuleChangedUnderNoGrad) {
+  const auto verdict = verdictOf(R"(def computation(x):
+    # x: "f64[2, 1, 5]"
+    y = torch.ops.aten.avg_pool1d.default(x, [2])
+    def body_0(z):
+        w = torch.ops.aten.transpose_.default(z, 0, 2)
+        return (w,)
+    (v,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, y)
+    return (y,)
+)");
+  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
+}
+
 }  // namespace
 }  // namespace retrograd
