@@ -406,7 +406,8 @@ void PipelineTest::stagesColourTheGraph() {
   const auto& document = *f->controller().document();
   const auto tree = std::make_shared<const layout::GraphTree>(layout::buildTree(*document.analysis->document, document.analysis->joint));
   QVERIFY(ask(*f, equal(2)));
-  const GraphOverlay overlay(Overlay::stage, tree, f->controller().document(), *f->window().context().execution, f->controller().ahead().numbers(), {}, plan(*f).cut(), false);
+  const GraphOverlay overlay(Overlay::stage, tree, f->controller().document(), *f->window().context().execution, f->controller().ahead().numbers(), {},
+                             plan(*f).cut(), false);
   const auto node = tree->nodeOf(document.analysis->joint.ops.front());
   QCOMPARE(overlay.text(node, layout::Lane::forward), QStringLiteral("stage 0"));
   QCOMPARE(overlay.fill(node, layout::Lane::forward), stageFill(0, false));
@@ -423,7 +424,8 @@ void PipelineTest::stagesColourTheGraph() {
     if (const auto text = overlay.edgeText(scene, static_cast<std::int32_t>(i)); !text.isEmpty()) crossing << text;
   crossing.sort();
   QCOMPARE(crossing, (QStringList{QStringLiteral("0 \u25b8 1: 320 B"), QStringLiteral("1 \u25b8 0: 320 B")}));
-  const GraphOverlay none(Overlay::stage, tree, f->controller().document(), *f->window().context().execution, f->controller().ahead().numbers(), {}, nullptr, false);
+  const GraphOverlay none(Overlay::stage, tree, f->controller().document(), *f->window().context().execution, f->controller().ahead().numbers(), {}, nullptr,
+                          false);
   QVERIFY(none.legend().front().text.contains(QStringLiteral("no stages")));
 }
 

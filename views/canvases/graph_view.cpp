@@ -148,8 +148,8 @@ GraphLook GraphView::look(bool dark) const {
   look.shown = look_.shown;
   look.plain = look_.plain;
   if (picture_ && overlayKind_ != Overlay::role)
-    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, context_.controller->ahead().numbers(), measures_,
-                                                        context_.stages ? context_.stages->cut() : nullptr, dark);
+    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, context_.controller->ahead().numbers(),
+                                                        measures_, context_.stages ? context_.stages->cut() : nullptr, dark);
   return look;
 }
 

@@ -173,8 +173,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto outputs = op ? index().document().outputs(op) : std::span<const ValueId>();
   const bool first = breakpoint == BreakpointMark::none && !(now.current && shows(now.current));  // the first cell is free
   if (bookmarked) drawBookmark(painter, cell(first ? 0 : 1), colors.ownWords);
-  if (failed || bad)
-    drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
+  if (failed || bad) drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
   else if ((first || !bookmarked) && kind_ != TraceKind::backward &&
            std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
     drawSaved(painter, cell(1), colors.saved);

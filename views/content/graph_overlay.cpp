@@ -44,7 +44,8 @@ QString toolTipText(Overlay overlay) {
 }
 
 GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document,
-                           const ExecutionState& execution, const RunNumbers& numbers, const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark)
+                           const ExecutionState& execution, const RunNumbers& numbers, const std::vector<OpMeasure>& measures,
+                           std::shared_ptr<const StageCut> cut, bool dark)
     : kind_(overlay), tree_(std::move(tree)), document_(std::move(document)), colors_(dark), cut_(std::move(cut)) {
   if (kind_ == Overlay::role) return;
   if (kind_ == Overlay::stage) {

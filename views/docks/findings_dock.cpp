@@ -4,6 +4,7 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 
+#include "views/text/line_text.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
@@ -37,12 +38,25 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
     const int value = index.data(valueRole).toInt();
     if (const auto op = opOf(index)) context_.selection->select(op, value >= 0 ? ValueId(value) : ValueId());
   });
+  connect(&context_.controller->ahead().numbers(), &RunNumbers::badOpsChanged, this, &FindingsDock::tell);
+  connect(context_.execution, &ExecutionState::changed, this, &FindingsDock::tell);
   forget();
 }
 
 void FindingsDock::forget() {
   model_->show(nullptr, {});
-  summary_->setText(tr("No run was looked through yet"));
+  walked_ = false;
+  tell();
+}
+
+void FindingsDock::tell() {
+  if (walked_) return;
+  const auto& open = document();
+  const auto& stopped = context_.execution->now().bad;
+  const auto first = context_.controller->ahead().numbers().firstBad();
+  const auto op = first ? first : stopped.empty() ? BoundSymbolId() : *stopped.begin();
+  if (!open || !op) return summary_->setText(tr("Walk to the Root leads from a NaN or Inf to the op that made it"));
+  summary_->setText(tr("#%1 %2 made NaN or Inf").arg(op.index).arg(shortOpName(*open->analysis->document, op)));
 }
 
 void FindingsDock::walk(ValueId value) { ask(value, false); }
@@ -50,6 +64,7 @@ void FindingsDock::walk(ValueId value) { ask(value, false); }
 void FindingsDock::goToRoot() { ask({}, true); }
 
 void FindingsDock::ask(ValueId value, bool select) {
+  walked_ = true;
   const auto work = [this, value, select](const Bench& bench, const Progress& progress) -> Worker::Deliver {
     const auto way = std::make_shared<NanWalk>(walkNan(bench, value, progress));
     return [this, way, select] {

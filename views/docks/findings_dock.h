@@ -26,11 +26,14 @@ class FindingsDock : public Panel {
 
  private:
   void ask(ValueId value, bool select);
+  /// What was seen of the run so far, until a walk says more.
+  void tell();
   void show(const NanWalk& walk);
 
   NanModel* model_;
   QTreeView* tree_;
   QLabel* summary_;
+  bool walked_ = false;
 };
 
 }  // namespace retrograd::views

@@ -35,6 +35,8 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   for (int column : {ValuesModel::inf, ValuesModel::nan}) table_->header()->moveSection(table_->header()->visualIndex(column), ValuesModel::least);
   table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::norm), table_->header()->visualIndex(ValuesModel::deviation));
   columns_ = new ColumnFitter(table_);
+  columns_->limit(ValuesModel::label, 11);  // what it is may be cut, that numbers show in a third of a small window
+  columns_->limit(ValuesModel::valueName, 13);
   table_->addActions(actions);
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(table_);

@@ -90,7 +90,7 @@ QString BreakpointsModel::opText(const Breakpoint& breakpoint) const {
   const auto place = breakpoint.where == Where::op      ? breakpoint.op
                      : breakpoint.where == Where::value ? tables.value(breakpoint.value).producer
                                                         : BoundSymbolId();
-  return place ? callOf(tables, place, notes_) : QString();
+  return place ? numberedCallOf(tables, place, notes_) : QString();
 }
 
 QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {

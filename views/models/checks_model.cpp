@@ -54,9 +54,9 @@ void ChecksModel::show(const OpenDocument& open, const GradientTerms& terms, con
     auto* node = sum->add(tr("+ %1").arg(nameOf(term.gradient)), tr("norm %1").arg(numberText(term.norm)) + share);
     node->value = term.gradient;
     node->op = term.op;
-    auto* from = node->add(tr("from"), term.origin ? callOf(document, term.origin, notes) : tr("outside"));
+    auto* from = node->add(tr("from"), term.origin ? numberedCallOf(document, term.origin, notes) : tr("outside"));
     from->op = term.origin;
-    if (term.op) node->add(tr("made by"), callOf(document, term.op, notes))->op = term.op;
+    if (term.op) node->add(tr("made by"), numberedCallOf(document, term.op, notes))->op = term.op;
   }
   replace(std::move(root));
 }

@@ -12,6 +12,17 @@ QString commandText(const QAction& action) {
   return text;
 }
 
+namespace {
+
+/// With the number that all places know an op by.
+QString detailOf(const Place& place) {
+  const auto detail = QString::fromStdString(place.detail);
+  const bool isOp = place.op && (place.kind == Place::Kind::operation || place.kind == Place::Kind::op);
+  return isOp ? QStringLiteral("#%1  %2").arg(QString::number(place.op.index), detail) : detail;
+}
+
+}  // namespace
+
 void GotoModel::showPlaces(std::vector<Place> places) {
   beginResetModel();
   places_ = std::move(places);
@@ -48,8 +59,8 @@ QVariant GotoModel::data(const QModelIndex& index, int role) const {
   }
   if (const auto* one = place(index.row())) {
     if (role == Qt::DisplayRole) return QString::fromStdString(one->name);
-    if (role == detailRole) return QString::fromStdString(one->detail);
-    if (role == Qt::AccessibleTextRole) return QString::fromStdString(one->name + ", " + one->detail);
+    if (role == detailRole) return detailOf(*one);
+    if (role == Qt::AccessibleTextRole) return QString::fromStdString(one->name) + QStringLiteral(", ") + detailOf(*one);
   }
   return {};
 }

@@ -37,7 +37,7 @@ class InspectorModel::Filler {
   }
 
   Node* addOp(Node* parent, const QString& label, BoundSymbolId op) const {
-    auto* node = parent->add(label, callOf(document_, op, notes_));
+    auto* node = parent->add(label, numberedCallOf(document_, op, notes_));
     node->op = op;
     return node;
   }
@@ -76,7 +76,7 @@ class InspectorModel::Filler {
       auto* node = section->add(QString::fromStdString(row.label), describe(row.value));
       node->value = row.value;
       node->op = document_.value(row.value).producer;
-      node->tip = node->op ? tr("Double click leads to the op that makes it") : QString();
+      node->tip = node->op ? tr("%1\nDouble click leads to #%2, which makes it").arg(node->text).arg(node->op.index) : QString();
     }
   }
 

@@ -26,7 +26,7 @@ class Filler {
       auto* node = way->add((isRoot ? QObject::tr("\u25c6 root: %1") : QStringLiteral("%1")).arg(nameOf(step.value)), countsText(step.statistics));
       node->value = step.value;
       node->op = step.op;
-      node->text += QStringLiteral("   ") + (step.op ? callOf(document_, step.op, notes_) : QObject::tr("comes in so"));
+      node->text += QStringLiteral("   ") + (step.op ? numberedCallOf(document_, step.op, notes_) : QObject::tr("comes in so"));
       if (step.op == walk_.nanFrom && step.op) node->text += QObject::tr("   (NaN first here)");
     }
   }
@@ -35,7 +35,7 @@ class Filler {
   QString nameOf(ValueId value) const { return views::nameOf(document_, value, notes_); }
 
   TreeModel::Node* addOp(TreeModel::Node* parent, const QString& label, BoundSymbolId op) const {
-    auto* node = parent->add(label, callOf(document_, op, notes_));
+    auto* node = parent->add(label, numberedCallOf(document_, op, notes_));
     node->op = op;
     return node;
   }
@@ -49,7 +49,7 @@ class Filler {
       section->text = QObject::tr("%1 itself is bad: it comes in so (%2)").arg(nameOf(last.value), countsText(last.statistics));
       return;
     }
-    section->text = callOf(document_, walk_.root, notes_);
+    section->text = numberedCallOf(document_, walk_.root, notes_);
     const auto module = document_.text(document_.boundSymbol(walk_.root).module);
     if (!module.empty()) section->add(QObject::tr("module"), toQt(module));
     if (!walk_.explanation.empty()) section->add(QObject::tr("because"), QString::fromStdString(walk_.explanation));

@@ -12,7 +12,8 @@ QString kindText(const ValueReference& reference) {
 }
 
 QString whatText(const Document& document, const ValueReference& reference, const NoteBook* notes) {
-  if (reference.op) return callOf(document, reference.op, notes) + (reference.trace == TraceKind::computation ? QObject::tr("   (computation)") : QString());
+  if (reference.op)
+    return numberedCallOf(document, reference.op, notes) + (reference.trace == TraceKind::computation ? QObject::tr("   (computation)") : QString());
   if (reference.value) return nameOf(document, reference.value, notes) + QObject::tr(", an input");
   return reference.trace == TraceKind::computation ? QObject::tr("of the computation") : QObject::tr("of the joint trace: an output or a gradient");
 }

@@ -21,7 +21,7 @@ class WhyModel::Filler {
   QString nameOf(ValueId value) const { return views::nameOf(document_, value, notes_); }
 
   Node* addOp(Node* parent, const QString& label, BoundSymbolId op) const {
-    auto* node = parent->add(label, callOf(document_, op, notes_));
+    auto* node = parent->add(label, numberedCallOf(document_, op, notes_));
     node->op = op;
     node->tip = tr("Double click leads there");
     return node;

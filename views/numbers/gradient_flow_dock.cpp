@@ -2,6 +2,8 @@
 
 #include <QHeaderView>
 #include <QSplitter>
+#include <algorithm>
+#include <optional>
 
 #include "core/derivation/gradient_of.h"
 #include "views/text/format.h"
@@ -9,6 +11,23 @@
 #include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
+namespace {
+
+/// Length of the modules that all parameters with a gradient are in: "model.layers." tells them apart nowhere.
+qsizetype sharedPath(const Analysis& analysis) {
+  std::optional<QString> shared;
+  for (const auto& input : analysis.computation().inputs) {
+    if (input.kind != InputKind::parameter || !gradientOf(analysis, input.value)) continue;
+    const auto path = toQt(input.target).section(QLatin1Char('.'), 0, -2, QString::SectionIncludeTrailingSep);
+    if (!shared) shared = path;
+    const auto differ = std::mismatch(shared->begin(), shared->end(), path.begin(), path.end()).first;
+    shared->truncate(differ - shared->begin());
+    shared->truncate(shared->lastIndexOf(QLatin1Char('.')) + 1);
+  }
+  return shared ? shared->size() : 0;
+}
+
+}  // namespace
 
 GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
     : Panel(context, "gradient-flow", parent),
@@ -51,6 +70,7 @@ void GradientFlowDock::refresh() {
   model_->removeRows(0, model_->rowCount());
   parameters_.clear();
   std::vector<GradientFlowChart::Bar> bars;
+  const auto shared = sharedPath(analysis);
   for (const auto& input : analysis.computation().inputs) {
     const auto gradient = input.kind == InputKind::parameter ? gradientOf(analysis, input.value) : ValueId();
     if (!gradient) continue;
@@ -59,7 +79,7 @@ void GradientFlowDock::refresh() {
     GradientFlowChart::Bar bar;
     bar.name = toQt(input.target);
     bar.isKnown = value && slope;
-    QList<std::pair<QString, double>> cells{{bar.name, qQNaN()}};
+    QList<std::pair<QString, double>> cells{{bar.name.mid(shared), qQNaN()}};
     if (bar.isKnown) {
       bar.value = value->norm;
       bar.gradient = slope->norm;
@@ -70,6 +90,7 @@ void GradientFlowDock::refresh() {
     QList<QStandardItem*> row;
     for (const auto& [text, number] : cells) {
       row << new QStandardItem(text);
+      if (row.size() == 1) row.last()->setToolTip(bar.name);
       row.last()->setEditable(false);
       row.last()->setData(analysis.document->value(gradient).producer.index, opRole);
       if (row.size() == 1) continue;

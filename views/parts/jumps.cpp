@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t mostShown = 20;
 constexpr int longest = 80;  // characters of an op's line
 
-/// "forward 12   t3 = mm(...)".
+/// "forward 12   #171   t3 = mm(...)".
 QString textOf(const OpenDocument& document, BoundSymbolId op) {
   auto text = lineOf(*document.analysis->document, op, nullptr, true, false).text.section(QStringLiteral("  # "), 0, 0);
   if (text.size() > longest) text = text.left(longest - 1) + QStringLiteral("\u2026");
@@ -23,7 +23,7 @@ QString textOf(const OpenDocument& document, BoundSymbolId op) {
     const auto forward = document.program.forwardSize();
     return *position < forward ? MainWindow::tr("forward %1").arg(*position) : MainWindow::tr("backward %1").arg(*position - forward);
   };
-  return QStringLiteral("%1   %2").arg(where(), text.replace(QLatin1Char('&'), QStringLiteral("&&")));
+  return QStringLiteral("%1   #%2   %3").arg(where(), QString::number(op.index), text.replace(QLatin1Char('&'), QStringLiteral("&&")));
 }
 
 /// Jumps, the newest first; where one stands is checked.

@@ -9,6 +9,7 @@
 #include <QSpinBox>
 #include <QTabWidget>
 #include <QVBoxLayout>
+#include <functional>
 #include <thread>
 
 #include "views/engine/threads.h"
@@ -37,6 +38,9 @@ class PreferencesDialog : public QDialog {
   void addButton(QFormLayout* page, const char* action, const QString& text);
   /// One of several commands of which one is on.
   void addChoice(QFormLayout* page, const QString& label, const QList<QAction*>& actions);
+  /// A row for an amount of memory; `problem` says what is wrong with what was written.
+  void addAmount(QFormLayout* page, const char* name, const QString& label, const QString& what, std::int64_t bytes, QLabel* problem,
+                 const std::function<void(std::int64_t)>& use);
   void addAppearance();
   void addKeys();
   void addRunning();
@@ -160,6 +164,28 @@ void PreferencesDialog::addKeys() {
   addButton(page, "change-keys", tr("&Change Keys..."));
 }
 
+void PreferencesDialog::addAmount(QFormLayout* page, const char* name, const QString& label, const QString& what, std::int64_t bytes, QLabel* problem,
+                                  const std::function<void(std::int64_t)>& use) {
+  auto* amount = new QComboBox(this);
+  amount->setObjectName(QLatin1String(name));
+  prepareBox(amount, what);
+  amount->setToolTip(what);
+  amount->setEditable(true);
+  amount->setInsertPolicy(QComboBox::NoInsert);
+  for (const auto choice : {std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{2} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30})
+    amount->addItem(bytesText(choice));
+  amount->setEditText(bytesText(bytes));
+  const auto apply = [amount, problem, use] {
+    const auto chosen = bytesFromText(amount->currentText());
+    if (!chosen) return problem->setText(QStringLiteral("! ") + tr("'%1' is not an amount of memory; write 512 MiB or 1 GiB").arg(amount->currentText()));
+    problem->clear();
+    use(*chosen);
+  };
+  connect(amount->lineEdit(), &QLineEdit::editingFinished, this, apply);
+  connect(amount, &QComboBox::activated, this, apply);
+  page->addRow(label, amount);
+}
+
 void PreferencesDialog::addRunning() {
   auto* page = addPage(tr("&Running"));
   auto* settings = window_.shared().settings;
@@ -176,28 +202,22 @@ void PreferencesDialog::addRunning() {
     applyThreads(window_);
   });
   page->addRow(tr("&Threads"), threads);
-  auto* memory = new QComboBox(this);
-  memory->setObjectName(QStringLiteral("preference-history"));
-  prepareBox(memory, tr("Memory that stepping back may take"));
-  memory->setEditable(true);
-  memory->setInsertPolicy(QComboBox::NoInsert);
-  for (const auto bytes : {std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{2} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30})
-    memory->addItem(bytesText(bytes));
-  memory->setEditText(bytesText(HistoryMemoryDialog::kept(*settings)));
   auto* problem = new QLabel(this);
   problem->setObjectName(QStringLiteral("preference-problem"));
   problem->setTextFormat(Qt::PlainText);
   problem->setWordWrap(true);
-  const auto apply = [this, settings, memory, problem] {
-    const auto bytes = bytesFromText(memory->currentText());
-    if (!bytes) return problem->setText(QStringLiteral("! ") + tr("'%1' is not an amount of memory; write 512 MiB or 1 GiB").arg(memory->currentText()));
-    problem->clear();
-    kept::historyBytes.keep(*settings, static_cast<qlonglong>(*bytes));
-    window_.context().controller->run().setHistoryBytes(*bytes);
-  };
-  connect(memory->lineEdit(), &QLineEdit::editingFinished, this, apply);
-  connect(memory, &QComboBox::activated, this, apply);
-  page->addRow(tr("&Memory for stepping back"), memory);
+  auto& controller = *window_.context().controller;
+  addAmount(page, "preference-history", tr("&Memory for stepping back"), tr("Memory that stepping back may take"), HistoryMemoryDialog::kept(*settings),
+            problem, [settings, &controller](std::int64_t bytes) {
+              kept::historyBytes.keep(*settings, bytes);
+              controller.run().setHistoryBytes(bytes);
+            });
+  addAmount(page, "preference-kept", tr("Memory for &values of any op"),
+            tr("Memory that the values of ops apart from the position may take; what is beyond it is computed again when it is looked at"),
+            kept::keptBytes.of(*settings), problem, [settings, &controller](std::int64_t bytes) {
+              kept::keptBytes.keep(*settings, bytes);
+              controller.ahead().setKeptBytes(bytes);
+            });
   page->addRow(problem);
 }
 

@@ -24,4 +24,8 @@ QString callOf(const Document& document, BoundSymbolId op, const NoteBook* notes
   return text;
 }
 
+QString numberedCallOf(const Document& document, BoundSymbolId op, const NoteBook* notes) {
+  return QStringLiteral("#%1  %2").arg(QString::number(op.index), callOf(document, op, notes));
+}
+
 }  // namespace retrograd::views

@@ -16,4 +16,7 @@ QString fullNameOf(const Document& document, ValueId value, const NoteBook* note
 /// The call of an op in short, its values called as by nameOf().
 QString callOf(const Document& document, BoundSymbolId op, const NoteBook* notes);
 
+/// The same behind the op's number, by which all places know it: "#12  t5 = aten.t(t4)".
+QString numberedCallOf(const Document& document, BoundSymbolId op, const NoteBook* notes);
+
 }  // namespace retrograd::views

@@ -96,7 +96,10 @@ Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues*
   if (bound.origin.role != Role::none && bound.origin.op) {
     const auto from = operationName(document, bound.origin.op);
     const auto word = isBackwardRole(bound.origin.role) ? QObject::tr("forward") : QObject::tr("of");
-    say(QStringLiteral("%1: %2").arg(word, from), QStringLiteral("\u2190 %1").arg(from));
+    parts << QStringLiteral("%1: %2").arg(word, from);
+    const auto outputs = document.outputs(op);
+    const bool isItself = std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return v && QString::fromStdString(document.displayName(v)) == from; });
+    if (!isItself) column << QStringLiteral("\u2190 %1").arg(from);
   }
   if (bound.origin.role == Role::accumulation || bound.origin.role == Role::zero || bound.origin.role == Role::recompute)
     say(toQt(name(bound.origin.role)), toQt(name(bound.origin.role)));
@@ -157,12 +160,15 @@ LineText withOneResult(const LineText& line) {
     shown.tokens.push_back({static_cast<int>(shown.text.size()), static_cast<int>(text.size()), token.kind, token.value});
     shown.text += text;
   };
+  const auto addPart = [&](const Token& token, qsizetype begin, qsizetype partEnd) {
+    begin = std::max<qsizetype>(begin, token.begin);
+    partEnd = std::min<qsizetype>(partEnd, token.begin + token.length);
+    if (begin < partEnd) add(token, line.text.mid(begin, partEnd - begin));
+  };
   for (const auto& token : line.tokens) {
-    const int tokenEnd = token.begin + token.length;
-    add(token, line.text.mid(token.begin, std::min<qsizetype>(tokenEnd, comma) - token.begin));
-    if (token.begin <= comma && comma < tokenEnd) add({0, 0, TokenKind::plain, {}}, more);
-    const auto begin = std::max<qsizetype>(token.begin, end);
-    if (begin < tokenEnd) add(token, line.text.mid(begin, tokenEnd - begin));
+    addPart(token, 0, comma);
+    if (token.begin <= comma && comma < token.begin + token.length) add({0, 0, TokenKind::plain, {}}, more);
+    addPart(token, end, line.text.size());
   }
   if (line.codeLength >= 0) shown.codeLength = line.codeLength - static_cast<int>(line.text.size() - shown.text.size());
   return shown;
@@ -189,9 +195,7 @@ LineText cutInTheMiddle(const LineText& line, int characters) {
 
 }  // namespace
 
-LineText codeWithin(const LineText& line, int characters) {
-  return cutInTheMiddle(line.code() > characters ? withOneResult(line) : line, characters);
-}
+LineText codeWithin(const LineText& line, int characters) { return cutInTheMiddle(line.code() > characters ? withOneResult(line) : line, characters); }
 
 LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing) {
   LineText line;

@@ -34,6 +34,8 @@ void ColumnFitter::fit(bool onlyWider) {
     if (chosen_.contains(column) || tree_->header()->isSectionHidden(column)) continue;
     const int before = tree_->columnWidth(column);
     tree_->resizeColumnToContents(column);
+    if (const auto limit = limits_.find(column); limit != limits_.end())
+      tree_->setColumnWidth(column, std::min(tree_->columnWidth(column), *limit * tree_->fontMetrics().horizontalAdvance(QLatin1Char('0'))));
     if (onlyWider && tree_->columnWidth(column) < before) tree_->setColumnWidth(column, before);
   }
   fitting_ = false;

@@ -1,4 +1,5 @@
 #pragma once
+#include <QHash>
 #include <QSet>
 #include <QStyledItemDelegate>
 #include <QTreeView>
@@ -19,12 +20,15 @@ class ColumnFitter : public QObject {
   void fit() { fit(false); }
   /// The same, and none narrower: other numbers in the same rows move no column back and forth.
   void widen() { fit(true); }
+  /// No wider than this many digits by itself; a person may make it so.
+  void limit(int column, int digits) { limits_[column] = digits; }
 
  private:
   void fit(bool onlyWider);
 
   QTreeView* tree_;
   QSet<int> chosen_;
+  QHash<int, int> limits_;  ///< digits, by column
   bool fitting_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -121,9 +122,24 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
     origin.operand = op.operand;
     origin.output = onlyOutput;
     if (op.operand >= 0) origin.value = locals[instance.localsBegin + op.operand];
-    writer_.emit(op, begin, origin);
+    if (!instance.writesView && zeros_.outlives(op, std::span(locals).subspan(begin))) emitAsZero(op, variant, forwardLocals, begin, storages, origin);
+    else writer_.emit(op, begin, origin);
   }
   for (const auto& [operand, local] : variant.gradients) gradients_.add(locals[instance.localsBegin + operand], locals[begin + local]);
+}
+
+/// The op, which gives the sizes and the dtype, and zeros in place of its result.
+void JointBuilder::emitAsZero(const RuleOp& op, const BackwardVariant& variant, std::size_t forwardLocals, std::size_t begin, std::vector<StorageId>& storages,
+                              const Origin& origin) {
+  auto& result = writer_.locals()[begin + static_cast<std::size_t>(op.outputs.front())];
+  auto local = variant.locals[static_cast<std::size_t>(op.outputs.front()) - forwardLocals];
+  local.storage = static_cast<std::int32_t>(storages.size());
+  storages.emplace_back();
+  const auto zero = std::exchange(result, writer_.makeValue(local, storages, ValueKind::gradient));
+  writer_.emit(op, begin, origin);
+  const auto product = std::exchange(result, zero);
+  writer_.emit(writer_.internOp("aten.zeros_like.default"), document_.internPattern({{Argument::ofOperand(0)}, {}, 1, {}}), 0, std::array{product},
+               std::array{zero}, origin);
 }
 
 /// Puts what memory holds by now in place of the locals from `begin` on that were written behind autograd's back.

@@ -49,6 +49,7 @@ RuleOp toRuleOp(Document& document, const Recorder& recorder, const RecordedOp& 
   op.pattern = document.internPattern(recorded.pattern);
   op.operands = recorded.operands;
   op.outputs = recorded.outputs;
+  op.zeroTensor = recorded.zeroTensor;
   op.effects = observedEffects(document.symbol(op.symbol), recorded, recorder.locals());
   return op;
 }

@@ -12,6 +12,7 @@
 
 #include "core/torch/grad/autograd_walk.h"
 #include "core/torch/grad/derivation.h"
+#include "core/torch/grad/values_alone.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/generator.h"
 #include "core/trace/effects.h"
@@ -244,6 +245,7 @@ std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& reques
   rule->forward = toRuleOps(document, recorder, 0);
   for (const auto& local : recorder.locals()) rule->locals.push_back(toRuleLocal(document, local));
   refuseUndeclaredWrites(document, *rule, std::string(request.op));
+  leaveVectorsOut(document, request.op, *rule);
   rule->constants = constantsFrom(recorder, 0);
   rule->dataDependent = recorder.dataDependent();
   if (request.runReal) rule->dataDependent.push_back(std::string(request.op));

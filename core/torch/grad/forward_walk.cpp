@@ -14,7 +14,8 @@ JointBuilder::JointBuilder(Document& document, const Computation& computation, c
       aliases_(document),
       writer_(document, region_, result_.constants, options.realValues),
       rules_(document, options, cache, region_, writer_.ops(), result_.dataDependent),
-      gradients_(document, rules_, writer_) {
+      gradients_(document, rules_, writer_),
+      zeros_(document) {
   bindings_.resize(document_.valueCount());
   tracksAliases_ = needsAliases();
   if (tracksAliases_) writer_.tell(aliases_);

@@ -27,7 +27,8 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
   // Of a view autograd makes the history again when it sees a new version, from the sizes and strides that it has then: as if the change had been recorded.
   const bool isSeenLater = isUnseen && !tensorOf(target)->path.empty();
   if (isUnseen && !isSeenLater && aliases_.family(tensorOf(target)->family).viewInRule)
-    throw Error(ErrorCode::unsupportedOp, "it changes, unseen by autograd, a tensor that an op of several made a view of: its gradient afterwards is not known here",
+    throw Error(ErrorCode::unsupportedOp,
+                "it changes, unseen by autograd, a tensor that an op of several made a view of: its gradient afterwards is not known here",
                 "torch.ops." + name);
   const GradModeScope recorded(region_, region_.gradMode || isSeenLater);
   const auto instance = apply(op, writer_.internOp(functionalName(name)), call.pattern, call.tensors);

@@ -10,6 +10,7 @@
 #include "core/torch/grad/gradient_sums.h"
 #include "core/torch/grad/joint_writer.h"
 #include "core/torch/grad/rule_finder.h"
+#include "core/torch/grad/zero_tensors.h"
 
 namespace retrograd {
 
@@ -150,6 +151,8 @@ class JointBuilder {
   void seedCotangents();
   void replay(Instance& instance);
   void readLate(const Instance& instance, const BackwardVariant& variant, std::size_t begin, std::size_t count);
+  void emitAsZero(const RuleOp& op, const BackwardVariant& variant, std::size_t forwardLocals, std::size_t begin, std::vector<StorageId>& storages,
+                  const Origin& origin);
   void emitVariant(const Instance& instance, const BackwardVariant& variant, const std::vector<ValueId>& cotangents);
 
   Document& document_;
@@ -173,6 +176,7 @@ class JointBuilder {
   JointWriter writer_;
   RuleFinder rules_;
   GradientSums gradients_;
+  ZeroTensors zeros_;
 };
 
 }  // namespace retrograd

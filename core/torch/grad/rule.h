@@ -21,6 +21,7 @@ struct RuleOp {
   std::uint8_t effects = 0;
   std::int16_t operand = -1;  ///< backward: the least forward operand whose gradient needs this op
   Role role = Role::none;     ///< backward: zero or accumulation where it is not a gradient
+  bool zeroTensor = false;    ///< its result is a ZeroTensor in eager PyTorch (zero_tensors.h)
 };
 
 struct RuleLocal {

@@ -23,6 +23,7 @@ struct Instance {
   bool withData = false;  ///< the rule was derived with real operands
   WriteMode writes = WriteMode::cloneMarked;
   std::vector<std::pair<std::int32_t, ValueId>> readInstead;  ///< locals in whose place the backward reads another value
+  bool writesView = false;                                    ///< in place: eager then copies the gradients that pass (CopySlices), and none stays a ZeroTensor
   BoundSymbolId opaque;                                       ///< of an opaque op: its op in the joint; it has no rule
 };
 

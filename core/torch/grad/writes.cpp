@@ -164,6 +164,7 @@ void JointBuilder::applyWriter(BoundSymbolId op, const Call& call, WriteMode wri
   for (const auto& [hole, local] : instance.rule->written) {
     const auto target = call.computationValues[hole];
     const auto own = valueOfLocal(instance, local);
+    if (const auto* tensor = tensorOf(target); tensor && !tensor->path.empty() && instance.rule->anyRequiresGrad) instances_[recorded - 1].writesView = true;
     const auto content = asAliased(op, call, hole, own);
     if (content != own && instance.rule->anyRequiresGrad) instances_[recorded - 1].readInstead.emplace_back(local, content);  // a formula may read the result
     write(op, target, content, region_.gradMode && writes == WriteMode::cloneMarked);

@@ -170,7 +170,8 @@ void Recorder::handle(const c10::OperatorHandle& called, torch::jit::Stack* stac
   if (handleInParts(op, stack)) return;
   const auto& schema = op.schema();
   const std::size_t count = schema.arguments().size(), base = stack->size() - count;
-  Call call{op, {}, {}, {}, {}, c10::kCPU, RecordedOp{op, {}, {}, {}, false}};
+  Call call{op, {}, {}, {}, {}, c10::kCPU, RecordedOp{op, {}, {}, {}}};
+  call.record.zeroTensor = called.operator_name().name == "aten::_efficientzerotensor";
   std::optional<c10::Device> fromTensor, fromArgument;
   for (std::size_t i = 0; i < count; ++i) {
     auto& value = (*stack)[base + i];

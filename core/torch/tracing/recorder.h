@@ -19,6 +19,7 @@ struct RecordedOp {
   std::vector<std::int32_t> operands;  ///< locals
   std::vector<std::int32_t> outputs;   ///< locals; -1 undefined. A number output is a local without meta
   bool needsData = false;              ///< decided by real data
+  bool zeroTensor = false;             ///< in eager PyTorch its result has no memory and is known to be zero
 };
 
 /// What the recorder knows of a local value.

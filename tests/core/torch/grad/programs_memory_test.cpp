@@ -450,5 +450,29 @@ TEST(Programs, GeometryOfAViewMadeInARuleChangedUnderNoGrad) {
   EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
 }
 
+// The derivative of sgn is a ZeroTensor: what is multiplied with it or divides it stays zero, NaN of the other factor or not.
+TEST(Programs, AZeroGradientOutlivesNaN) {
+  for (const auto* last : {"sgn_", "sgn"})
+    expectAsEager(fmt::format(R"(def computation(p1):
+    # p1: "f64[3]", parameter
+    v15 = torch.ops.aten.sub.Scalar(p1, 100.0)
+    v16 = torch.ops.aten.sqrt.default(v15)
+    v17 = torch.ops.aten.nan_to_num.default(v16, 0.5, 1.5, -1.5)
+    v18 = torch.ops.aten.reshape.default(v17, [3, 1])
+    v23 = torch.ops.aten.{}.default(v18)
+    return (v23,)
+)",
+                              last));
+  // Of floor it is a tensor of zeros, and NaN stays NaN.
+  expectAsEager(R"(def computation(p1):
+    # p1: "f64[3]", parameter
+    v15 = torch.ops.aten.sub.Scalar(p1, 100.0)
+    v16 = torch.ops.aten.sqrt.default(v15)
+    v17 = torch.ops.aten.nan_to_num.default(v16, 0.5, 1.5, -1.5)
+    v23 = torch.ops.aten.floor.default(v17)
+    return (v23,)
+)");
+}
+
 }  // namespace
 }  // namespace retrograd

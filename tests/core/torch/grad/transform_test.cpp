@@ -456,5 +456,34 @@ TEST(GradTransform, D2_WritesThroughViewsOfComplexTensors) {
   expectRight(m.analyse());
 }
 
+/// Whether the decomposition in the joint computes vectors, as it does by default.
+bool computesVectors(const Analysis& a, const std::string& decomposition) {
+  for (auto op : a.joint.ops)
+    if (a.document->symbol(bound(a, op).symbol).name == decomposition) {
+      const auto& arguments = a.document->pattern(bound(a, op).pattern).arguments;
+      return arguments.size() < 3 || arguments[2].kind != Argument::Kind::boolean || arguments[2].integer != 0;
+    }
+  ADD_FAILURE() << "no " << decomposition;
+  return false;
+}
+
+// Without a gradient eager PyTorch takes a routine that computes no vectors, and gives other last bits: what rounds them would differ by one.
+TEST(GradTransform, SingularValuesWithoutAGradientAreComputedAlone) {
+  const std::pair<std::string, std::string> kinds[] = {{"aten.linalg_svdvals.default", "aten._linalg_svd.default"},
+                                                       {"aten.linalg_eigvalsh.default", "aten._linalg_eigh.default"}};
+  for (const auto& [values, decomposition] : kinds)
+    for (const bool differentiated : {false, true}) {
+      ModelBuilder m;
+      m.output(m.op(values, {differentiated ? m.input("x", {3, 3}) : m.buffer("x", {3, 3})}));
+      const auto a = m.analyse();
+      EXPECT_EQ(computesVectors(*a, decomposition), differentiated) << values;
+      expectRight(a);
+    }
+  ModelBuilder m;  // who wants the vectors has them
+  const auto all = m.multi("aten.linalg_svd.default", {m.buffer("x", {3, 3})}, 3);
+  m.output(all[0]);
+  EXPECT_TRUE(computesVectors(*m.analyse(), "aten._linalg_svd.default"));
+}
+
 }  // namespace
 }  // namespace retrograd::test
