@@ -5,6 +5,7 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
+#include <QToolTip>
 #include <QTreeView>
 
 #include "core/derivation/gradient_of.h"
@@ -169,6 +170,10 @@ void DebuggerTest::memoryMovesByKey() {
   f.press(Qt::Key_Left);
   f.press(Qt::Key_Left);
   QCOMPARE(f.selection().op(), f.analysis().forward.ops[3]);
+  QVERIFY(!QToolTip::isVisible());
+  f.press(Qt::Key_Space);
+  QVERIFY(QToolTip::isVisible());
+  QVERIFY2(QToolTip::text().contains(QStringLiteral("made by #")), qPrintable(QToolTip::text()));
   f.press(Qt::Key_End);
   QCOMPARE(f.selection().op(), f.analysis().backward.ops.back());
   f.press(Qt::Key_Right);

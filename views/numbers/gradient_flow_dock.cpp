@@ -43,7 +43,7 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(false);
   fitName();
-  table_->setTextElideMode(Qt::ElideMiddle);  // layers differ where their names begin, parameters where they end
+  table_->setTextElideMode(Qt::ElideLeft);  // parameter and layer are at the end of a path
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(chart_);
   splitter->addWidget(table_);

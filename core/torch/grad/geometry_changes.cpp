@@ -1,5 +1,6 @@
 // Ops that give a tensor other sizes or strides in place and write no element: transpose_, unsqueeze_ and their kin.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/torch/grad/joint_builder.h"
@@ -13,6 +14,14 @@ std::string functionalName(const std::string& name) {
   if (name == "aten.transpose_.default") return "aten.transpose.int";
   const auto dot = name.rfind('.');
   return dot != std::string::npos && dot > 0 && name[dot - 1] == '_' ? name.substr(0, dot - 1) + name.substr(dot) : std::string();
+}
+
+/// Whether autograd makes the view's history again by its ops, not from sizes and strides: where as_strided could not lead from the base to it.
+bool replaysViews(const Document& document, const ViewPath& path) {
+  static constexpr std::array<std::string_view, 4> ops{"aten.view_as_real.default", "aten.view_as_complex.default", "aten._conj.default", "aten._neg_view.default"};
+  return std::any_of(path.begin(), path.end(), [&](const ViewStep& step) {
+    return step.view && std::find(ops.begin(), ops.end(), document.symbol(document.boundSymbol(step.view).symbol).name) != ops.end();
+  });
 }
 
 }  // namespace
@@ -29,6 +38,9 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
   if (isUnseen && !isSeenLater && aliases_.family(tensorOf(target)->family).viewInRule)
     throw Error(ErrorCode::unsupportedOp,
                 "it changes, unseen by autograd, a tensor that an op of several made a view of: its gradient afterwards is not known here",
+                "torch.ops." + name);
+  if (isSeenLater && replaysViews(document_, tensorOf(target)->path))
+    throw Error(ErrorCode::unsupportedOp, "it changes, unseen by autograd, a view that autograd then makes again as it was: no gradient is known here for both",
                 "torch.ops." + name);
   const GradModeScope recorded(region_, region_.gradMode || isSeenLater);
   const auto instance = apply(op, writer_.internOp(functionalName(name)), call.pattern, call.tensors);

@@ -450,6 +450,21 @@ TEST(Programs, GeometryOfAViewMadeInARuleChangedUnderNoGrad) {
   EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
 }
 
+/// A view in another dtype is made again by its ops, as it was before the change.
+TEST(Programs, GeometryOfAViewInAnotherDtypeChangedUnderNoGrad) {
+  const auto verdict = verdictOf(R"(def computation(x):
+    # x: "c128[4, 4]"
+    y = torch.ops.aten.mul.Scalar(x, 2.0)
+    z = torch.ops.aten.view_as_real.default(y)
+    def body_0(v):
+        w = torch.ops.aten.transpose_.default(v, 1, 0)
+        return (w,)
+    (w,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, z)
+    return (w,)
+)");
+  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
+}
+
 // The derivative of sgn is a ZeroTensor: what is multiplied with it or divides it stays zero, NaN of the other factor or not.
 TEST(Programs, AZeroGradientOutlivesNaN) {
   for (const auto* last : {"sgn_", "sgn"})
