@@ -18,7 +18,8 @@ std::string functionalName(const std::string& name) {
 
 /// Whether autograd makes the view's history again by its ops, not from sizes and strides: where as_strided could not lead from the base to it.
 bool replaysViews(const Document& document, const ViewPath& path) {
-  static constexpr std::array<std::string_view, 4> ops{"aten.view_as_real.default", "aten.view_as_complex.default", "aten._conj.default", "aten._neg_view.default"};
+  static constexpr std::array<std::string_view, 4> ops{"aten.view_as_real.default", "aten.view_as_complex.default", "aten._conj.default",
+                                                       "aten._neg_view.default"};
   return std::any_of(path.begin(), path.end(), [&](const ViewStep& step) {
     return step.view && std::find(ops.begin(), ops.end(), document.symbol(document.boundSymbol(step.view).symbol).name) != ops.end();
   });
