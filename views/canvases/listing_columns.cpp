@@ -11,7 +11,7 @@ constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not 
 // Characters. A column comes when the code keeps at least this much; it is no wider than what it shows, and no wider than this. Shapes take a third of the
 // room at most, as long as the one of a tensor of three dimensions fits: the second result of a call may be cut before the code is. Origins come with what
 // half a window of 1280 pixels has.
-constexpr int leastCode = 30, roomyCode = 34, leastColumn = 8, oneShape = 17, widestColumn = 26, widestOriginColumn = 14, between = 2;
+constexpr int leastCode = 30, roomyCode = 34, leastColumn = 8, oneShape = 15, widestColumn = 26, widestOriginColumn = 14, between = 2;
 
 }  // namespace
 

@@ -6,13 +6,13 @@
 #include <ATen/ops/new_empty_strided.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <sstream>
 #include <utility>
 
 #include "core/torch/grad/autograd_walk.h"
 #include "core/torch/grad/derivation.h"
-#include "core/torch/grad/values_alone.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/generator.h"
 #include "core/trace/effects.h"
@@ -213,6 +213,46 @@ BackwardVariant AutogradDerivation::backward(Document& document, Rule& rule, con
   variant.dataDependent.assign(recorder.dataDependent().begin() + static_cast<std::ptrdiff_t>(firstDependent), recorder.dataDependent().end());
   markOperands(variant, recorder.locals().size());
   return variant;
+}
+
+/// A decomposition, which argument says whether it computes vectors, and which of its results are these.
+struct Decomposition {
+  std::string_view name;
+  std::size_t argument;
+  std::array<std::size_t, 2> vectors;
+};
+constexpr std::array<Decomposition, 2> decompositions{{{"aten._linalg_svd.default", 2, {0, 2}}, {"aten._linalg_eigh.default", 2, {1, 1}}}};
+
+bool isRead(const Rule& rule, std::int32_t local) {
+  return std::find(rule.outputs.begin(), rule.outputs.end(), local) != rule.outputs.end() ||
+         std::any_of(rule.forward.begin(), rule.forward.end(),
+                     [&](const RuleOp& op) { return std::find(op.operands.begin(), op.operands.end(), local) != op.operands.end(); });
+}
+
+void makeEmpty(Document& document, RuleLocal& local) {
+  TensorMeta meta = document.meta(local.meta);
+  meta.sizes = {0};
+  meta.strides = {1};
+  local.meta = document.internMeta(meta);
+  local.storageBytes = 0;
+}
+
+/// linalg_svdvals, linalg_eigvalsh and what is made of them compute vectors where a gradient needs those, and take another routine of LAPACK where none does,
+/// whose last bits differ. Recorded, they take the former always: PyTorch asks whether a tensor is that of a subclass, which tracing looks like. Puts the
+/// latter where nothing reads the vectors.
+void leaveVectorsOut(Document& document, std::string_view op, Rule& rule) {
+  if (rule.anyRequiresGrad) return;
+  for (auto& inner : rule.forward) {
+    const std::string name = document.symbol(inner.symbol).name;
+    const auto known = std::find_if(decompositions.begin(), decompositions.end(), [&](const Decomposition& d) { return d.name == name; });
+    if (known == decompositions.end() || name == op) continue;
+    if (std::any_of(known->vectors.begin(), known->vectors.end(), [&](std::size_t i) { return isRead(rule, inner.outputs[i]); })) continue;
+    auto pattern = document.pattern(inner.pattern);
+    while (pattern.arguments.size() <= known->argument) pattern.arguments.push_back(Argument::ofMissing());
+    pattern.arguments[known->argument] = Argument::ofBool(false);
+    inner.pattern = document.internPattern(pattern);
+    for (auto i : known->vectors) makeEmpty(document, rule.locals[static_cast<std::size_t>(inner.outputs[i])]);
+  }
 }
 
 /// E1

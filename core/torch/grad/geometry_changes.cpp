@@ -49,6 +49,10 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
     Binding changed;
     changed.value = output(instance, 0);
     ValueId leaf;
+    if (document_.value(changed.value).meta == document_.value(before).meta) {  // squeeze_ of what has no size of one: the tensor stays what it is
+      bindOutput(op, target);
+      return;
+    }
     if (isUnseen && !isSeenLater) {
       leaf = unusedLeaf(*tensorOf(target));
       changed.value = changeUnseen(op, leaf, before, changed.value);
@@ -58,9 +62,22 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
     if (const auto now = tensorOf(target)->family; now != former && isUnseen) aliases_.family(now).former = former;
     if (leaf) reshapedLeaves_[tensorOf(target)->family] = leaf;
   }
+  bindOutput(op, target);
+}
+
+/// An op in place returns the tensor that it was called on.
+void JointBuilder::bindOutput(BoundSymbolId op, ValueId target) {
   resolve(target);
   const auto outputs = std::as_const(document_).outputs(op);
   if (!outputs.empty() && outputs[0]) bindings_[outputs[0]] = bindings_[target];
+}
+
+/// Views that were taken of a tensor before its sizes or strides changed unseen follow a later write to it in eager PyTorch, gradient and all; here the tensor
+/// has left their family.
+void JointBuilder::refuseViewsOf(BoundSymbolId op, std::int32_t former) const {
+  if (former >= 0 && std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorState& t) { return t.family == former && !t.path.empty(); }))
+    throw Error(ErrorCode::unsupportedOp, "it writes to a tensor that views were taken of before its sizes or strides changed unseen by autograd",
+                document_.opName(op));
 }
 
 /// The input that a tensor is, where no recorded op used it so far: autograd knows nothing of its sizes then.

@@ -111,6 +111,8 @@ class JointBuilder {
   // geometry_changes.cpp
   void applyGeometryChange(BoundSymbolId op);
   ValueId changeUnseen(BoundSymbolId op, ValueId leaf, ValueId before, ValueId changed);
+  void bindOutput(BoundSymbolId op, ValueId target);
+  void refuseViewsOf(BoundSymbolId op, std::int32_t former) const;
   ValueId unusedLeaf(const TensorState& tensor) const;
 
   // view_steps.cpp

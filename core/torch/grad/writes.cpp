@@ -202,7 +202,7 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
   auto tensors = call.tensors;
   aliased.push_back(target);
   for (auto hole : aliased) {
-    const TensorMeta meta = geometry(hole);
+    const TensorMeta meta = geometry(hole);  // NOLINT(performance-unnecessary-copy-initialization): what follows adds to the table that it lies in
     if (meta.conjugate || meta.negative)
       throw Error(ErrorCode::unsupportedOp, "an operand lies in the memory that it writes, as its conjugate or negative", "torch.ops." + name);
     tensors[hole] = stridedView(op, inDType(op, copy, meta.dtype), meta);
@@ -222,6 +222,7 @@ void JointBuilder::write(BoundSymbolId op, ValueId target, ValueId content, bool
   auto index = tensor->family;
   aliases_.noteWrite(index, content, document_.value(tensor->value).meta);
   if (recorded) refuseLeaf(index);
+  if (recorded) refuseViewsOf(op, aliases_.family(index).former);
   auto& memory = aliases_.memoryOf(aliases_.family(index));
   if (memory.unsure)
     throw Error(ErrorCode::unsupportedOp, "it writes to memory that two results of one op share",

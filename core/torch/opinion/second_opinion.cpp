@@ -42,7 +42,8 @@ struct NotPossible {
   std::string reason;
 };
 
-Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options, DerivationRequest request, const Progress& progress) {
+Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options, const DerivationRequest& request,
+                const Progress& progress) {
   Model model;
   model.listing = jobs::listingOf(graph, lookupSymbol, options);
   auto file = readTextModel(model.listing.text, place, lookupSymbol, progress);

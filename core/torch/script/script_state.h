@@ -60,7 +60,7 @@ struct ScriptState {
   std::vector<Breakpoint> breakpoints;
   std::vector<ValueId> watches;
 
-  ScriptState(std::shared_ptr<const Analysis> a, SessionOptions options) : analysis(a), document(*a->document), session(a, options), steps(a) {}
+  ScriptState(const std::shared_ptr<const Analysis>& a, SessionOptions options) : analysis(a), document(*a->document), session(a, options), steps(a) {}
 
   // Answers.
   std::string opText(BoundSymbolId op) const;

@@ -41,7 +41,8 @@ std::int64_t LiveMemory::add(const c10::IValue& value) {
 void LiveMemory::remove(const c10::IValue& value) {
   if (!hasMemory(value)) return;
   const auto it = storages_.find(memoryOf(value.toTensor()).first);
-  if (it == storages_.end() || it->second.uses == 0 || --it->second.uses > 0) return;
+  if (it == storages_.end() || it->second.uses == 0) return;
+  if (--it->second.uses > 0) return;
   bytes_ -= it->second.bytes;
   if (it->second.keeps > 0 && !it->second.excluded) keptBytes_ += it->second.bytes;
   forget(value);
@@ -56,7 +57,8 @@ void LiveMemory::keep(const c10::IValue& value) {
 void LiveMemory::drop(const c10::IValue& value) {
   if (!hasMemory(value)) return;
   const auto it = storages_.find(memoryOf(value.toTensor()).first);
-  if (it == storages_.end() || it->second.keeps == 0 || --it->second.keeps > 0) return;
+  if (it == storages_.end() || it->second.keeps == 0) return;
+  if (--it->second.keeps > 0) return;
   if (it->second.uses == 0 && !it->second.excluded) keptBytes_ -= it->second.bytes;
   forget(value);
 }

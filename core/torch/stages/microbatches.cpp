@@ -13,7 +13,7 @@ namespace retrograd {
 namespace {
 
 TensorData rotated(const TensorData& tensor, std::int32_t by) {
-  const auto dense = sentTensor(tensor);
+  auto dense = sentTensor(tensor);
   const auto count = dense.meta.elements();
   if (count < 2 || by % count == 0) return dense;
   const std::size_t item = itemSize(dense.meta.dtype), bytes = count * item;

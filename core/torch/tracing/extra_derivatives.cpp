@@ -13,6 +13,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
+#include <utility>
 
 #include <tuple>
 
@@ -33,7 +34,7 @@ at::Tensor copy(const at::Tensor& self, const at::Tensor& source, bool nonBlocki
 std::tuple<at::Tensor, at::Tensor> rreluWithNoise(const at::Tensor& self, const at::Tensor& noise, const at::Scalar& lower, const at::Scalar& upper,
                                                   bool training, std::optional<at::Generator> generator) {
   auto fresh = at::zeros_like(noise);
-  auto result = at::rrelu_with_noise(self, fresh, lower, upper, training, generator);
+  auto result = at::rrelu_with_noise(self, fresh, lower, upper, training, std::move(generator));
   return {result, fresh};
 }
 
@@ -55,8 +56,8 @@ at::Tensor embeddingRenorm(const at::Tensor& self, const at::Tensor& indices, do
 
 /// as_strided_scatter on memory that is one contiguous run. The gradient is that of LibTorch's formula, for complex numbers too.
 struct StridedScatter : torch::autograd::Function<StridedScatter> {
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& self, const at::Tensor& source, std::vector<std::int64_t> sizes,
-                            std::vector<std::int64_t> strides, std::int64_t offset) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& self, const at::Tensor& source, const std::vector<std::int64_t>& sizes,
+                            const std::vector<std::int64_t>& strides, std::int64_t offset) {
     context->set_materialize_grads(false);
     context->saved_data["sizes"] = sizes;
     context->saved_data["strides"] = strides;

@@ -465,6 +465,27 @@ TEST(Programs, GeometryOfAViewInAnotherDtypeChangedUnderNoGrad) {
   EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
 }
 
+/// A change of geometry that changes nothing leaves the tensor with its views, which follow a later write; one that does is refused.
+TEST(Programs, ViewsTakenBeforeAChangeOfGeometryFollowALaterWrite) {
+  const auto program = [](const char* sizes, const char* change) {
+    return fmt::format(R"(def computation(x):
+    # x: "f64[{}]"
+    y = torch.ops.aten.mul.Scalar(x, 2.0)
+    z = torch.ops.aten.view.default(y, [-1])
+    def body_0(v):
+        w = torch.ops.aten.{}
+        return (w,)
+    (w,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, y)
+    n = torch.ops.aten.neg_.default(w)
+    return (z,)
+)",
+                       sizes, change);
+  };
+  expectAsEager(program("3, 3", "squeeze_.default(v)"));
+  const auto verdict = verdictOf(program("3, 3", "transpose_.default(v, 0, 1)"));
+  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
+}
+
 // The derivative of sgn is a ZeroTensor: what is multiplied with it or divides it stays zero, NaN of the other factor or not.
 TEST(Programs, AZeroGradientOutlivesNaN) {
   for (const auto* last : {"sgn_", "sgn"})
