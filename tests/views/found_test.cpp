@@ -19,8 +19,8 @@ class FoundTest : public QObject {
 
  private Q_SLOTS:
   void masksAreNoFaults();
-  void V8_findingsOpenWhenARunMadeNaN();
-  void V8_aStopAtNaNNamesItsOp();
+  void V7_findingsOpenWhenARunMadeNaN();
+  void V7_aStopAtNaNNamesItsOpAndOpensFindings();
   void V4_aFoldedRowShowsTheSumBelow();
   void V4_titlesNameTheColumn();
   void V5_theComputationIsMarkedToo();
@@ -87,7 +87,7 @@ void FoundTest::masksAreNoFaults() {
   QCOMPARE(f.execution().position, f.execution().size);
 }
 
-void FoundTest::V8_findingsOpenWhenARunMadeNaN() {
+void FoundTest::V7_findingsOpenWhenARunMadeNaN() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(planted()));
   QVERIFY(allKnown(f));
@@ -97,7 +97,7 @@ void FoundTest::V8_findingsOpenWhenARunMadeNaN() {
   QVERIFY(panel->summary().contains(QStringLiteral("#%1").arg(numbers(f).firstBad().index)));
 }
 
-void FoundTest::V8_aStopAtNaNNamesItsOp() {
+void FoundTest::V7_aStopAtNaNNamesItsOpAndOpensFindings() {
   WindowFixture f(liveEngine());
   actionOf(f, "run-on-open")->setChecked(false);
   QVERIFY(f.open(planted()));
