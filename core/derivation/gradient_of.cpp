@@ -1,6 +1,7 @@
 #include "core/derivation/gradient_of.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace retrograd {
 namespace {
@@ -50,14 +51,34 @@ ValueId lastMadeFor(const Analysis& analysis, ValueId value) {
   return found;
 }
 
-}  // namespace
-
-ValueId gradientOf(const Analysis& analysis, ValueId value) {
-  if (const auto last = lastAddition(analysis, value)) return analysis.document->outputs(last)[0];
+/// Of a value that no additions make the gradient of.
+ValueId gradientWithoutAddition(const Analysis& analysis, ValueId value) {
   if (const auto gradient = gradientOfInput(analysis, value)) return gradient;
   if (analysis.gradients.empty()) return lastMadeFor(analysis, value);
   const auto known = analysis.gradients.find(value);
   return known != analysis.gradients.end() && isThere(analysis, known->second) ? known->second : ValueId();
+}
+
+}  // namespace
+
+ValueId gradientOf(const Analysis& analysis, ValueId value) {
+  const auto last = lastAddition(analysis, value);
+  return last ? analysis.document->outputs(last)[0] : gradientWithoutAddition(analysis, value);
+}
+
+std::vector<ValueId> gradientsOfInputs(const Analysis& analysis) {
+  const auto& inputs = analysis.computation().trace.inputs;
+  std::unordered_map<ValueId, ValueId> sums;
+  const auto& ops = analysis.joint.ops;
+  for (auto i = analysis.joint.forwardCount; i < ops.size(); ++i)
+    if (const auto& origin = analysis.document->boundSymbol(ops[i]).origin; origin.role == Role::accumulation && origin.value)
+      sums[origin.value] = analysis.document->outputs(ops[i])[0];  // the last addition completes the sum
+  std::vector<ValueId> gradients;
+  for (auto input : inputs) {
+    const auto sum = sums.find(input);
+    gradients.push_back(sum != sums.end() ? sum->second : gradientWithoutAddition(analysis, input));
+  }
+  return gradients;
 }
 
 std::vector<ValueId> gradientTermsOf(const Analysis& analysis, ValueId value) {

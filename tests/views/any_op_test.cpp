@@ -3,11 +3,13 @@
 #include <QHeaderView>
 #include <QHelpEvent>
 #include <QLabel>
+#include <QTemporaryDir>
 #include <QTemporaryFile>
 #include <QTest>
 #include <QToolButton>
 #include <QTreeView>
 #include <QTreeWidget>
+#include <cmath>
 #include <limits>
 
 #include "core/derivation/gradient_of.h"
@@ -42,6 +44,7 @@ class AnyOpTest : public QObject {
   void V4_aColumnShowsANumberForEachLine();
   void V4_theTraceTableIsSorted();
   void V4_gradientFlowListsTheParameters();
+  void V4_aFrozenParameterIsInTheFlow();
   void V5_walkToTheRootRunsByItself();
   void V5_linesFillAndTheFirstNaNIsMarked();
 };
@@ -76,6 +79,12 @@ class Reports {
   std::shared_ptr<const ValueReport> newest_;
   std::vector<BoundSymbolId> ops_;
 };
+
+ValueId parameterNamed(WindowFixture& f, const QString& target) {
+  for (const auto& input : f.analysis().computation().inputs)
+    if (input.kind == InputKind::parameter && QString::fromStdString(input.target) == target) return input.value;
+  return {};
+}
 
 /// A point on the name of the value in the listing.
 QPoint pointOf(ListingView& view, BoundSymbolId op, ValueId value) {
@@ -383,14 +392,64 @@ void AnyOpTest::V4_gradientFlowListsTheParameters() {
   auto* table = f.window().findChild<QTreeView*>(QStringLiteral("gradient-flow"));
   const auto* rows = table->model();
   QTRY_VERIFY(rows->rowCount() > 3 && !rows->index(0, 3).data().toString().isEmpty());
-  int parameters = 0;
-  for (const auto& input : f.analysis().computation().inputs) parameters += input.kind == InputKind::parameter && gradientOf(f.analysis(), input.value).valid();
-  QCOMPARE(rows->rowCount(), parameters);
+  // A layer is one row and one bar, with the norm of all its parameters together.
+  const auto rowNamed = [&](const QString& name, const QModelIndex& parent = {}) {
+    for (int i = 0; i < rows->rowCount(parent); ++i)
+      if (const auto row = rows->index(i, 0, parent); row.data() == name) return row;
+    return QModelIndex();
+  };
+  const auto layer = rowNamed(QStringLiteral("blocks.0"));
+  QVERIFY(layer.isValid() && !table->isExpanded(layer));
+  double square = 0;
+  for (const auto& input : f.analysis().computation().inputs)
+    if (input.target.starts_with("blocks.0.")) square += std::pow(numbers(f).statistics(gradientOf(f.analysis(), input.value))->norm, 2);
+  QVERIFY(std::abs(layer.siblingAtColumn(2).data(sortRole).toDouble() - std::sqrt(square)) <= 1e-9 * std::sqrt(square));
   auto* chart = f.window().findChild<GradientFlowChart*>();
-  QTest::mouseClick(chart, Qt::LeftButton, Qt::NoModifier, {chart->width() / 2, chart->height() / 2});
-  QVERIFY(table->currentIndex().isValid());
-  QVERIFY(f.selection().value());
+  const auto bars = chart->bars().size();
+  QCOMPARE(bars, static_cast<std::size_t>(rows->rowCount()));
+  // One that is open shows its parts.
+  table->setFocus();
+  table->setCurrentIndex(layer);
+  f.press(Qt::Key_Right);
+  QVERIFY(table->isExpanded(layer));
+  QCOMPARE(chart->bars().size(), bars - 1 + static_cast<std::size_t>(rows->rowCount(layer)));
+  f.press(Qt::Key_Left);
+  QCOMPARE(chart->bars().size(), bars);
+  // A bar leads to its row, a parameter to its gradient.
+  const auto first = chart->barRect(0).center().toPoint();
+  QTest::mouseClick(chart, Qt::LeftButton, Qt::NoModifier, first);
+  QCOMPARE(table->currentIndex(), rows->index(0, 0));
+  QCOMPARE(f.selection().value(), gradientOf(f.analysis(), parameterNamed(f, rows->index(0, 0).data(Qt::ToolTipRole).toString())));
   f.picture(QStringLiteral("gradient-flow"));
+}
+
+void AnyOpTest::V4_aFrozenParameterIsInTheFlow() {
+  QTemporaryDir folder;
+  const auto file = folder.filePath(QStringLiteral("frozen.txt"));
+  QFile text(file);
+  QVERIFY(text.open(QIODevice::WriteOnly));
+  text.write(R"(def computation(a, b, x):
+    # a: "f32[4]", parameter
+    # b: "f32[4]", parameter, no grad
+    # x: "f32[4]"
+    m = torch.ops.aten.mul.Tensor(a, x)
+    n = torch.ops.aten.mul.Tensor(b, m)
+    return (n,)
+)");
+  text.close();
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(file));
+  QVERIFY(allKnown(f));
+  f.raise("dock-gradient-flow");
+  auto* table = f.window().findChild<QTreeView*>(QStringLiteral("gradient-flow"));
+  const auto* rows = table->model();
+  QTRY_COMPARE(rows->rowCount(), 2);
+  QTRY_VERIFY(!rows->index(1, 1).data().toString().isEmpty());
+  QVERIFY(!rows->index(0, 3).data().toString().isEmpty());
+  QCOMPARE(rows->index(1, 2).data().toString(), QStringLiteral("none"));
+  QCOMPARE(rows->index(1, 3).data().toString(), QString());
+  table->setCurrentIndex(rows->index(1, 0));
+  QCOMPARE(f.selection().value(), f.analysis().computation().inputs[1].value);
 }
 
 void AnyOpTest::V5_walkToTheRootRunsByItself() {

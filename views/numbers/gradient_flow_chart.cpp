@@ -53,6 +53,12 @@ QRect GradientFlowChart::plot() const {
 
 double GradientFlowChart::shareOf(double number) const { return number > 0 ? std::clamp((std::log10(number) - least_) / (most_ - least_), 0.0, 1.0) : 0; }
 
+QRectF GradientFlowChart::barRect(std::size_t bar) const {
+  const auto area = plot();
+  const double width = static_cast<double>(area.width()) / static_cast<double>(bars_.size());
+  return {area.left() + width * static_cast<double>(bar), static_cast<double>(area.top()), width, static_cast<double>(area.height())};
+}
+
 int GradientFlowChart::barAt(const QPoint& at) const {
   const auto area = plot();
   if (bars_.empty() || !area.contains(at)) return -1;
@@ -72,7 +78,6 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
     painter.drawText(QRect(0, y - 8, area.left() - 4, 16), Qt::AlignRight | Qt::AlignVCenter, QStringLiteral("1e%1").arg(power, 0, 'f', 0));
     painter.fillRect(QRect(area.left(), y, area.width(), 1), colors.border);
   }
-  const double width = static_cast<double>(area.width()) / static_cast<double>(bars_.size());
   painter.setRenderHint(QPainter::Antialiasing);
   const auto mark = [&](const QPointF& at) {
     painter.setPen(QPen(colors.background, 1));
@@ -81,15 +86,16 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
   };
   for (std::size_t i = 0; i < bars_.size(); ++i) {
     const auto& bar = bars_[i];
-    const double left = area.left() + width * static_cast<double>(i);
-    if (static_cast<int>(i) == current_) painter.fillRect(QRectF(left, area.top(), width, area.height()), colors.selected);
+    const auto room = barRect(i);
+    const double left = room.left(), width = room.width();
+    if (static_cast<int>(i) == current_) painter.fillRect(room, colors.selected);
     if (!bar.isKnown) continue;
     const auto draw = [&](double at, double number, const QColor& color) {
       const double h = shareOf(number) * area.height();
       painter.fillRect(QRectF(left + width * at, area.bottom() - h, std::max(width * 0.38, 1.0), h), color);
     };
     draw(0.1, bar.value, colors.plot);
-    draw(0.5, bar.gradient, colors.derivedMark);
+    if (bar.hasGradient) draw(0.5, bar.gradient, colors.derivedMark);
     // A mark, not a line: parameters next to each other have nothing to do with each other, and a zero has no place on this axis.
     if (bar.ratio() > 0 && std::isfinite(bar.ratio())) mark(QPointF(left + width / 2, area.bottom() - shareOf(bar.ratio()) * area.height()));
   }
@@ -118,9 +124,10 @@ bool GradientFlowChart::event(QEvent* event) {
     if (at < 0) return QToolTip::hideText(), true;
     const auto& bar = bars_[static_cast<std::size_t>(at)];
     QToolTip::showText(help->globalPos(),
-                       bar.isKnown
-                           ? tr("%1\nvalue %2\ngradient %3\nratio %4").arg(bar.name, numberText(bar.value), numberText(bar.gradient), numberText(bar.ratio()))
-                           : bar.name,
+                       !bar.isKnown ? bar.name
+                       : !bar.hasGradient
+                           ? tr("%1\nvalue %2\nno gradient").arg(bar.name, numberText(bar.value))
+                           : tr("%1\nvalue %2\ngradient %3\nratio %4").arg(bar.name, numberText(bar.value), numberText(bar.gradient), numberText(bar.ratio())),
                        this);
     return true;
   }

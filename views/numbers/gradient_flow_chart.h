@@ -6,7 +6,7 @@
 
 namespace retrograd::views {
 
-/// Norms of parameters in the order of the layers, as bars on a logarithmic scale: of the value, of the gradient, and their ratio as a mark.
+/// Norms of parameters or layers in the order of the model, as bars on a logarithmic scale: of the value, of the gradient, and their ratio as a mark.
 class GradientFlowChart : public QWidget {
   Q_OBJECT
 
@@ -15,12 +15,16 @@ class GradientFlowChart : public QWidget {
     QString name;
     double value = 0, gradient = 0;
     bool isKnown = false;
+    bool hasGradient = true;
     double ratio() const { return value > 0 ? gradient / value : 0; }
   };
 
   explicit GradientFlowChart(Theme* theme, QWidget* parent = nullptr);
   void show(std::vector<Bar> bars);
   void setCurrent(int bar);
+  const std::vector<Bar>& bars() const { return bars_; }
+  /// The room of a bar's two columns.
+  QRectF barRect(std::size_t bar) const;
   /// The bar at this point; -1 where there is none.
   int barAt(const QPoint& at) const;
 

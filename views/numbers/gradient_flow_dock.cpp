@@ -3,7 +3,7 @@
 #include <QHeaderView>
 #include <QSplitter>
 #include <algorithm>
-#include <optional>
+#include <cmath>
 
 #include "core/derivation/gradient_of.h"
 #include "views/text/format.h"
@@ -13,19 +13,8 @@
 namespace retrograd::views {
 namespace {
 
-/// Length of the modules that all parameters with a gradient are in: "model.layers." tells them apart nowhere.
-qsizetype sharedPath(const Analysis& analysis) {
-  std::optional<QString> shared;
-  for (const auto& input : analysis.computation().inputs) {
-    if (input.kind != InputKind::parameter || !gradientOf(analysis, input.value)) continue;
-    const auto path = toQt(input.target).section(QLatin1Char('.'), 0, -2, QString::SectionIncludeTrailingSep);
-    if (!shared) shared = path;
-    const auto differ = std::mismatch(shared->begin(), shared->end(), path.begin(), path.end()).first;
-    shared->truncate(differ - shared->begin());
-    shared->truncate(shared->lastIndexOf(QLatin1Char('.')) + 1);
-  }
-  return shared ? shared->size() : 0;
-}
+constexpr int rowRole = Qt::UserRole + 100;  ///< int: position in rows_
+enum Column { nameColumn, valueColumn, gradientColumn, ratioColumn, badColumn, columnCount };
 
 }  // namespace
 
@@ -39,8 +28,7 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   model_->setHorizontalHeaderLabels({tr("Parameter"), tr("Value"), tr("Gradient"), tr("Ratio"), tr("NaN and Inf")});
   table_->setModel(model_);
   new SortedRows(*table_);
-  prepareTree(*table_, tr("Parameters with the norms of value and gradient"), true);
-  table_->setRootIsDecorated(false);
+  prepareTree(*table_, tr("Parameters by layer with the norms of value and gradient"), true);
   table_->header()->setStretchLastSection(false);
   fitName();
   table_->setTextElideMode(Qt::ElideLeft);  // parameter and layer are at the end of a path
@@ -54,65 +42,151 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   setDelay(100);
   connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &GradientFlowDock::invalidate);
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
-    if (!filling_) choose(ofModel(now).row());
+    if (!filling_) choose(now);
   });
+  connect(table_, &QTreeView::expanded, this, &GradientFlowDock::showBars);
+  connect(table_, &QTreeView::collapsed, this, &GradientFlowDock::showBars);
   connect(table_->header(), &QHeaderView::sectionResized, this, [this](int section) { isNameChosen_ = isNameChosen_ || (section == 0 && !fitting_); });
-  connect(chart_, &GradientFlowChart::chosen, this, [this](int bar) { table_->setCurrentIndex(shownIn(*table_, model_->index(bar, 0))); });
+  connect(chart_, &GradientFlowChart::chosen, this,
+          [this](int bar) { table_->setCurrentIndex(shownIn(*table_, rows_[barRows_[static_cast<std::size_t>(bar)]].item->index())); });
 }
 
 void GradientFlowDock::refresh() {
   const auto open = document();
   if (!open) return forget();
-  const auto& numbers = context_.controller->ahead().numbers();
-  const auto& analysis = *open->analysis;
-  const int current = ofModel(table_->currentIndex()).row();
   filling_ = true;
-  model_->removeRows(0, model_->rowCount());
-  parameters_.clear();
-  std::vector<GradientFlowChart::Bar> bars;
-  const auto shared = sharedPath(analysis);
-  for (const auto& input : analysis.computation().inputs) {
-    const auto gradient = input.kind == InputKind::parameter ? gradientOf(analysis, input.value) : ValueId();
-    if (!gradient) continue;
-    const auto* value = numbers.statistics(input.value);
-    const auto* slope = numbers.statistics(gradient);
-    GradientFlowChart::Bar bar;
-    bar.name = toQt(input.target);
-    bar.isKnown = value && slope;
-    QList<std::pair<QString, double>> cells{{bar.name.mid(shared), qQNaN()}};
-    if (bar.isKnown) {
-      bar.value = value->norm;
-      bar.gradient = slope->norm;
-      const auto bad = slope->nan + slope->inf;
-      for (const double number : {bar.value, bar.gradient, bar.ratio()}) cells << std::pair(numberText(number), number);
-      cells << std::pair(bad > 0 ? QStringLiteral("! %1").arg(bad) : QStringLiteral("0"), static_cast<double>(bad));
-    }
-    QList<QStandardItem*> row;
-    for (const auto& [text, number] : cells) {
-      row << new QStandardItem(text);
-      if (row.size() == 1) row.last()->setToolTip(bar.name);
-      row.last()->setEditable(false);
-      row.last()->setData(analysis.document->value(gradient).producer.index, opRole);
-      if (row.size() == 1) continue;
-      row.last()->setData(number, sortRole);
-      row.last()->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    }
-    model_->appendRow(row);
-    parameters_.push_back(input.value);
-    bars.push_back(std::move(bar));
+  if (shown_ != open->analysis) {
+    shown_ = open->analysis;
+    build();
   }
-  if (current >= 0 && current < model_->rowCount()) table_->setCurrentIndex(shownIn(*table_, model_->index(current, 0)));
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    measure(row);
+    showNumbers(rows_[row]);
+  }
   columns_->fit();
   fitName();
-  chart_->show(std::move(bars));
-  chart_->setCurrent(current);
   filling_ = false;
+  showBars();
+}
+
+void GradientFlowDock::build() {
+  model_->removeRows(0, model_->rowCount());
+  rows_.clear();
+  const auto tree = parameterTree(shown_->computation());
+  const auto gradients = gradientsOfInputs(*shown_);
+  for (const auto& part : tree.parts) add(part, gradients, model_->invisibleRootItem());
+  expandToLayers(tree, model_->invisibleRootItem());
+}
+
+std::size_t GradientFlowDock::add(const ParameterTree& tree, const std::vector<ValueId>& gradients, QStandardItem* parent) {
+  QList<QStandardItem*> items;
+  for (int column = 0; column < columnCount; ++column) {
+    items << new QStandardItem;
+    items.last()->setEditable(false);
+    if (column != nameColumn) items.last()->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  }
+  items.first()->setText(toQt(tree.label));
+  items.first()->setToolTip(toQt(tree.path));
+  parent->appendRow(items);
+  Row row;
+  row.path = toQt(tree.path);
+  row.item = items.first();
+  if (tree.input) {
+    row.parameter = shown_->computation().inputs[*tree.input].value;
+    row.gradient = gradients[*tree.input];
+  }
+  for (auto* item : items) item->setData(row.gradient ? shown_->document->value(row.gradient).producer.index : -1, opRole);
+  for (const auto& part : tree.parts) row.parts.push_back(add(part, gradients, items.first()));
+  items.first()->setData(static_cast<int>(rows_.size()), rowRole);
+  rows_.push_back(std::move(row));
+  return rows_.size() - 1;
+}
+
+/// Opens what holds layers, and no layer.
+void GradientFlowDock::expandToLayers(const ParameterTree& tree, QStandardItem* parent) {
+  for (std::size_t i = 0; i < tree.parts.size(); ++i) {
+    const auto& part = tree.parts[i];
+    if (part.isMember || !part.holdsMembers()) continue;
+    auto* item = parent->child(static_cast<int>(i));
+    table_->setExpanded(shownIn(*table_, item->index()), true);
+    expandToLayers(part, item);
+  }
+}
+
+void GradientFlowDock::measure(std::size_t index) {
+  auto& row = rows_[index];
+  GradientFlowChart::Bar bar;
+  bar.name = row.path;
+  row.bad = 0;
+  if (row.parameter) {
+    const auto& numbers = context_.controller->ahead().numbers();
+    const auto* value = numbers.statistics(row.parameter);
+    const auto* gradient = row.gradient ? numbers.statistics(row.gradient) : nullptr;
+    bar.hasGradient = row.gradient.valid();
+    bar.isKnown = value && (gradient || !bar.hasGradient);
+    if (value) bar.value = value->norm;
+    if (gradient) {
+      bar.gradient = gradient->norm;
+      row.bad = gradient->nan + gradient->inf;
+    }
+  } else {
+    bar.isKnown = true;
+    for (const auto part : row.parts) {
+      const auto& numbers = rows_[part].numbers;
+      bar.isKnown = bar.isKnown && numbers.isKnown;
+      bar.hasGradient = bar.hasGradient || numbers.hasGradient;
+      bar.value = std::hypot(bar.value, numbers.value);
+      bar.gradient = std::hypot(bar.gradient, numbers.gradient);
+      row.bad += rows_[part].bad;
+    }
+  }
+  row.numbers = std::move(bar);
+}
+
+void GradientFlowDock::showNumbers(const Row& row) {
+  const auto index = row.item->index();
+  const auto show = [&](Column column, const QString& text, double number) {
+    auto* item = model_->itemFromIndex(index.siblingAtColumn(column));
+    item->setText(text);
+    item->setData(number, sortRole);
+  };
+  const auto& bar = row.numbers;
+  show(valueColumn, bar.isKnown ? numberText(bar.value) : QString(), bar.isKnown ? bar.value : qQNaN());
+  const bool isMeasured = bar.isKnown && bar.hasGradient;
+  show(gradientColumn, isMeasured ? numberText(bar.gradient) : bar.hasGradient ? QString() : tr("none"), isMeasured ? bar.gradient : qQNaN());
+  show(ratioColumn, isMeasured ? numberText(bar.ratio()) : QString(), isMeasured ? bar.ratio() : qQNaN());
+  show(badColumn,
+       !isMeasured   ? QString()
+       : row.bad > 0 ? QStringLiteral("! %1").arg(row.bad)
+                     : QStringLiteral("0"),
+       isMeasured ? static_cast<double>(row.bad) : qQNaN());
+}
+
+/// One bar for each row that is not open, in the order of the layers whatever the table is sorted by.
+void GradientFlowDock::showBars() {
+  if (filling_) return;
+  barRows_.clear();
+  std::vector<GradientFlowChart::Bar> bars;
+  const auto visit = [&](const auto& self, const QStandardItem* parent) -> void {
+    for (int i = 0; i < parent->rowCount(); ++i) {
+      const auto* item = parent->child(i);
+      if (item->hasChildren() && table_->isExpanded(shownIn(*table_, item->index()))) {
+        self(self, item);
+        continue;
+      }
+      barRows_.push_back(item->data(rowRole).toUInt());
+      bars.push_back(rows_[barRows_.back()].numbers);
+    }
+  };
+  visit(visit, model_->invisibleRootItem());
+  chart_->show(std::move(bars));
+  markBar();
 }
 
 /// Names are longer than there is room: they get what the numbers leave, until a person chooses another width.
 void GradientFlowDock::fitName() {
   if (isNameChosen_) return;
-  constexpr int least = 120;
+  constexpr int least = 100;
   auto* header = table_->header();
   fitting_ = true;
   header->resizeSection(0, std::max(least, table_->viewport()->width() - header->length() + header->sectionSize(0)));
@@ -127,18 +201,32 @@ bool GradientFlowDock::eventFilter(QObject* watched, QEvent* event) {
 void GradientFlowDock::forget() {
   filling_ = true;
   model_->removeRows(0, model_->rowCount());
-  parameters_.clear();
+  rows_.clear();
+  barRows_.clear();
+  shown_.reset();
   chart_->show({});
   filling_ = false;
 }
 
-/// Selects the op that makes the gradient, with the gradient as its value.
-void GradientFlowDock::choose(int row) {
-  chart_->setCurrent(row);
+const GradientFlowDock::Row* GradientFlowDock::rowOf(const QModelIndex& index) const {
+  const auto at = ofModel(index).siblingAtColumn(nameColumn).data(rowRole);
+  return at.isValid() ? &rows_[at.toUInt()] : nullptr;
+}
+
+void GradientFlowDock::markBar() {
+  const auto* row = rowOf(table_->currentIndex());
+  const auto bar = std::find(barRows_.begin(), barRows_.end(), row ? static_cast<std::size_t>(row - rows_.data()) : rows_.size());
+  chart_->setCurrent(bar == barRows_.end() ? -1 : static_cast<int>(bar - barRows_.begin()));
+}
+
+/// Selects the op that makes the gradient, with the gradient as its value; of a parameter without one, the parameter.
+void GradientFlowDock::choose(const QModelIndex& index) {
+  markBar();
   const auto open = document();
-  if (row < 0 || !open) return;
-  const auto gradient = gradientOf(*open->analysis, parameters_[static_cast<std::size_t>(row)]);
-  if (const auto op = open->analysis->document->value(gradient).producer) context_.selection->select(op, gradient);
+  const auto* row = rowOf(index);
+  if (!open || open->analysis != shown_ || !row || !row->parameter) return;
+  if (const auto op = row->gradient ? shown_->document->value(row->gradient).producer : BoundSymbolId()) context_.selection->select(op, row->gradient);
+  else context_.selection->selectValue(row->parameter);
 }
 
 }  // namespace retrograd::views

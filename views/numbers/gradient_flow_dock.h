@@ -3,13 +3,15 @@
 #include <QStandardItemModel>
 #include <QTreeView>
 
+#include "core/questions/parameter_tree.h"
 #include "views/docks/panel.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 
-/// Gradient flow: the parameters in the order of the layers with the norms of value and gradient and their ratio, as a chart and as a table.
+/// Gradient flow: the parameters by layer with the norms of value and gradient and their ratio, as a tree of modules and as a chart of the rows that are
+/// closed: one bar for a layer, or one for each parameter of a layer that is open.
 class GradientFlowDock : public Panel {
   Q_OBJECT
 
@@ -20,17 +22,38 @@ class GradientFlowDock : public Panel {
   void refresh() override;
   void forget() override;
   bool eventFilter(QObject* watched, QEvent* event) override;
-  QString emptyText() const override { return unlessClosed(tr("No parameter has a gradient")); }
+  QString emptyText() const override { return unlessClosed(tr("The model has no parameters")); }
 
  private:
-  void choose(int row);
+  /// A module or a parameter. The norm of a module is that of all its parameters together.
+  struct Row {
+    QString path;
+    ValueId parameter, gradient;  ///< none for a module; no gradient: frozen, or no output depends on it
+    std::vector<std::size_t> parts;
+    GradientFlowChart::Bar numbers;
+    std::int64_t bad = 0;
+    QStandardItem* item = nullptr;  ///< in the first column
+  };
+
+  void build();
+  std::size_t add(const ParameterTree& tree, const std::vector<ValueId>& gradients, QStandardItem* parent);
+  void expandToLayers(const ParameterTree& tree, QStandardItem* parent);
+  /// Of the row and of all below it.
+  void measure(std::size_t row);
+  void showNumbers(const Row& row);
+  void showBars();
+  void markBar();
+  void choose(const QModelIndex& index);
+  const Row* rowOf(const QModelIndex& index) const;
   void fitName();
 
   QStandardItemModel* model_;
   QTreeView* table_;
   GradientFlowChart* chart_;
   ColumnFitter* columns_;
-  std::vector<ValueId> parameters_;  ///< by row
+  std::shared_ptr<const Analysis> shown_;
+  std::vector<Row> rows_;             ///< parts before what holds them
+  std::vector<std::size_t> barRows_;  ///< of the chart
   bool filling_ = false, fitting_ = false, isNameChosen_ = false;
 };
 

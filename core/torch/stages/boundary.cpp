@@ -147,7 +147,7 @@ class Memory {
   }
 
  private:
-  static bool isStrided(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.numel() > 0; }
+  static bool isStrided(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.has_storage(); }
 
   Document& document_;
   std::map<const void*, StorageId> storages_;
