@@ -9,6 +9,7 @@
 #include <ATen/ops/embedding_renorm.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/rrelu_with_noise.h>
+#include <ATen/ops/unfold_backward.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -90,6 +91,30 @@ at::Tensor stridedScatter(const at::Tensor& self, const at::Tensor& source, c10:
   return all.as_strided(self.sizes(), self.strides(), self.storage_offset());
 }
 
+/// unfold_backward, whose gradient LibTorch leaves as a view with several elements in one place. What derives that again scatters into it, and LibTorch's
+/// scatter ops keep such a layout (they only look for strides of 0), so that one write reaches several elements. Here the gradient has memory for each.
+struct UnfoldBackward : torch::autograd::Function<UnfoldBackward> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& gradient, const std::vector<std::int64_t>& sizes, std::int64_t dim,
+                            std::int64_t size, std::int64_t step) {
+    context->set_materialize_grads(false);
+    context->saved_data["dim"] = dim;
+    context->saved_data["size"] = size;
+    context->saved_data["step"] = step;
+    at::AutoDispatchBelowADInplaceOrView below;
+    return at::unfold_backward(gradient, sizes, dim, size, step);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& gradients) {
+    if (!gradients[0].defined()) return torch::autograd::variable_list(5);
+    const auto& saved = context->saved_data;
+    return {gradients[0].unfold(saved.at("dim").toInt(), saved.at("size").toInt(), saved.at("step").toInt()).contiguous(), at::Tensor(), at::Tensor(),
+            at::Tensor(), at::Tensor()};
+  }
+};
+
+at::Tensor unfoldBackward(const at::Tensor& gradient, c10::SymIntArrayRef sizes, std::int64_t dim, std::int64_t size, std::int64_t step) {
+  return UnfoldBackward::apply(gradient, C10_AS_INTARRAYREF_SLOW(sizes).vec(), dim, size, step);
+}
+
 /// with_gradient_of(data, lineage): the data of one tensor, with the gradient of another. It stands in a joint trace that will be differentiated again,
 /// where a write that autograd did not record changed the data of a tensor and left its gradient as it was.
 struct WithGradientOf : torch::autograd::Function<WithGradientOf> {
@@ -126,6 +151,7 @@ void registerExtraDerivatives() {
       library->impl("embedding_renorm", embeddingRenorm);
       library->impl("copy", copy);
       library->impl("as_strided_scatter", stridedScatter);
+      library->impl("unfold_backward", unfoldBackward);
       library->impl("rrelu_with_noise_functional", rreluWithNoise);
       registered.push_back(std::move(library));
     }

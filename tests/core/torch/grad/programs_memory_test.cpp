@@ -179,6 +179,38 @@ TEST(Programs, ASecondDerivativeOfWhatIsReadLateIsRefused) {
   EXPECT_NE(verdict.message.find("writes to later"), std::string::npos) << verdict.message;
 }
 
+// The gradient of unfold's gradient has several elements in one place; a scatter into it would reach them all.
+TEST(Programs, ASecondDerivativeScattersIntoNoElementsInOnePlace) {
+  fuzz::Mode mode;
+  mode.order = 2;
+  expectAsEager(R"(def computation(p1, p2):
+    # p1: "f64[2, 4]", parameter
+    # p2: "f64[2, 2]", parameter
+    v14 = torch.ops.aten.unfold_copy.default(p1, 1, 3, 1)
+    v16 = torch.ops.aten.diagonal.default(v14, -1, 2, 0)
+    v18 = torch.ops.aten.mul_.Tensor(v16, p2)
+    return (v14,)
+)",
+                mode);
+}
+
+// A view without elements is of that memory all the same: the write in the later stage makes its gradient zeros.
+TEST(Programs, ACutBetweenAViewWithoutElementsAndAWriteIsRefused) {
+  fuzz::Mode mode;
+  mode.cuts = {3};
+  const auto verdict = verdictOf(R"(def computation(p1, p2):
+    # p1: "f64[3, 1]", parameter
+    # p2: "f64[3, 1]", parameter
+    v1 = torch.ops.aten.mul.Tensor(p1, p1)
+    [v30, v31] = torch.ops.aten.vsplit.array(v1, [3])
+    v35 = torch.ops.aten.view.default(v30, [3, 1])
+    v36 = torch.ops.aten.mul_.Tensor(v35, p2)
+    return (v31,)
+)",
+                                 mode);
+  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
+}
+
 // Where draws decide what a stage does, they are those of the whole run only if no stage before it draws.
 TEST(Programs, AStageWhoseDrawsDecideBehindOtherDrawsIsNoCut) {
   const std::string program = R"(def computation(b3, x5):
