@@ -15,10 +15,6 @@ void GradientSums::add(ValueId value, ValueId gradient) {
     slot.sum = gradient;
     return;
   }
-  static const CallPattern addition{{Argument::ofOperand(0), Argument::ofOperand(1), Argument::ofInt(1)}, {}, 2, {-1}};
-  const std::array<ValueId, 2> tensors{slot.sum, gradient};
-  const Rule& rule = *rules_.find(writer_.internOp("aten.add.Tensor"), document_.internPattern(addition), tensors).rule;
-  const auto begin = writer_.addLocals(rule, tensors, ValueKind::gradient);
   Origin origin;
   origin.role = Role::accumulation;
   origin.value = value;
@@ -26,8 +22,33 @@ void GradientSums::add(ValueId value, ValueId gradient) {
     const auto& bound = document_.boundSymbol(producer);
     origin.op = bound.origin.role == Role::none ? producer : bound.origin.op;
   }
-  for (const auto& op : rule.forward) slot.additions.push_back(writer_.emit(op, begin, origin));
-  slot.sum = writer_.locals()[begin + rule.outputs[0]];
+  slot.sum = byParts_.contains(value) ? addParts(slot.sum, gradient, origin) : addTwo(slot.sum, gradient, origin);
+  slot.additions.push_back(document_.value(slot.sum).producer);
+}
+
+ValueId GradientSums::emit(std::string_view symbol, const CallPattern& pattern, std::span<const ValueId> tensors, const Origin& origin) {
+  const Rule& rule = *rules_.find(writer_.internOp(std::string(symbol)), document_.internPattern(pattern), tensors).rule;
+  const auto result = rule.outputs[0];
+  if (result < rule.operandCount) return tensors[static_cast<std::size_t>(result)];
+  const auto begin = writer_.addLocals(rule, tensors, ValueKind::gradient);
+  for (const auto& op : rule.forward) writer_.emit(op, begin, origin);
+  return writer_.locals()[begin + result];
+}
+
+ValueId GradientSums::addTwo(ValueId a, ValueId b, const Origin& origin) {
+  static const CallPattern addition{{Argument::ofOperand(0), Argument::ofOperand(1), Argument::ofInt(1)}, {}, 2, {-1}};
+  return emit("aten.add.Tensor", addition, std::array{a, b}, origin);
+}
+
+ValueId GradientSums::addParts(ValueId a, ValueId b, const Origin& origin) {
+  static const CallPattern unary{{Argument::ofOperand(0)}, {}, 1, {}};
+  auto step = origin;  // only the last op is the addition for people
+  step.role = Role::gradient;
+  const auto partsOf = [&](ValueId id) {
+    return emit("aten.view_as_real.default", unary, std::array{emit("aten.resolve_conj.default", unary, std::array{id}, step)}, step);
+  };
+  const auto left = partsOf(a), right = partsOf(b);
+  return emit("aten.view_as_complex.default", unary, std::array{addTwo(left, right, step)}, origin);
 }
 
 void GradientSums::refuse(ValueId value, BoundSymbolId through) {
@@ -38,16 +59,11 @@ void GradientSums::reshape(const std::map<ValueId, std::vector<std::int64_t>>& s
   for (const auto& [input, sizes] : sizesOf) {
     auto& slot = gradients_[input];
     if (!slot.sum || slot.refused || document_.meta(document_.value(slot.sum).meta).sizes == sizes) continue;
-    const std::array tensors{slot.sum};
-    const auto pattern = document_.internPattern({{Argument::ofOperand(0), integers(sizes)}, {}, 1, {}});
-    const Rule& rule = *rules_.find(writer_.internOp("aten.reshape.default"), pattern, tensors).rule;
-    const auto begin = writer_.addLocals(rule, tensors, ValueKind::gradient);
     Origin origin;
     origin.role = Role::gradient;
     origin.value = input;
     if (const auto producer = document_.value(slot.sum).producer) origin.op = document_.boundSymbol(producer).origin.op;
-    for (const auto& op : rule.forward) writer_.emit(op, begin, origin);
-    slot.sum = writer_.locals()[begin + rule.outputs[0]];
+    slot.sum = emit("aten.reshape.default", {{Argument::ofOperand(0), integers(sizes)}, {}, 1, {}}, std::array{slot.sum}, origin);
   }
 }
 

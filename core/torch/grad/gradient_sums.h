@@ -1,5 +1,8 @@
 #pragma once
 #include <map>
+#include <set>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/base/id_vector.h"
@@ -17,6 +20,9 @@ class GradientSums {
   /// The forward is complete: its values can have gradients.
   void begin() { gradients_.resize(document_.valueCount()); }
   void add(ValueId value, ValueId gradient);
+  /// Has the gradients of this complex value added real part to real part. It was written through a view, and autograd then adds nothing: it replaces a part
+  /// of one gradient. LibTorch's addition multiplies by a factor, which makes NaN of both parts where one of them is NaN.
+  void addByParts(ValueId value) { byParts_.insert(value); }
   /// A part of the value's gradient would pass through this opaque op.
   void refuse(ValueId value, BoundSymbolId through);
   /// Names, for each addition, the terms that it sums.
@@ -41,10 +47,16 @@ class GradientSums {
     BoundSymbolId refused;
   };
 
+  /// The first result of an op, which may be an operand itself.
+  ValueId emit(std::string_view symbol, const CallPattern& pattern, std::span<const ValueId> tensors, const Origin& origin);
+  ValueId addTwo(ValueId a, ValueId b, const Origin& origin);
+  ValueId addParts(ValueId a, ValueId b, const Origin& origin);
+
   Document& document_;
   RuleFinder& rules_;
   JointWriter& writer_;
   IdVector<ValueId, Gradient> gradients_;  // of joint values
+  std::set<ValueId> byParts_;
 };
 
 }  // namespace retrograd

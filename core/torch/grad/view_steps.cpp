@@ -37,6 +37,7 @@ ValueId JointBuilder::applyView(BoundSymbolId origin, const ViewStep& step, Valu
 
 /// The base with `content` where the path leads. `ownsMemory`: no other tensor holds what lies around the base.
 ValueId JointBuilder::scatterThrough(BoundSymbolId origin, const ViewPath& path, ValueId base, ValueId content, bool ownsMemory) {
+  if (isComplex(document_.meta(document_.value(base).meta).dtype)) gradients_.addByParts(base);
   std::vector<ValueId> bases{base};
   for (const auto& step : path) bases.push_back(applyView(origin, step, bases.back()));
   const auto metaOf = [&](ValueId value) -> const TensorMeta& { return document_.meta(document_.value(value).meta); };

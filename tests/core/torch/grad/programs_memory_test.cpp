@@ -194,6 +194,21 @@ TEST(Programs, ASecondDerivativeScattersIntoNoElementsInOnePlace) {
                 mode);
 }
 
+// Autograd replaces the written part of a complex gradient; a sum would carry NaN from the real part to the other.
+TEST(Programs, NaNInOnePartOfAWrittenComplexGradientStaysThere) {
+  for (const auto* part : {"real", "imag"})
+    expectAsEager(fmt::format(R"(def computation(x3, x4):
+    # x3: "f64[3]"
+    # x4: "f64[3]"
+    v12 = torch.ops.aten.complex.default(x3, x4)
+    v13 = torch.ops.aten.{}.default(v12)
+    v14 = torch.ops.aten.slice.Tensor(v13, 0, 0, 2)
+    v23 = torch.ops.aten.mul_.Scalar(v14, float("nan"))
+    return (v12,)
+)",
+                              part));
+}
+
 // A view without elements is of that memory all the same: the write in the later stage makes its gradient zeros.
 TEST(Programs, ACutBetweenAViewWithoutElementsAndAWriteIsRefused) {
   fuzz::Mode mode;

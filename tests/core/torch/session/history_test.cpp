@@ -9,6 +9,7 @@
 #include "core/torch/session/session.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/writing_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {
@@ -167,23 +168,6 @@ TEST(Remaking, PlansTheOpsThatMakeWhatIsMissing) {
   EXPECT_EQ(remaking.plan(at(view) + 1, std::vector{view}, 8), (std::vector<std::size_t>{at(view)}));
   EXPECT_EQ(remaking.sharedAt(sine, at(view) + 1), view);
   EXPECT_FALSE(remaking.plan(ops.size(), std::vector{product}, 100)) << "a draw is not drawn again";
-}
-
-/// Draws, writes through a view, writes to a buffer and a copy_, after which what was there before is needed.
-std::shared_ptr<const Analysis> writingModel() {
-  ModelBuilder m;
-  const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4}), b = m.buffer("b", {4});
-  auto y = m.op("aten.mul.Tensor", {x, w});
-  for (int i = 0; i < 4; ++i) {
-    y = m.op("aten.dropout.default", {y, 0.5, Argument::ofBool(true)});
-    const auto z = m.op("aten.sin.default", {y});
-    m.op("aten.add_.Tensor", {m.op("aten.select.int", {z, 0, 1}), 1.0});
-    m.op("aten.mul_.Tensor", {b, 0.5});
-    m.op("aten.copy_.default", {m.op("aten.select.int", {z, 0, 2}), b});
-    y = m.op("aten.relu_.default", {m.op("aten.add.Tensor", {z, b})});
-  }
-  m.output(y);
-  return m.analyse();
 }
 
 TEST(History, GoesBackOverDrawsWritesAndCopiesAtEveryBudget) {

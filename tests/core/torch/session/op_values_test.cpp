@@ -9,6 +9,7 @@
 #include "core/torch/session/session.h"
 #include "core/trace/effects.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/writing_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {
@@ -113,23 +114,6 @@ INSTANTIATE_TEST_SUITE_P(Models, V1OfModel,
                                          "tests/data/models/mlp/model.pt2", "tests/data/models/multi_output/model.pt2",
                                          "tests/data/dynamic/attention/model.pt2", "tests/data/dynamic/convolution/model.pt2",
                                          "tests/data/dynamic/loss/model.pt2", "resources/samples/tiny_gpt.pt2"));
-
-/// Draws, writes through a view, to a buffer and by copy_, after which what was there before is needed.
-std::shared_ptr<const Analysis> writingModel() {
-  ModelBuilder m;
-  const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4}), b = m.buffer("b", {4});
-  auto y = m.op("aten.mul.Tensor", {x, w});
-  for (int i = 0; i < 4; ++i) {
-    y = m.op("aten.dropout.default", {y, 0.5, Argument::ofBool(true)});
-    const auto z = m.op("aten.sin.default", {y});
-    m.op("aten.add_.Tensor", {m.op("aten.select.int", {z, 0, 1}), 1.0});
-    m.op("aten.mul_.Tensor", {b, 0.5});
-    m.op("aten.copy_.default", {m.op("aten.select.int", {z, 0, 2}), b});
-    y = m.op("aten.relu_.default", {m.op("aten.add.Tensor", {z, b})});
-  }
-  m.output(y);
-  return m.analyse();
-}
 
 /// Every op, in an order that goes to and fro.
 std::vector<BoundSymbolId> shuffled(const Analysis& analysis) {
