@@ -9,8 +9,8 @@
 #include "core/torch/session/session.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "tests/support/model_builder.h"
-#include "tests/support/writing_model.h"
 #include "tests/support/source_path.h"
+#include "tests/support/writing_model.h"
 
 namespace retrograd::test {
 namespace {
