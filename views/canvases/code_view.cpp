@@ -142,8 +142,10 @@ QRect CodeView::rowRect(int visible) const { return {0, rowTop(visible), rowWidt
 
 int CodeView::lastTop() const {
   int row = rowCount();
-  for (int room = viewport()->height(); row > 0; --row)
-    if ((room -= rowHeight_ + roomAbove(row - 1)) < 0) break;
+  for (int room = viewport()->height(); row > 0; --row) {
+    room -= rowHeight_ + roomAbove(row - 1);
+    if (room < 0) break;
+  }
   return std::max(0, std::min(row, rowCount() - 1));
 }
 

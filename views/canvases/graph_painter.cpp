@@ -24,7 +24,7 @@ void drawChevron(QPainter& painter, const QPointF& c, double r, bool open, const
 }
 
 QString badgeText(const layout::Badge& badge) {
-  const auto text = toQt(badge.text);
+  auto text = toQt(badge.text);
   switch (badge.kind) {
     case layout::Badge::Kind::parameter: return QStringLiteral("\u25aa") + text;
     case layout::Badge::Kind::buffer: return QStringLiteral("\u25ab") + text;

@@ -91,7 +91,7 @@ void ListingView::paintEvent(QPaintEvent*) {
   if (rows_.count() == 0) {
     painter.setPen(colors.gutterText);
     painter.drawText(viewport()->rect().adjusted(gutterWidth(), 0, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     rows_.isFiltered() && index().lines.size() > 0                       ? tr("No op passes the filter")
+                     rows_.isFiltered() && !index().lines.empty()                         ? tr("No op passes the filter")
                      : document()->analysis->derived() && kind_ == TraceKind::backward    ? whyNoBackward(*document()->analysis)
                      : document()->analysis->derived() || kind_ == TraceKind::computation ? tr("No ops")
                                                                                           : tr("Not derived: see Problems"));

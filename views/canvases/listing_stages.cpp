@@ -52,7 +52,7 @@ int ListingView::borderY(int visible) const { return rowTop(visible) - roomAbove
 QString ListingView::crossingText(int visible) const {
   if (!beginsStage(visible)) return {};
   const int stage = stageAt(visible), above = stageAbove(visible);
-  const auto text = QStringLiteral("%1 \u25b8 %2").arg(above).arg(stage);
+  auto text = QStringLiteral("%1 \u25b8 %2").arg(above).arg(stage);
   if (std::abs(stage - above) != 1) return text;
   const auto& border = context_.stages->cut()->borders[static_cast<std::size_t>(std::min(stage, above))];
   const auto bytes = stage > above ? border.valueBytes : border.gradientBytes;

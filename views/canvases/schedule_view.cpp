@@ -169,8 +169,11 @@ void ScheduleView::paintCell(QPainter& painter, const ScheduleCell& cell, const 
   // The microbatch goes first where room is short, then the letter gets small.
   auto text = ScheduleLayout::label(cell);
   auto font = this->font();
-  if (!fits(font, text) && !fits(font = small, text)) text = ScheduleLayout::letter(cell.kind);
-  if (!fits(font, text)) return;
+  if (!fits(font, text)) {
+    font = small;
+    if (!fits(font, text)) text = ScheduleLayout::letter(cell.kind);
+    if (!fits(font, text)) return;
+  }
   painter.setPen(theme_->colors().schedule.text);
   painter.setFont(font);
   const auto stage = tr("s%1").arg(cell.stage);

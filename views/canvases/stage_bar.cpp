@@ -60,7 +60,7 @@ void StageBar::setCurrent(int stage) {
 int StageBar::xOf(std::size_t position) const {
   const auto whole = sums_.back();
   const double share = whole > 0 ? sums_[std::min(position, sums_.size() - 1)] / whole : 0;
-  return side + static_cast<int>(share * (width() - 2 * side) + 0.5);
+  return side + qRound(share * (width() - 2 * side));
 }
 
 std::size_t StageBar::positionAt(qreal x) const {

@@ -172,7 +172,7 @@ QString DiffRows::explanation(int visible) const {
 
 QString DiffRows::spoken(int visible) const {
   if (visible < 0 || visible >= count()) return {};
-  const auto what = explanation(visible);
+  auto what = explanation(visible);
   if (folded(visible) > 1) return what;
   const auto& one = row(visible);
   const auto text = line(visible, one.showsLeft() ? Side::left : Side::right).text;

@@ -181,7 +181,8 @@ void CompareDock::precisionChanged() { tolerance_->setPlaceholderText(QString::n
 CompareDock::Asked CompareDock::asked() const {
   Asked asked;
   QStringList words;
-  if ((asked.other.precision = precision())) words << precision_->currentText();
+  asked.other.precision = precision();
+  if (asked.other.precision) words << precision_->currentText();
   if (const auto device = device_->currentData().toString(); !device.isEmpty()) {
     asked.other.device = deviceFromString(device.toStdString());
     words << device;

@@ -27,7 +27,7 @@ struct Worker::Queue {
 };
 
 Worker::Worker(QObject* parent) : QObject(parent), queue_(std::make_shared<Queue>()) {
-  thread_ = std::jthread([queue = queue_, this](std::stop_token stop) { loop(stop, queue, this); });
+  thread_ = std::jthread([queue = queue_, this](const std::stop_token& stop) { loop(stop, queue, this); });
 }
 
 Worker::~Worker() {
@@ -94,7 +94,7 @@ void Worker::cancelWhere(const Filter& matches) {
     QMetaObject::invokeMethod(this, [this, entry, error] { deliver(entry, {}, error); }, Qt::QueuedConnection);
 }
 
-void Worker::loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Worker* self) {
+void Worker::loop(const std::stop_token& stop, const std::shared_ptr<Queue>& queue, Worker* self) {
   for (;;) {
     std::shared_ptr<Entry> entry;
     {

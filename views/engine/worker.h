@@ -66,7 +66,7 @@ class Worker : public QObject {
   /// Takes waiting jobs out of the queue and asks a running one to stop; returns those taken out.
   std::vector<std::shared_ptr<Entry>> dropWhere(const Filter& matches, const Filter& stops);
   void cancelWhere(const Filter& matches);
-  static void loop(std::stop_token stop, const std::shared_ptr<Queue>& queue, Worker* self);
+  static void loop(const std::stop_token& stop, const std::shared_ptr<Queue>& queue, Worker* self);
   static void runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry);
   void deliver(const std::shared_ptr<Entry>& entry, const Deliver& result, const std::shared_ptr<const Error>& error);
   static void reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry, std::string_view stage, double fraction);

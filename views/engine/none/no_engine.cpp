@@ -25,6 +25,7 @@ class NoEngine : public Engine {
 
 std::string engineVersion() { return {}; }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the engine of a whole build keeps it
 std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry>) { return std::make_shared<NoEngine>(); }
 
 }  // namespace retrograd::views
