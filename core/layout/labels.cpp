@@ -91,6 +91,13 @@ std::string operationTitle(const GraphTree& tree, std::int32_t node, Lane lane) 
   return lane == Lane::backward ? title + " backward" : title;
 }
 
+/// "0 … 10, 11 times" without spaces and words: how many there are is what must not be cut off.
+std::string briefTitle(const GraphTree& tree, std::int32_t node, Lane lane) {
+  std::string names(tree.label(node));
+  std::erase(names, ' ');
+  return fmt::format("{}{} \xc3\x97{}", lane == Lane::backward ? "\xe2\x88\x87" : "", names, tree.node(node).childCount);
+}
+
 }  // namespace
 
 std::string shortName(std::string_view symbol) {
@@ -127,6 +134,7 @@ BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane) {
     text.detail = opCount(ops);
   }
   if (n.kind == TreeNode::Kind::operation && !tree.label(node).empty()) text.title = std::string(tree.label(node)) + " \xc2\xb7 " + text.title;
+  text.brief = n.kind == TreeNode::Kind::run ? briefTitle(tree, node, lane) : text.title;
   return text;
 }
 

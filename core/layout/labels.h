@@ -17,6 +17,7 @@ struct Badge {
 /// What a box says.
 struct BoxText {
   std::string title;   ///< "convolution", "layer1.0", "linear backward"
+  std::string brief;   ///< of a run of equal modules, where its title has no room: "0…10 ×11"; else the title
   std::string detail;  ///< type of the first output, number of ops
   std::vector<Badge> badges;
 };

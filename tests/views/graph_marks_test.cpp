@@ -237,6 +237,16 @@ void GraphMarksTest::overlaysTellInWords() {
   graph().setOverlay(Overlay::bytes);
   QVERIFY(graph().textOf(box()).contains(QStringLiteral("320 B")));  // 8 x 10 floats
   fixture_->picture(QStringLiteral("graph-bytes"));
+  // The legend is below the graph, not over it.
+  const auto lowest = [&] {
+    graph().zoomToFit();
+    double bottom = 0;
+    for (int i = 0; i < static_cast<int>(graph().picture()->scene.boxes.size()); ++i) bottom = std::max(bottom, graph().boxRect(i).bottom());
+    return bottom;
+  };
+  const auto withLegend = lowest();
+  graph().setOverlay(Overlay::role);
+  QVERIFY2(withLegend <= lowest() - 16, qPrintable(QString::number(withLegend)));
   graph().setOverlay(Overlay::role);
   QVERIFY(!graph().overlayShown());
 }

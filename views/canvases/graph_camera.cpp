@@ -43,10 +43,10 @@ void GraphView::zoomBy(double factor, const QPointF& around) {
 
 GraphView::Place GraphView::placeFor(const QRectF& area, double most) const {
   const double margin = 28;
-  const double strip = scene().tree->ladder() ? 24 : 0;  // the names of the lanes
-  const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()), (height() - strip - 2 * margin) / std::max(1.0, area.height()));
+  const double above = upperStrip(), below = lowerStrip();
+  const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()), (height() - above - below - 2 * margin) / std::max(1.0, area.height()));
   const double scale = std::clamp(fit, leastScale, most);
-  return {area.center() - QPointF(width(), height() + strip) / (2 * scale), scale};
+  return {area.center() - QPointF(width(), height() + above - below) / (2 * scale), scale};
 }
 
 void GraphView::goTo(const Place& place) {
@@ -96,11 +96,12 @@ void GraphView::zoomToModule() {
 void GraphView::ensureVisible(int i, bool centre) {
   if (!picture_ || i < 0) return;
   const auto rect = toQt(box(i).rect);
-  const auto area = visibleArea();
+  const double above = upperStrip() / scale_;
+  const auto area = visibleArea().adjusted(0, above, 0, -lowerStrip() / scale_);
   if (area.contains(rect)) return;
   if (centre || rect.height() > area.height()) {
-    origin_ = rect.center() - QPointF(area.width(), area.height()) / 2;
-    if (rect.height() > area.height()) origin_.setY(rect.top() - 40 / scale_);
+    origin_ = rect.center() - QPointF(area.width(), area.height()) / 2 - QPointF(0, above);
+    if (rect.height() > area.height()) origin_.setY(rect.top() - 12 / scale_ - above);
     // Both lanes of a ladder stay in sight where they fit.
     const auto bounds = toQt(scene().bounds);
     if (bounds.width() < area.width()) origin_.setX(bounds.center().x() - area.width() / 2);

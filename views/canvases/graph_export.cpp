@@ -21,6 +21,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr double margin = 32;           // around the graph, canvas pixels
+constexpr double leastLegend = 320;     // what lines of it may take though the graph is narrower
 constexpr double longestPage = 14'400;  // points: what PDF readers show
 
 /// What there is to paint, in canvas pixels: the graph with a margin, above it the names of the lanes, below it the legend.
@@ -29,7 +30,7 @@ class Sheet {
   explicit Sheet(const GraphSheet& sheet) : sheet_(sheet), texts_(4000) {
     const auto bounds = toQt(scene().bounds);
     const GraphPainter unplaced(scene(), sheet_.look, lens_, texts_);
-    legend_ = unplaced.legend(nullptr, {});
+    legend_ = unplaced.legend(nullptr, {}, std::max(bounds.width(), leastLegend));
     const double top = margin + (scene().tree->ladder() ? lanesHeight : 0);
     lens_.origin = bounds.topLeft() - QPointF(margin, top);
     lens_.size = QSizeF(std::max(bounds.width(), legend_.width()) + 2 * margin,
@@ -48,7 +49,7 @@ class Sheet {
     const GraphPainter paint(scene(), sheet_.look, lens_, texts_);
     paint.all(painter, boxes, edges, progress);
     paint.lanes(painter);
-    if (!legend_.isEmpty()) paint.legend(&painter, QPointF(margin, lens_.size.height() - margin));
+    if (!legend_.isEmpty()) paint.legend(&painter, QPointF(margin, lens_.size.height() - margin), lens_.size.width() - 2 * margin);
   }
 
  private:

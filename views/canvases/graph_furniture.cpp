@@ -1,4 +1,4 @@
-// What lies over the graph and does not move with it: the small map.
+// What lies over the graph and does not move with it: the small map and the overlay's legend.
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,11 @@
 #include "views/text/format.h"
 
 namespace retrograd::views {
+namespace {
+
+constexpr double fromEdge = 12, mapWidth = 100, mapHeight = 240, mapShare = 0.36;  // pixels at most, and of the view's height
+
+}  // namespace
 
 QColor mixed(const QColor& a, const QColor& b, double share) {
   const auto part = [share](int x, int y) { return static_cast<int>(std::lround(x * share + y * (1 - share))); };
@@ -35,9 +40,27 @@ QRectF GraphView::minimapRect() const {
   if (!picture_ || !minimapShown_) return {};
   const auto bounds = toQt(scene().bounds);
   if (visibleArea().contains(bounds)) return {};
-  const double factor = std::min(130 / std::max(1.0, bounds.width()), std::min(260.0, height() * 0.4) / std::max(1.0, bounds.height()));
+  const double factor = std::min(mapWidth / std::max(1.0, bounds.width()), std::min(mapHeight, height() * mapShare) / std::max(1.0, bounds.height()));
   const QSizeF size(std::max(24.0, bounds.width() * factor), std::max(24.0, bounds.height() * factor));
-  return {QPointF(width() - size.width() - 12, height() - size.height() - 12), size};
+  const double left = minimapCorner_ == Qt::BottomLeftCorner || minimapCorner_ == Qt::TopLeftCorner ? fromEdge : width() - size.width() - fromEdge;
+  const bool top = minimapCorner_ == Qt::TopLeftCorner || minimapCorner_ == Qt::TopRightCorner;
+  return {QPointF(left, top ? upperStrip() + fromEdge : height() - lowerStrip() - size.height() - fromEdge), size};
+}
+
+double GraphView::upperStrip() const { return picture_ && scene().tree->ladder() ? lanesHeight : 0; }
+
+double GraphView::lowerStrip() const {
+  if (!picture_) return 0;
+  const auto lens = this->lens();
+  return GraphPainter(scene(), look_, lens, texts_).legend(nullptr, {}, width() - 2 * fromEdge).height();
+}
+
+void GraphView::paintLegend(QPainter& painter, const GraphPainter& paint) const {
+  const double strip = lowerStrip();
+  if (strip == 0) return;
+  painter.fillRect(QRectF(0, height() - strip, width(), strip), look_.colors.canvas);
+  painter.fillRect(QRectF(0, height() - strip, width(), 1), faded(look_.colors.frameLine, 0.6));
+  paint.legend(&painter, QPointF(fromEdge, height()), width() - 2 * fromEdge);
 }
 
 void GraphView::showMinimap(bool on) {
@@ -45,12 +68,26 @@ void GraphView::showMinimap(bool on) {
   update();
 }
 
-bool GraphView::minimapFades() const {
+int GraphView::minimapCovers() const {
   const auto map = minimapRect();
-  if (map.isEmpty() || pointsAtMinimap_ || onMinimap_) return false;
+  if (map.isEmpty()) return 0;
   std::vector<std::int32_t> below;
   picture_->grid.boxesIn(QRectF(toScene(map.topLeft()), map.size() / scale_), below);
-  return std::any_of(below.begin(), below.end(), [&](std::int32_t i) { return !box(i).open && toScreen(toQt(box(i).rect)).intersects(map); });
+  return static_cast<int>(
+      std::count_if(below.begin(), below.end(), [&](std::int32_t i) { return !box(i).open && toScreen(toQt(box(i).rect)).intersects(map); }));
+}
+
+bool GraphView::minimapFades() const { return !pointsAtMinimap_ && !onMinimap_ && minimapCovers() > 0; }
+
+void GraphView::placeMinimap() {
+  if (pointsAtMinimap_ || onMinimap_) return;
+  auto best = minimapCorner_;
+  int least = minimapCovers();
+  for (auto corner : {Qt::BottomRightCorner, Qt::TopRightCorner, Qt::BottomLeftCorner, Qt::TopLeftCorner}) {
+    minimapCorner_ = corner;
+    if (const int covered = minimapCovers(); covered < least) best = corner, least = covered;
+  }
+  minimapCorner_ = best;
 }
 
 void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {

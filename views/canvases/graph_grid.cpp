@@ -1,7 +1,9 @@
 #include "views/canvases/graph_grid.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace retrograd::views {
 namespace {
@@ -45,6 +47,7 @@ GraphGrid::Cells GraphGrid::cellsOf(const QRectF& area) const {
 void GraphGrid::fill(Layer& layer, const std::vector<QRectF>& areas) const {
   const auto cells = static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_);
   layer.begin.assign(cells + 1, 0);
+  layer.count = areas.size();
   const auto each = [&](const Cells& c, auto&& visit) {
     for (int y = c.top; y <= c.bottom; ++y)
       for (int x = c.left; x <= c.right; ++x) visit(static_cast<std::size_t>(y) * static_cast<std::size_t>(columns_) + static_cast<std::size_t>(x));
@@ -63,16 +66,22 @@ void GraphGrid::fill(Layer& layer, const std::vector<QRectF>& areas) const {
 }
 
 void GraphGrid::query(const Layer& layer, const QRectF& area, std::vector<std::int32_t>& found) const {
-  found.assign(layer.large.begin(), layer.large.end());
+  found.clear();
   if (columns_ == 0 || layer.begin.empty()) return;
+  // A bit for each item puts them in order and drops the second of two cells at once: with the whole of a large graph in sight sorting was a sixth of a frame.
+  constexpr std::size_t bits = 64;
+  std::vector<std::uint64_t> seen(layer.count / bits + 1);
+  const auto see = [&seen](std::int32_t item) { seen[static_cast<std::size_t>(item) / bits] |= std::uint64_t{1} << (static_cast<std::size_t>(item) % bits); };
+  for (auto item : layer.large) see(item);
   const auto c = cellsOf(area);
   for (int y = c.top; y <= c.bottom; ++y) {
     const auto row = static_cast<std::size_t>(y) * static_cast<std::size_t>(columns_);
     const auto first = layer.begin[row + static_cast<std::size_t>(c.left)], last = layer.begin[row + static_cast<std::size_t>(c.right) + 1];
-    found.insert(found.end(), layer.items.begin() + first, layer.items.begin() + last);
+    for (auto i = first; i < last; ++i) see(layer.items[i]);
   }
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
+  for (std::size_t word = 0; word < seen.size(); ++word)
+    for (auto rest = seen[word]; rest != 0; rest &= rest - 1)
+      found.push_back(static_cast<std::int32_t>(word * bits + static_cast<std::size_t>(std::countr_zero(rest))));
 }
 
 }  // namespace retrograd::views

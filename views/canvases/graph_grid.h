@@ -21,6 +21,7 @@ class GraphGrid {
     std::vector<std::uint32_t> begin;  ///< by cell
     std::vector<std::int32_t> items;
     std::vector<std::int32_t> large;  ///< over so many cells that they are in every answer
+    std::size_t count = 0;            ///< of all items
   };
   void fill(Layer& layer, const std::vector<QRectF>& areas) const;
   void query(const Layer& layer, const QRectF& area, std::vector<std::int32_t>& found) const;

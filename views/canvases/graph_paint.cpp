@@ -37,8 +37,8 @@ void GraphView::paintEvent(QPaintEvent*) {
   paintHighlights(painter);
   paintFinds(painter);
   paint.lanes(painter);
+  paintLegend(painter, paint);
   paintMinimap(painter, paint);
-  paint.legend(&painter, QPointF(12, height() - (busyPanel_->isVisible() ? busyPanel_->height() + 22 : 12)));
   if (hasFocus()) {
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
@@ -101,8 +101,13 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     const auto rect = toScreen(toQt(box(i).rect)).adjusted(4, 0, -3, 0);
     if (box(i).open || rect.height() < metrics.xHeight() + 3 || rect.width() < 4) continue;
     // In full, or else the module alone, or as much as is more than a letter or two.
-    auto title = toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title);
-    if (const auto module = toQt(scene().tree->label(box(i).node)); !module.isEmpty() && metrics.horizontalAdvance(title) > rect.width()) title = module;
+    const auto text = layout::boxText(*scene().tree, box(i).node, box(i).lane);
+    auto title = toQt(text.title);
+    if (metrics.horizontalAdvance(title) > rect.width()) {
+      const auto node = box(i).node;
+      const auto module = toQt(scene().tree->node(node).kind == layout::TreeNode::Kind::run ? text.brief : std::string(scene().tree->label(node)));
+      if (!module.isEmpty()) title = module;
+    }
     if (rect.width() < least && metrics.horizontalAdvance(title) > rect.width() + 1) continue;
     painter.setPen(isDimmed(i) ? look_.colors.faint : look_.colors.text);
     painter.drawText(rect, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(title, Qt::ElideRight, rect.width()));
@@ -138,6 +143,7 @@ void GraphView::paintPixels(QPainter& painter, const GraphPainter& paint) {
     return QRectF(r.topLeft() * ratio, r.size() * ratio);
   };
   const auto litColor = look_.colors.lit.rgb(), foundColor = context_.theme->colors().originMark.rgb();
+  auto nextLit = ways_.boxes.begin();  // both are in ascending order
   for (auto i : boxesHere_) {
     const auto& b = box(i);
     const auto r = place(b);
@@ -149,7 +155,8 @@ void GraphView::paintPixels(QPainter& painter, const GraphPainter& paint) {
       fillPixels(pixels_, {r.left(), r.top(), 1, r.height()}, line);
       fillPixels(pixels_, {r.right(), r.top(), 1, r.height()}, line);
     } else {
-      const bool lit = !ways_.boxes.empty() && std::binary_search(ways_.boxes.begin(), ways_.boxes.end(), i);
+      while (nextLit != ways_.boxes.end() && *nextLit < i) ++nextLit;
+      const bool lit = nextLit != ways_.boxes.end() && *nextLit == i;
       fillPixels(pixels_, r, lit ? litColor : foundIn(i) > 0 ? foundColor : paint.pixelFor(b));
     }
   }

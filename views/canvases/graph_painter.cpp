@@ -52,6 +52,7 @@ GraphLook graphLook(bool dark, bool highContrast) {
 }
 
 void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes, const std::vector<std::int32_t>& edges, const Progress& progress) const {
+  const auto titles = titleLines(boxes);
   const auto isLit = [&](std::int32_t i) { return lens_.reach && std::binary_search(lens_.reach->edges.begin(), lens_.reach->edges.end(), i); };
   const double steps = static_cast<double>(boxes.size() + edges.size()) + 1;
   double done = 0;
@@ -65,7 +66,7 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
       const auto& one = scene().edges[static_cast<std::size_t>(i)];
       if (one.kind != kind || isLit(i)) continue;
       edge(painter, one, false);
-      edgeLabel(painter, one, false);
+      edgeLabel(painter, one, false, titles);
       step();
     }
   }
@@ -83,7 +84,7 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
   // Titles are above lit lines, and the labels of those above all.
   eachLit([&](const layout::SceneEdge& one) { edge(painter, one, true); });
   frameTitles(painter, boxes);
-  eachLit([&](const layout::SceneEdge& one) { edgeLabel(painter, one, true); });
+  eachLit([&](const layout::SceneEdge& one) { edgeLabel(painter, one, true, titles); });
   stuckTitles(painter, boxes);
 }
 
@@ -122,6 +123,18 @@ QFont GraphPainter::frameFont() const {
   auto font = look_.title;
   font.setPixelSize(std::clamp(static_cast<int>(std::lround(12 * lens_.scale)), 10, 15));
   return font;
+}
+
+std::vector<QRectF> GraphPainter::titleLines(const std::vector<std::int32_t>& boxes) const {
+  std::vector<QRectF> lines;
+  if (layout::frame::header * lens_.scale < 8) return lines;
+  const QFontMetricsF metrics(frameFont());
+  for (auto i : boxes) {
+    if (!box(i).open) continue;
+    const auto rect = toScreen(toQt(box(i).rect));
+    lines.push_back({rect.left(), rect.top(), rect.width(), metrics.height() + 6});
+  }
+  return lines;
 }
 
 void GraphPainter::frameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const {
@@ -285,7 +298,9 @@ void GraphPainter::smallText(QPainter& painter, int i, const QRectF& rect) const
   const QRectF first(room.left(), both ? room.center().y() - metrics.height() + 1 : room.top(), room.width(), both ? metrics.height() : room.height());
   painter.setFont(font);
   painter.setPen(ink(look_.colors.text));
-  painter.drawText(first, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(toQt(text.title), Qt::ElideRight, room.width()));
+  const auto whole = toQt(text.title);
+  const auto title = metrics.horizontalAdvance(whole) <= room.width() ? whole : toQt(text.brief);
+  painter.drawText(first, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(title, Qt::ElideRight, room.width()));
   if (!both) return;
   painter.setFont(look_.detail);
   painter.setPen(ink(look_.colors.faint));
@@ -374,34 +389,44 @@ void GraphPainter::lanes(QPainter& painter) const {
   pill(QObject::tr("Backward \u2191"), axis, bounds.right(), false, look_.colors.backward);
 }
 
-QSizeF GraphPainter::legend(QPainter* painter, const QPointF& corner) const {
-  const auto entries = look_.overlay ? look_.overlay->legend() : std::vector<GraphOverlay::Entry>();
-  if (entries.empty()) return {};
+QSizeF GraphPainter::legend(QPainter* painter, const QPointF& corner, double width) const {
+  if (!look_.overlay || look_.overlay->legend().empty()) return {};
+  constexpr double between = 16, swatch = 16, toText = 6, padding = 5;
   const QFontMetricsF metrics(look_.plain);
-  const auto title = titleText(look_.overlay->kind());
-  double width = metrics.horizontalAdvance(title);
-  for (const auto& entry : entries) width = std::max(width, metrics.horizontalAdvance(entry.text) + 24);
   const double line = metrics.height() + 4;
-  const double height = line * static_cast<double>(entries.size() + 1) + 12;
-  const QRectF card(corner.x(), corner.y() - height, width + 24, height);
-  if (!painter) return card.size();
+  struct Entry {
+    QColor color;
+    QString text;
+    double left, row;
+  };
+  std::vector<Entry> entries;
+  double x = 0, row = 0, widest = 0;
+  const auto add = [&](const QColor& color, const QString& text) {
+    const double wanted = metrics.horizontalAdvance(text) + (color.isValid() ? swatch + toText : 0);
+    if (x > 0 && x + wanted > width) x = 0, ++row;
+    entries.push_back({color, text, x, row});
+    widest = std::max(widest, x + wanted);
+    x += wanted + between;
+  };
+  add({}, titleText(look_.overlay->kind()));
+  for (const auto& entry : look_.overlay->legend()) add(entry.color, entry.text);
+  const QSizeF size(widest, line * (row + 1) + 2 * padding);
+  if (!painter) return size;
   painter->setRenderHint(QPainter::Antialiasing, true);
   painter->setFont(look_.plain);
-  painter->setPen(QPen(look_.colors.frameLine, 1));
-  painter->setBrush(look_.colors.canvas);
-  painter->drawRoundedRect(card, 6, 6);
-  double y = card.top() + 6;
-  painter->setPen(look_.colors.text);
-  painter->drawText(QRectF(card.left() + 12, y, width, line), Qt::AlignVCenter, title);
+  const double top = corner.y() - size.height() + padding;
   for (const auto& entry : entries) {
-    y += line;
-    painter->setPen(QPen(look_.colors.frameLine, 1));
-    painter->setBrush(entry.color);
-    painter->drawRoundedRect(QRectF(card.left() + 12, y + line / 2 - 6, 16, 12), 3, 3);
-    painter->setPen(look_.colors.faint);
-    painter->drawText(QRectF(card.left() + 36, y, width, line), Qt::AlignVCenter, entry.text);
+    QRectF place(corner.x() + entry.left, top + entry.row * line, widest, line);
+    if (entry.color.isValid()) {
+      painter->setPen(QPen(look_.colors.frameLine, 1));
+      painter->setBrush(entry.color);
+      painter->drawRoundedRect(QRectF(place.left(), place.center().y() - 6, swatch, 12), 3, 3);
+      place.setLeft(place.left() + swatch + toText);
+    }
+    painter->setPen(entry.color.isValid() ? look_.colors.faint : look_.colors.text);
+    painter->drawText(place, Qt::AlignVCenter | Qt::AlignLeft, entry.text);
   }
-  return card.size();
+  return size;
 }
 
 }  // namespace retrograd::views

@@ -82,14 +82,16 @@ class GraphPainter {
   void stuckTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
   void closedBox(QPainter& painter, int box) const;
   void edge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const;
-  void edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit) const;
+  /// The label is moved along its edge where it would cover one of these lines of text.
+  void edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit, const std::vector<QRectF>& titles) const;
   std::vector<QPointF> pointsOf(const layout::SceneEdge& edge) const;
   /// What the lens wants the line to be labelled with; empty where nothing is known, or the line is too small to have a label.
   QString lineLabel(std::int32_t line, bool lit) const;
   /// Which lane is which, at the top edge, whatever part of it is in sight.
   void lanes(QPainter& painter) const;
-  /// What the overlay's colours mean; the card's lower left corner is `corner`. Its size, painted or not (null painter).
-  QSizeF legend(QPainter* painter, const QPointF& corner) const;
+  /// What the overlay's colours mean, in lines of at most this width. `corner` is the lower left one. Its size, painted or not (null painter); empty without an
+  /// overlay.
+  QSizeF legend(QPainter* painter, const QPointF& corner, double width) const;
 
   const GraphLens& lens() const { return lens_; }
 
@@ -110,8 +112,10 @@ class GraphPainter {
   void marks(QPainter& painter, int box, const QRectF& rect) const;
   /// NaN or infinite where a value has one; nullopt where a value is not known.
   std::optional<double> normOf(std::int32_t line) const;
-  void drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge, const std::vector<QPointF>& points, const QColor& color,
-                 bool crosses) const;
+  void drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge, const std::vector<QPointF>& points, const QColor& color, bool crosses,
+                 const std::vector<QRectF>& titles) const;
+  /// Where frames have their titles.
+  std::vector<QRectF> titleLines(const std::vector<std::int32_t>& boxes) const;
   /// The words of a box that is smaller than they are: its title in a size that can be read, as much of it as there is room for.
   void smallText(QPainter& painter, int box, const QRectF& rect) const;
   QFont frameFont() const;

@@ -74,7 +74,7 @@ void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool l
   if (edge.arrowAtBegin && edge.kind != layout::EdgeKind::origin) drawHead(painter, points.front(), direction(points[1], points.front()), size, pen.color());
 }
 
-void GraphPainter::edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit) const {
+void GraphPainter::edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit, const std::vector<QRectF>& titles) const {
   if (lens_.scale < leastLabelled) return;
   const auto line = static_cast<std::int32_t>(&edge - scene().edges.data());
   const auto crossing = look_.overlay ? look_.overlay->edgeText(scene(), line) : QString();
@@ -83,7 +83,7 @@ void GraphPainter::edgeLabel(QPainter& painter, const layout::SceneEdge& edge, b
   const auto pen = edgePen(look_.colors, edge.kind, 1);
   const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
   const bool background = !lit && lens_.hovering && lens_.reach && !lens_.reach->edges.empty();
-  drawLabel(painter, label, edge, pointsOf(edge), faded(pen.color(), (background ? 0.4 : 1) * (!lit && across ? 0.8 : 1)), !crossing.isEmpty());
+  drawLabel(painter, label, edge, pointsOf(edge), faded(pen.color(), (background ? 0.4 : 1) * (!lit && across ? 0.8 : 1)), !crossing.isEmpty(), titles);
 }
 
 QString GraphPainter::lineLabel(std::int32_t line, bool lit) const {
@@ -114,7 +114,7 @@ std::optional<double> GraphPainter::normOf(std::int32_t line) const {
 }
 
 void GraphPainter::drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge, const std::vector<QPointF>& points, const QColor& color,
-                             bool crosses) const {
+                             bool crosses, const std::vector<QRectF>& titles) const {
   const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
   auto font = look_.detail;
   font.setPixelSize(10);
@@ -122,12 +122,22 @@ void GraphPainter::drawLabel(QPainter& painter, const QString& label, const layo
   const QFontMetricsF metrics(font);
   const double width = metrics.horizontalAdvance(label);
   if (across && width + 24 > points.back().x() - points.front().x()) return;
-  const auto middle = pathOf(points, across).pointAtPercent(0.5);
-  QRectF tag(middle.x() - width / 2 - 3, middle.y() - metrics.height() / 2, width + 6, metrics.height());
+  const auto path = pathOf(points, across);
   // On a short line it would hide the line: it is next to it then.
   const bool next = !across && !crosses && std::abs(points.back().y() - points.front().y()) < 2.5 * metrics.height();
-  if (next) tag.moveLeft(middle.x() + 3);
-  else painter.fillRect(tag, look_.colors.canvas);
+  const auto tagAt = [&](double percent) {
+    const auto point = path.pointAtPercent(percent);
+    return QRectF(next ? point.x() + 3 : point.x() - width / 2 - 3, point.y() - metrics.height() / 2, width + 6, metrics.height());
+  };
+  const auto isFree = [&](const QRectF& tag) { return std::none_of(titles.begin(), titles.end(), [&](const QRectF& title) { return title.intersects(tag); }); };
+  auto tag = tagAt(0.5);
+  if (!isFree(tag))
+    for (double percent : {0.65, 0.35, 0.8, 0.2})
+      if (const auto other = tagAt(percent); isFree(other)) {
+        tag = other;
+        break;
+      }
+  if (!next) painter.fillRect(tag, look_.colors.canvas);
   painter.setPen(crosses ? look_.colors.text : color);
   painter.setBrush(Qt::NoBrush);
   if (crosses) painter.drawRect(tag);

@@ -55,6 +55,7 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
   stillTimer_.setInterval(stillAfter);
   connect(&stillTimer_, &QTimer::timeout, this, [this] {
     still_ = true;
+    placeMinimap();
     update();
   });
   connect(context_.controller, &DocumentController::documentChanged, this, &GraphView::documentChanged);

@@ -185,8 +185,12 @@ class GraphView : public QWidget {
   /// Of these ops those that the scene's trace has.
   static layout::Reach waysIn(const layout::Scene& scene, const std::vector<BoundSymbolId>& from, const std::vector<BoundSymbolId>& to);
   void paintFinds(QPainter& painter) const;
-  /// Boxes are below the small map: it is drawn faintly, so that it covers nothing, while the pointer is elsewhere.
+  /// The boxes below the small map.
+  int minimapCovers() const;
+  /// It is drawn faintly then, while the pointer is elsewhere.
   bool minimapFades() const;
+  /// Once the view rests: to the corner where it covers the fewest boxes. It stays where no corner is better.
+  void placeMinimap();
   void setHovered(int box);
   void updateReach();
   void announce();
@@ -199,6 +203,10 @@ class GraphView : public QWidget {
   void paintBatched(QPainter& painter, const GraphPainter& paint);
   void paintPixels(QPainter& painter, const GraphPainter& paint);
   void paintMinimap(QPainter& painter, const GraphPainter& paint);
+  void paintLegend(QPainter& painter, const GraphPainter& paint) const;
+  /// Heights of what covers the graph's upper and lower edge: the names of the lanes, the overlay's legend.
+  double upperStrip() const;
+  double lowerStrip() const;
   void paintHighlights(QPainter& painter) const;
   void centreOnMinimap(const QPointF& position);
 
@@ -243,6 +251,7 @@ class GraphView : public QWidget {
   mutable GraphTexts texts_{4000};
   mutable std::vector<std::int32_t> boxesHere_, edgesHere_;
   bool minimapShown_ = true;
+  Qt::Corner minimapCorner_ = Qt::BottomRightCorner;
   QImage pixels_, minimap_;
 };
 

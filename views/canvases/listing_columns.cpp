@@ -8,10 +8,10 @@ namespace retrograd::views {
 namespace {
 
 constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not pass the filter
-// Characters. A column comes when the code keeps at least this much; it is no wider than what it shows, and no wider than this. Shapes take a third of the
-// room at most, as long as the one of a tensor of three dimensions fits: the second result of a call may be cut before the code is. Origins come with what
-// half a window of 1280 pixels has.
-constexpr int leastCode = 30, roomyCode = 34, leastColumn = 8, oneShape = 15, widestColumn = 26, widestOriginColumn = 14, between = 2;
+// Characters. A column comes when the code keeps at least this much; it is no wider than what it shows, and no wider than this while code is cut. Shapes then
+// take a third of the room at most, as long as the one of a tensor of three dimensions fits: a call's other results are a number before its code is cut.
+// Origins come with what half a window of 1280 pixels has. What room all code leaves is the columns'.
+constexpr int leastCode = 28, roomyCode = 34, leastColumn = 8, oneShape = 16, widestColumn = 26, widestOriginColumn = 14, between = 2;
 
 }  // namespace
 
@@ -28,11 +28,20 @@ int ListingView::numbersWidth() const {
 ListingView::Columns ListingView::columns() const {
   const int width = viewport()->width() - columnRect().width();  // left of the number column
   const int room = static_cast<int>((width - gutterWidth() - rowHeight_) / charWidth_);
-  const int widestShape = std::clamp(room / 3, oneShape, widestColumn);
-  const int shape = std::clamp(widestShape_, leastColumn, widestShape) + between, origin = std::clamp(widestOrigin_, leastColumn, widestOriginColumn) + between;
+  int shape = std::clamp(widest_.firstShape, leastColumn, std::clamp(room / 3, oneShape, widestColumn)) + between;
+  int origin = widest_.origin > 0 ? std::clamp(widest_.origin, leastColumn, widestOriginColumn) + between : 0;
   Columns columns{width, width, width};
   if (room - shape < leastCode) return columns;
-  if (widestOrigin_ > 0 && room - shape - origin >= roomyCode) columns.origin = width - columnAt(origin);
+  if (room - shape - origin < roomyCode) origin = 0;
+  int spare = std::max(0, room - shape - origin - between - widest_.code);
+  const auto widen = [&spare](int& column, int wanted) {
+    const int more = std::clamp(wanted + between - column, 0, spare);
+    column += more;
+    spare -= more;
+  };
+  widen(shape, widest_.shapes);
+  if (origin > 0) widen(origin, widest_.origin);
+  columns.origin = width - columnAt(origin);
   columns.shape = columns.origin - columnAt(shape);
   columns.codeEnd = columns.shape - columnAt(between);
   return columns;
@@ -79,15 +88,12 @@ void ListingView::paintColumns(QPainter& painter, int visible, const QRect& rect
   const auto controls = controlColorsOf(context_.theme->dark(), context_.theme->highContrast());
   const auto& line = lineText(visible);
   const auto places = columns();
-  const auto draw = [&](const QString& text, int left, int right) {
-    const int characters = static_cast<int>((right - left) / charWidth_) - 1;
-    if (text.isEmpty() || characters < 2) return;
-    const auto shown = text.size() <= characters ? text : text.left(characters - 1) + QChar(0x2026);
-    painter.drawText(QPointF(left, rect.top() + ascent_ + 1), shown);
-  };
+  const auto charactersIn = [this](int left, int right) { return static_cast<int>((right - left) / charWidth_) - 1; };
+  const auto draw = [&](const QString& text, int left) { painter.drawText(QPointF(left, rect.top() + ascent_ + 1), text); };
   painter.setPen(controls.columnText);
-  draw(line.shape, places.shape, places.origin);
-  draw(line.origin, places.origin, viewport()->width() - columnRect().width());
+  if (const int characters = charactersIn(places.shape, places.origin); characters > 1) draw(shapeWithin(line, characters), places.shape);
+  if (const int characters = charactersIn(places.origin, viewport()->width() - columnRect().width()); characters > 1)
+    draw(line.origin.size() <= characters ? line.origin : line.origin.left(characters - 1) + QChar(0x2026), places.origin);
   if (const auto op = opAt(visible); op && numbersWidth() > 0) {
     painter.setOpacity(1);
     painter.setClipping(false);

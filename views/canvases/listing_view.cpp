@@ -68,7 +68,7 @@ void ListingView::documentChanged() {
 void ListingView::resetRows() {
   texts_.clear();
   sums_ = {};
-  widestShape_ = widestOrigin_ = 0;
+  widest_ = {};
   rows_ = document() ? FoldRows(&outline()) : FoldRows();
   if (const auto& ops = context_.filter->ops(); ops && document()) rows_.setFilter({ops, &ops->trace(kind_)});
   keepLines();
@@ -131,8 +131,10 @@ const LineText& ListingView::lineText(int visible) const {
   const auto row = rows_.rowAt(visible);
   if (const auto* known = texts_.object(row)) return *known;
   auto* made = new LineText(makeLine(row));
-  widestShape_ = std::max(widestShape_, static_cast<int>(made->shape.size()));
-  widestOrigin_ = std::max(widestOrigin_, static_cast<int>(made->origin.size()));
+  if (made->codeLength >= 0) widest_.code = std::max(widest_.code, 2 * outline().depth[static_cast<std::size_t>(row)] + made->codeLength);
+  widest_.shapes = std::max(widest_.shapes, static_cast<int>(made->shape.size()));
+  widest_.firstShape = std::max(widest_.firstShape, leastShape(*made));
+  widest_.origin = std::max(widest_.origin, static_cast<int>(made->origin.size()));
   texts_.insert(row, made);
   return *made;
 }

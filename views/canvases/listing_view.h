@@ -193,10 +193,14 @@ class ListingView : public CodeView {
   class MarkedScrollBar* marks_;                  ///< the vertical scroll bar
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
-  int anchor_ = -1;                                 ///< where the selected lines begin; they end at the cursor
-  mutable int widestShape_ = 0, widestOrigin_ = 0;  ///< characters, of the lines seen so far
-  bool numbers_ = false;                            ///< the gutter has the ops' numbers
-  mutable QCache<int, LineText> texts_{2000};       ///< by outline row
+  int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor
+  /// Characters, of the lines seen so far: of their code with its indentation, of all shapes of a line, of the first alone, of origins.
+  struct Widths {
+    int code = 0, shapes = 0, firstShape = 0, origin = 0;
+  };
+  mutable Widths widest_;
+  bool numbers_ = false;                       ///< the gutter has the ops' numbers
+  mutable QCache<int, LineText> texts_{2000};  ///< by outline row
   BoundSymbolId shownExecution_;
   bool selecting_ = false;  ///< the selection changes because of this view: do not scroll it
 

@@ -47,11 +47,16 @@ GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphT
                            const ExecutionState& execution, const RunNumbers& numbers, const std::vector<OpMeasure>& measures,
                            std::shared_ptr<const StageCut> cut, bool dark)
     : kind_(overlay), tree_(std::move(tree)), document_(std::move(document)), colors_(dark), cut_(std::move(cut)) {
-  if (kind_ == Overlay::role) return;
   if (kind_ == Overlay::stage) {
     if (cut_ && &cut_->document() == document_.get()) stages_ = std::make_unique<NodeStages>(*tree_, *cut_);
-    return;
+  } else if (kind_ != Overlay::role) {
+    sumUp(execution, numbers, measures);
+    setSteps();
   }
+  legend_ = makeLegend();
+}
+
+void GraphOverlay::sumUp(const ExecutionState& execution, const RunNumbers& numbers, const std::vector<OpMeasure>& measures) {
   if (kind_ == Overlay::time) {
     byOp_.assign(document_->analysis->document->boundSymbolCount(), 0);
     for (std::size_t i = 0; i < measures.size(); ++i)
@@ -123,10 +128,14 @@ double GraphOverlay::amountOf(BoundSymbolId op) {
   return 0;
 }
 
+void GraphOverlay::setSteps() {
+  // Each step is four times the one before: times and bytes of ops lie far apart. The first takes all that is less.
+  for (int step = 0; step < steps; ++step) least_[static_cast<std::size_t>(step)] = step == 0 ? 0 : most_ * std::pow(4.0, step - steps + 0.5);
+}
+
 int GraphOverlay::stepOf(double amount) const {
-  // Each step is four times the one before: times and bytes of ops lie far apart.
   if (amount <= 0 || most_ <= 0) return -1;
-  return std::clamp(steps - 1 + static_cast<int>(std::floor(std::log(amount / most_) / std::log(4.0) + 0.5)), 0, steps - 1);
+  return static_cast<int>(std::upper_bound(least_.begin(), least_.end(), amount) - least_.begin()) - 1;
 }
 
 QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
@@ -137,11 +146,13 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
     case Overlay::role:
     case Overlay::stage: return {};
     case Overlay::time: return amount > 0 ? secondsText(amount) : QObject::tr("not run");
-    case Overlay::bytes: return amount > 0 ? bytesText(static_cast<std::int64_t>(amount)) : QObject::tr("no memory of its own");
+    case Overlay::bytes: return bytesText(static_cast<std::int64_t>(amount));
     case Overlay::saved:
       if (lane == layout::Lane::backward) return amount > 0 ? QObject::tr("%n recomputed", nullptr, static_cast<int>(amount)) : QString();
       return amount > 0 ? QObject::tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount))) : QObject::tr("keeps nothing");
-    case Overlay::health: return amount > 0 ? QObject::tr("ops with NaN or Inf: %1").arg(static_cast<int>(amount)) : QString();
+    case Overlay::health:
+      if (amount <= 0) return {};
+      return amount == 1 ? QObject::tr("NaN/Inf") : QObject::tr("NaN/Inf: %1").arg(static_cast<int>(amount));
     case Overlay::dtype:
       if (amount == mixed) return QObject::tr("several dtypes");
       return amount == nothing ? QObject::tr("no tensor") : toQt(shortName(static_cast<DType>(static_cast<int>(amount))));
@@ -179,7 +190,7 @@ QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
   return {};
 }
 
-std::vector<GraphOverlay::Entry> GraphOverlay::legend() const {
+std::vector<GraphOverlay::Entry> GraphOverlay::makeLegend() const {
   std::vector<Entry> entries;
   const auto ramp = [&](auto&& words) {
     for (int step = 0; step < steps; ++step) entries.push_back({colors_.ramp(step), words(most_ / std::pow(4.0, steps - 1 - step))});

@@ -40,12 +40,16 @@ class GraphOverlay {
     QColor color;
     QString text;
   };
-  std::vector<Entry> legend() const;
+  const std::vector<Entry>& legend() const { return legend_; }
 
  private:
   /// Of an op alone. For dtype its number, for device its place in `devices_`; -1 where it has none.
   double amountOf(BoundSymbolId op);
+  /// The amounts of all nodes.
+  void sumUp(const ExecutionState& execution, const RunNumbers& numbers, const std::vector<OpMeasure>& measures);
+  void setSteps();
   int stepOf(double amount) const;
+  std::vector<Entry> makeLegend() const;
 
   Overlay kind_;
   std::shared_ptr<const layout::GraphTree> tree_;
@@ -55,7 +59,9 @@ class GraphOverlay {
   std::set<ValueId> badValues_;
   std::set<BoundSymbolId> badOps_;
   std::vector<std::array<double, layout::laneCount>> amounts_;
-  double most_ = 0;              ///< of an op
+  double most_ = 0;                                   ///< of an op
+  std::array<double, OverlayColors::steps> least_{};  ///< amount from which each step of colours is
+  std::vector<Entry> legend_;
   std::vector<Device> devices_;  ///< that ops of the graph are on, in the order in which they are met
   std::shared_ptr<const StageCut> cut_;
   std::unique_ptr<NodeStages> stages_;  ///< for Overlay::stage, where there is a cut

@@ -10,6 +10,7 @@ LineText withNotes(LineText line, BoundSymbolId op, const Document& document, co
   if (notes.notes().empty()) return line;
   LineText noted;
   noted.shape = line.shape;
+  noted.shapes = line.shapes;
   noted.origin = line.origin;
   const auto add = [&](const QString& text, TokenKind kind, ValueId value = {}) {
     noted.tokens.push_back({static_cast<int>(noted.text.size()), static_cast<int>(text.size()), kind, value});

@@ -24,6 +24,10 @@ class ChecksDock : public Panel {
 
  protected:
   void forget() override;
+  QString emptyText() const override {
+    return unlessClosed(
+        tr("Select an op, or name ops above: Check compares their gradient with differences of their results, Terms lists what was added up to it"));
+  }
 
  private:
   /// The value whose gradient is meant: the chosen one, or where that is a gradient, the one it belongs to.

@@ -26,6 +26,7 @@ class CompareDock : public Panel {
  protected:
   void refresh() override;
   void forget() override;
+  QString emptyText() const override { return unlessClosed(tr("Choose above in what the other run differs: Compare runs both and lists where they diverge")); }
 
  private:
   /// What the fields ask for.

@@ -22,7 +22,7 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   tree_->header()->resizeSection(0, 170);
   summary_->setObjectName(QStringLiteral("findings-summary"));
   summary_->setTextFormat(Qt::PlainText);
-  summary_->setMinimumWidth(1);
+  summary_->setWordWrap(true);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 6, 4);
   row->setSpacing(tokens::gap);
@@ -55,7 +55,7 @@ void FindingsDock::tell() {
   const auto& stopped = context_.execution->now().bad;
   const auto first = context_.controller->ahead().numbers().firstBad();
   const auto op = first ? first : stopped.empty() ? BoundSymbolId() : *stopped.begin();
-  if (!open || !op) return summary_->setText(tr("Walk to the Root leads from a NaN or Inf to the op that made it"));
+  if (!open || !op) return summary_->setText(tr("No NaN or Inf was seen"));
   summary_->setText(tr("#%1 %2 made NaN or Inf").arg(op.index).arg(shortOpName(*open->analysis->document, op)));
 }
 
@@ -79,6 +79,7 @@ void FindingsDock::show(const NanWalk& walk) {
   model_->show(context_.controller->document(), walk, context_.notes);
   tree_->expandToDepth(0);
   summary_->setText(walk.path.empty() ? tr("Every value of the run is finite") : tr("NaN or Inf: the root is below"));
+  updateEmptyText();
 }
 
 }  // namespace retrograd::views

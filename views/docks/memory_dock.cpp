@@ -6,7 +6,9 @@
 
 #include "views/text/format.h"
 #include "views/text/line_text.h"
+#include "views/theme/tokens.h"
 #include "views/widgets/command_button.h"
+#include "views/widgets/elided_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -38,10 +40,8 @@ QString tipOf(MemoryUse use) {
 }  // namespace
 
 MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : Panel(context, "memory", parent), view_(new MemoryView(context.theme, this)) {
-  caption_ = new QLabel(this);
+  caption_ = new ElidedLabel(this);
   caption_->setObjectName(QStringLiteral("memory-caption"));
-  caption_->setTextFormat(Qt::PlainText);
-  caption_->setMinimumWidth(1);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(6, 4, 6, 4);
   layout->setSpacing(3);
@@ -67,6 +67,8 @@ QWidget* MemoryDock::makeLegend() {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setHorizontalSpacing(5);
   layout->setVerticalSpacing(1);
+  auto small = font();
+  small.setPointSizeF(small.pointSizeF() * tokens::smallType);
   constexpr int columns = 6, above = 3;  // two rows, three and two: the figures stay whole in half a window
   for (std::size_t i = 0; i < memoryUseCount; ++i) {
     const auto use = static_cast<MemoryUse>(i);
@@ -74,6 +76,7 @@ QWidget* MemoryDock::makeLegend() {
     figures_[i] = new QLabel(labelOf(use), legend);
     figures_[i]->setTextFormat(Qt::PlainText);
     figures_[i]->setMinimumWidth(1);
+    figures_[i]->setFont(small);
     for (auto* label : {swatches_[i], figures_[i]}) label->setToolTip(tipOf(use));
     swatches_[i]->setAccessibleName(tr("Colour of %1").arg(labelOf(use)));
     auto* entry = new QHBoxLayout;

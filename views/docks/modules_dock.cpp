@@ -18,7 +18,6 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, 
   tree_->setIndentation(14);
   auto* header = tree_->header();
   header->setStretchLastSection(false);
-  header->setSectionResizeMode(0, QHeaderView::Stretch);
   // As wide as their titles: to their contents they would keep room for the arrow of sorting, which the names need.
   const int width = header->fontMetrics().horizontalAdvance(QStringLiteral("0000")) + 4;
   for (int column : {1, 2}) {
@@ -26,6 +25,7 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, 
     header->resizeSection(column, width);
   }
   header->setMinimumSectionSize(24);
+  new NamesFirst(tree_);
   fillWith(tree_);
   setList(tree_);
   connect(context_.selection, &Selection::changed, this, &ModulesDock::invalidate);

@@ -76,6 +76,7 @@ QWidget* SourceDock::makeText() {
   notice_->setTextFormat(Qt::PlainText);
   notice_->setWordWrap(true);
   notice_->setMargin(8);
+  notice_->setAlignment(Qt::AlignLeft | Qt::AlignTop);  // the first words stay where not all fit
   text_ = new QTreeView(side);
   text_->setObjectName(QStringLiteral("source-text"));
   text_->setModel(lines_);
@@ -169,8 +170,8 @@ void SourceDock::show(const Answer& answer) {
   path_->setToolTip(tr("The model names it %1").arg(toQt(frame.file)));
   if (std::exchange(launches_, false)) launch();
   if (found_.isEmpty()) {
-    const auto places = answer.tried.isEmpty() ? QString() : tr("\n\nLooked for:\n%1").arg(answer.tried.join(QLatin1Char('\n')));
-    return showProblem(tr("%1 is not there. Use Find File to locate it and the files next to it.").arg(QFileInfo(toQt(frame.file)).fileName()) + places);
+    const auto places = answer.tried.isEmpty() ? QString() : tr("Looked for:\n%1").arg(answer.tried.join(QLatin1Char('\n')));
+    return showProblem(tr("%1 is not there. Use Find File to locate it and the files next to it.").arg(QFileInfo(toQt(frame.file)).fileName()), places);
   }
   if (!source.problem.isEmpty()) return showProblem(source.problem);
   lines_->set(source.lines, answer.ops);
@@ -190,10 +191,11 @@ void SourceDock::show(const Answer& answer) {
   text_->scrollTo(lines_->index(lines_->currentRow(), SourceLinesModel::number), QAbstractItemView::PositionAtCenter);
 }
 
-void SourceDock::showProblem(const QString& problem) {
+void SourceDock::showProblem(const QString& problem, const QString& more) {
   lines_->set({}, {});
   text_->hide();
-  notice_->setText(problem);
+  notice_->setText(more.isEmpty() ? problem : problem + QStringLiteral("\n\n") + more);
+  notice_->setToolTip(more);
   notice_->show();
 }
 

@@ -49,7 +49,8 @@ class SourceDock : public Panel {
   QWidget* makeButtons(const QList<QAction*>& actions);
   void read();
   void show(const Answer& answer);
-  void showProblem(const QString& problem);
+  /// `more` follows it, and is the tooltip too.
+  void showProblem(const QString& problem, const QString& more = {});
   void launch();
   void goToOpOf(int row);
 

@@ -58,7 +58,14 @@ void StageCheckDock::clear(const QString& text) {
   summary_->setText(text);
 }
 
+QString StageCheckDock::emptyText() const {
+  const auto& cut = context_.stages->cut();
+  return unlessClosed(cut && cut->stages() > 1 ? tr("Check runs the stages and the whole model, and compares what they give")
+                                               : tr("The model is in one piece: cut it in the panel Stages first"));
+}
+
 void StageCheckDock::planChanged() {
+  updateEmptyText();
   const auto& cut = context_.stages->cut();
   if (!cut_ || (cut && cut->split.stages.size() == cut_->split.stages.size() && cut->cuts == cut_->cuts && cut->request.options == cut_->request.options &&
                 cut->bench == cut_->bench))

@@ -26,6 +26,9 @@ class StageCheckDock : public Panel {
  Q_SIGNALS:
   void changed();
 
+ protected:
+  QString emptyText() const override;
+
  private:
   /// What was found is of another cut, or of another document.
   void planChanged();

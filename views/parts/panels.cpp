@@ -46,10 +46,11 @@ const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
 void resizePanels(MainWindow& window) {
   const auto dock = [](const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); };
   auto* values = dock(window.panel<ValuesDock>());
-  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())},
-                     {std::clamp(window.width() * 13 / 100, 150, 210), std::clamp(window.width() / 5, 240, 300)}, Qt::Horizontal);
-  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {720, 540}, Qt::Horizontal);
+  const int modules = std::clamp(window.width() * 13 / 100, 150, 210), inspector = std::clamp(window.width() / 5, 240, 300);
+  const int below = window.width() - inspector;  // of Modules and the listings
+  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {below * 4 / 7, below * 3 / 7}, Qt::Horizontal);
   window.resizeDocks({values}, {250}, Qt::Vertical);
+  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {modules, inspector}, Qt::Horizontal);
 }
 
 // Once more with the first file, in the window as large as it is by then.

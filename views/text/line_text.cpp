@@ -75,16 +75,18 @@ class Lexer {
 /// What is said of an op beside its call. `parts`: what it saves and where it comes from, in words; `column`: the same, short.
 struct Comment {
   QStringList shapes, parts, column;
+  int tensors = 0;
 };
 
 Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues* saved) {
   const auto& bound = document.boundSymbol(op);
   Comment comment;
-  auto& [shapes, parts, column] = comment;
+  auto& [shapes, parts, column, tensors] = comment;
   std::int64_t savedBytes = 0;
   for (auto value : document.outputs(op)) {
     if (!value || !document.isTensor(value)) continue;
     const auto& meta = document.meta(document.value(value).meta);
+    ++tensors;
     if (shapes.size() < 4) shapes << typeText(meta);
     if (saved && saved->contains(value)) savedBytes += meta.bytes();
   }
@@ -132,9 +134,10 @@ LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* s
   Lexer lexer(document, op, shortNames);
   auto line = lexer.run(QString::fromStdString(printCall(document, op)));
   if (!comments) return line;
-  const auto [shapes, parts, column] = commentOf(document, op, saved);
+  const auto [shapes, parts, column, tensors] = commentOf(document, op, saved);
   line.codeLength = static_cast<int>(line.text.size());
   line.shape = shapes.join(QStringLiteral("  "));
+  line.shapes = tensors;
   line.origin = column.join(QStringLiteral("  "));
   if (shapes.isEmpty() && parts.isEmpty()) return line;
   const auto comment = QStringLiteral("  # ") + (shapes + parts).join(QStringLiteral("  "));
@@ -154,6 +157,7 @@ LineText withOneResult(const LineText& line) {
   const auto more = QStringLiteral(", +%1").arg(line.text.left(end).count(QLatin1Char(',')));
   LineText shown;
   shown.shape = line.shape;
+  shown.shapes = line.shapes;
   shown.origin = line.origin;
   const auto add = [&](const Token& token, const QString& text) {
     if (text.isEmpty()) return;
@@ -196,6 +200,24 @@ LineText cutInTheMiddle(const LineText& line, int characters) {
 }  // namespace
 
 LineText codeWithin(const LineText& line, int characters) { return cutInTheMiddle(line.code() > characters ? withOneResult(line) : line, characters); }
+
+namespace {
+
+/// The first shape, with how many more there are: `f32[2, 8] +2`.
+QString firstShape(const LineText& line) {
+  const auto end = line.shape.indexOf(QStringLiteral("  "));
+  return end < 0 ? line.shape : QStringLiteral("%1 +%2").arg(line.shape.left(end)).arg(line.shapes - 1);
+}
+
+}  // namespace
+
+QString shapeWithin(const LineText& line, int characters) {
+  if (line.shape.size() <= characters) return line.shape;
+  const auto first = firstShape(line);
+  return first.size() <= characters ? first : first.left(characters - 1) + ellipsis;
+}
+
+int leastShape(const LineText& line) { return static_cast<int>(firstShape(line).size()); }
 
 LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing) {
   LineText line;

@@ -31,6 +31,7 @@ struct LineText {
   std::vector<Token> tokens;
   int codeLength = -1;    ///< characters before the comment, which listings show as columns; -1: all
   QString shape, origin;  ///< the columns: "f32[32, 64]"; "saved 8 KiB  ← linear"
+  int shapes = 0;         ///< tensors among the results, of which `shape` names the first four
 
   int code() const { return codeLength < 0 ? static_cast<int>(text.size()) : codeLength; }
 };
@@ -38,6 +39,10 @@ struct LineText {
 /// The code of a line in at most this many characters. Where it does not fit, several results are first shown as `(t5, +2)`; then it is cut in its middle,
 /// where an ellipsis is, so that name, op and last operand stay.
 LineText codeWithin(const LineText& line, int characters);
+/// The shapes of a line in at most this many characters: all of them, else the first and how many more there are (`f32[2, 8] +2`), else as much as fits.
+QString shapeWithin(const LineText& line, int characters);
+/// The characters in which shapeWithin() names the first shape in full.
+int leastShape(const LineText& line);
 
 /// The line of an op. Short: `t6 = aten.mm(t1, t5)` for `torch.ops.aten.mm.default`; long: as in the printed trace.
 /// `comments` appends shape, module and origin.

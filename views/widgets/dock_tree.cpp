@@ -1,6 +1,7 @@
 #include "views/widgets/dock_tree.h"
 
 #include <QHeaderView>
+#include <QScrollBar>
 
 #include "views/widgets/item_view.h"
 
@@ -39,6 +40,32 @@ void ColumnFitter::fit(bool onlyWider) {
     if (onlyWider && tree_->columnWidth(column) < before) tree_->setColumnWidth(column, before);
   }
   fitting_ = false;
+}
+
+NamesFirst::NamesFirst(QTreeView* tree) : QObject(tree), tree_(tree) {
+  tree->viewport()->installEventFilter(this);
+  for (auto signal : {&QTreeView::expanded, &QTreeView::collapsed}) QObject::connect(tree, signal, this, [this] { fit(); });
+  QObject::connect(tree->model(), &QAbstractItemModel::modelReset, this, [this] { fit(); });
+  QObject::connect(tree->model(), &QAbstractItemModel::rowsInserted, this, [this] { fit(); });
+  QObject::connect(tree->verticalScrollBar(), &QScrollBar::valueChanged, this, [this] { fit(); });
+}
+
+bool NamesFirst::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize) fit();
+  return QObject::eventFilter(watched, event);
+}
+
+void NamesFirst::fit() {
+  const auto* header = tree_->header();
+  const int others = header->length() - header->sectionSize(0);
+  // Sizes of rows that were just opened are known after this turn of the event loop.
+  QMetaObject::invokeMethod(
+      this,
+      [this, others] {
+        const int names = static_cast<const QAbstractItemView*>(tree_)->sizeHintForColumn(0);  // without the title
+        tree_->header()->resizeSection(0, std::max(tree_->viewport()->width() - others, names));
+      },
+      Qt::QueuedConnection);
 }
 
 RowDelegate::RowDelegate(QTreeView* tree) : QStyledItemDelegate(tree), tree_(tree) {

@@ -32,6 +32,21 @@ class ColumnFitter : public QObject {
   bool fitting_ = false;
 };
 
+/// The first column has the width that the others leave, and at least what the names in sight need: a deep tree scrolls sideways before its names are cut. The
+/// other columns have a fixed width.
+class NamesFirst : public QObject {
+ public:
+  explicit NamesFirst(QTreeView* tree);
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void fit();
+
+  QTreeView* tree_;
+};
+
 /// Gives rows some air and, in trees that wrap words, the height their text needs, where Qt would cut it off.
 class RowDelegate : public QStyledItemDelegate {
  public:

@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QFrame>
 #include <QHBoxLayout>
+#include <QTextDocument>
 #include <QVBoxLayout>
 
 #include "views/text/format.h"
@@ -26,7 +27,7 @@ DiffWindow::DiffWindow(ViewContext context, QWidget* parent) : QWidget(parent, Q
   details_->setFont(Theme::codeFont());
   details_->setFrameShape(QFrame::NoFrame);
   details_->setTabChangesFocus(true);
-  details_->setFixedHeight(QFontMetrics(details_->font()).lineSpacing() * 3 + 14);
+  details_->setFixedHeight(QFontMetrics(details_->font()).lineSpacing() * 4 + 2 * static_cast<int>(details_->document()->documentMargin()));
   auto* border = new QFrame(this);
   border->setFrameShape(QFrame::HLine);
   border->setFrameShadow(QFrame::Plain);

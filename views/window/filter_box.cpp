@@ -124,7 +124,7 @@ FilterBox::FilterBox(ViewContext context, QMenu* menu, QWidget* window)
   line_->setPlaceholderText(tr("role:gradient module:h.3 bytes>1M not op:view"));
   line_->setToolTip(tr("Only ops that pass show in the listings, and the graph dims the others.\nEnter keeps the filter, Esc clears it and goes back."));
   line_->setClearButtonEnabled(true);
-  line_->setMinimumWidth(110);
+  line_->setMinimumWidth(70);
   line_->installEventFilter(this);
   warning_ = line_->addAction(style()->standardIcon(QStyle::SP_MessageBoxWarning), QLineEdit::TrailingPosition);
   warning_->setVisible(false);

@@ -32,12 +32,15 @@ GraphPane::GraphPane(ViewContext context, QWidget* parent) : QWidget(parent), co
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  layout->addWidget(makeControls());
+  auto* controls = makeControls();
+  layout->addWidget(controls);
   layout->addWidget(view_, 1);
   connect(view_, &GraphView::layoutChanged, this, &GraphPane::updateControls);
   connect(view_, &GraphView::overlayChanged, this, [this] { overlay_->setCurrentIndex(overlay_->findData(static_cast<int>(view_->overlay()))); });
   connect(context_.theme, &Theme::changed, this, &GraphPane::updateControls);
   updateControls();
+  // Where all do not fit, the buttons give way first, whose lines tell which is which.
+  wholeWidth_ = controls->sizeHint().width();
 }
 
 QWidget* GraphPane::makeControls() {
@@ -89,8 +92,6 @@ QWidget* GraphPane::makeControls() {
   };
   look(tr("Fit"), tr("Shows the whole graph (F)"), [this] { view_->zoomToFit(); });
   look(tr("Width"), tr("Shows the graph in its whole width (Home)"), [this] { view_->zoomToWidth(); });
-  // Where all do not fit, the buttons give way first, whose lines tell which is which.
-  wholeWidth_ = row->sizeHint().width();
   return row;
 }
 

@@ -12,6 +12,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
+constexpr int roomyWindow = 1240;  ///< width from which the row of check boxes says what it is for
 
 }  // namespace
 
@@ -92,9 +93,10 @@ QWidget* ListingsArea::makeSwitches() {
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
   layout->setSpacing(tokens::gap + tokens::hair);
-  auto* label = new QLabel(tr("Listings"), row);
-  label->setContentsMargins(2, 0, 0, 0);
-  layout->addWidget(label);
+  switchesLabel_ = new QLabel(tr("Listings"), row);
+  switchesLabel_->setContentsMargins(2, 0, 0, 0);
+  switchesLabel_->hide();
+  layout->addWidget(switchesLabel_);
   const auto add = [&](QAction* action, const QString& accessibleName) {
     // Check boxes: a pressed button is hard to tell from one that is not.
     auto* box = new QCheckBox(action->text(), row);
@@ -112,6 +114,11 @@ QWidget* ListingsArea::makeSwitches() {
   add(graphAction(), tr("Show the graph"));
   switches_ = layout;
   return row;
+}
+
+void ListingsArea::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  switchesLabel_->setVisible(window()->width() >= roomyWindow);  // else the panels at the sides need the room more
 }
 
 void ListingsArea::addToSwitches(QWidget* widget, int stretch) { switches_->addWidget(widget, stretch); }

@@ -60,6 +60,7 @@ class ListingsArea : public QWidget {
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   struct Pane {
@@ -91,6 +92,7 @@ class ListingsArea : public QWidget {
   QSplitter* splitter_ = nullptr;
   QWidget* findBar_ = nullptr;
   QHBoxLayout* switches_ = nullptr;
+  QLabel* switchesLabel_ = nullptr;
   QLineEdit* findText_ = nullptr;
   QCheckBox* findExpression_ = nullptr;
   QLabel* findState_ = nullptr;

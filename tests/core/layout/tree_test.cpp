@@ -51,6 +51,11 @@ TEST(GraphTree, equalLayersOneBehindTheOtherFold) {
   const auto tree = m.tree();
   EXPECT_EQ(labelsOf(tree, 0), "h.0 \xe2\x80\xa6 7, 8 times");
   EXPECT_EQ(tree.node(1).kind, TreeNode::Kind::run);
+  EXPECT_EQ(boxText(tree, 1, Lane::forward).brief,
+            "h.0\xe2\x80\xa6"
+            "7 \xc3\x97"
+            "8")
+      << "where a box is too small for the title, the count stays";
   const auto first = tree.node(2).structure;
   EXPECT_EQ(tree.node(tree.next(tree.next(2))).structure, tree.node(tree.next(2)).structure) << "layers within the run are laid out alike";
   EXPECT_NE(first, 0u);

@@ -1,0 +1,202 @@
+#include <QAbstractButton>
+#include <QHeaderView>
+#include <QLabel>
+#include <QStandardItemModel>
+#include <QTest>
+#include <QToolBar>
+#include <QToolButton>
+#include <QTreeView>
+
+#include "tests/support/source_path.h"
+#include "tests/views/window_fixture.h"
+#include "views/text/line_text.h"
+#include "views/widgets/dock_tree.h"
+#include "views/widgets/elided_label.h"
+
+namespace retrograd::views {
+
+/// In a window of 1280 by 800 no text is cut off without a sign, no control is, and what is empty says why.
+class WholeTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase();
+  void cleanupTestCase() { fixture_.reset(); }
+  void noTextOfAPanelIsCut_data() { eachDock(); }
+  void noTextOfAPanelIsCut();
+  void anEmptyListSaysWhy_data() { eachDock(); }
+  void anEmptyListSaysWhy();
+  void theGraphsControlsStayInOneRow();
+  void aSmallFirstWindowIsWhole();
+  void deepNamesAreWhole();
+  void furtherShapesAreANumber();
+  void columnsTakeWhatTheCodeLeaves();
+
+ private:
+  void eachDock();
+  std::unique_ptr<WindowFixture> fixture_;
+};
+
+void WholeTest::initTestCase() {
+  fixture_ = std::make_unique<WindowFixture>(liveEngine(), WindowFixture::Start::asItComes);
+  fixture_->window().resize(1280, 800);
+  QVERIFY(fixture_->open(QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"))));
+  fixture_->selection().select(fixture_->analysis().backward.ops[12]);
+}
+
+void WholeTest::eachDock() {
+  QTest::addColumn<QString>("name");
+  for (auto* dock : fixture_->window().docks()) QTest::newRow(qPrintable(dock->objectName())) << dock->objectName();
+}
+
+// A label shows all of its text or cuts it with a sign; a button has the room that its text needs.
+void WholeTest::noTextOfAPanelIsCut() {
+  QFETCH(QString, name);
+  auto* dock = fixture_->raise(qPrintable(name));
+  QVERIFY(fixture_->quiet());
+  QVERIFY(standsStill(*dock));
+  QStringList cut;
+  for (auto* label : dock->findChildren<QLabel*>()) {
+    if (!label->isVisible() || label->text().isEmpty() || dynamic_cast<ElidedLabel*>(label)) continue;
+    const auto room = label->contentsRect().adjusted(label->margin(), label->margin(), -label->margin(), -label->margin());
+    const auto needed = label->fontMetrics().boundingRect(room, Qt::TextShowMnemonic | (label->wordWrap() ? Qt::TextWordWrap : 0), label->text());
+    if (needed.width() > room.width() || needed.height() > room.height()) cut << label->text();
+  }
+  for (auto* button : dock->findChildren<QAbstractButton*>()) {
+    const auto* tool = qobject_cast<QToolButton*>(button);
+    const bool isIcon = tool && tool->toolButtonStyle() == Qt::ToolButtonIconOnly && !tool->icon().isNull();
+    if (button->isVisible() && !isIcon && !button->text().isEmpty() && button->width() < button->sizeHint().width()) cut << button->text();
+  }
+  QVERIFY2(cut.isEmpty(), qPrintable(cut.join(QLatin1Char('\n'))));
+}
+
+// Holds V11: empty panels say why they are empty and what to do.
+void WholeTest::anEmptyListSaysWhy() {
+  QFETCH(QString, name);
+  auto* dock = fixture_->raise(qPrintable(name));
+  QVERIFY(fixture_->quiet());
+  for (auto* list : dock->findChildren<QAbstractItemView*>()) {
+    if (!list->isVisible() || qobject_cast<QHeaderView*>(list) || !list->model() || list->model()->rowCount() > 0) continue;
+    const auto labels = list->viewport()->findChildren<QLabel*>();
+    const bool says = std::any_of(labels.begin(), labels.end(), [](const QLabel* label) { return label->isVisible() && label->text().size() > 8; });
+    QVERIFY2(says, qPrintable(list->objectName()));
+  }
+}
+
+// Where the words of all buttons do not fit, they are lines alone before a button goes to a second row.
+void WholeTest::theGraphsControlsStayInOneRow() {
+  fixture_->window().listings().graphAction()->setChecked(true);
+  for (auto kind : {TraceKind::forward, TraceKind::backward}) fixture_->window().listings().toggleAction(kind)->setChecked(false);
+  auto& pane = fixture_->window().listings().graphPane();
+  QTRY_VERIFY(pane.isVisible());
+  bool words = false, lines = false;
+  for (int width : {1280, 1440, 1800, 2200}) {
+    fixture_->window().resize(width, 800);
+    QVERIFY(standsStill(pane));
+    const auto& button = pane.edgeButton(layout::EdgeKind::data);
+    (button.toolButtonStyle() == Qt::ToolButtonIconOnly ? lines : words) = true;
+    int top = 0;
+    for (const auto* control : pane.findChildren<QToolButton*>())
+      if (control->isVisible() && control->parentWidget() == button.parentWidget()) {
+        const int middle = control->geometry().center().y();
+        QVERIFY2(top == 0 || std::abs(middle - top) < 4, qPrintable(QStringLiteral("%1 at %2").arg(control->text()).arg(width)));
+        top = middle;
+      }
+  }
+  QVERIFY(words);
+  fixture_->window().resize(1280, 800);
+  for (auto kind : {TraceKind::forward, TraceKind::backward}) fixture_->window().listings().toggleAction(kind)->setChecked(true);
+  fixture_->window().listings().graphAction()->setChecked(false);
+}
+
+// 85 of 100 of a laptop's screen is what a first start has there: names, the current step and the memory's figures are seen.
+void WholeTest::aSmallFirstWindowIsWhole() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(1088, 640);
+  QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"))));
+  f.selection().select(f.analysis().backward.ops[12]);
+  QVERIFY(f.quiet());
+  QVERIFY(standsStill(f.window()));
+  QCOMPARE(f.window().width(), 1088);
+  for (const auto& [name, least] : {std::pair("dock-modules", 140), {"dock-inspector", 230}, {"dock-memory", 340}, {"dock-values", 340}}) {
+    const int width = f.window().findChild<QDockWidget*>(QLatin1String(name))->width();
+    QVERIFY2(width >= least, qPrintable(QStringLiteral("%1 has %2 of %3").arg(QLatin1String(name)).arg(width).arg(least)));
+  }
+  const auto* bar = f.window().findChild<QToolBar*>(QStringLiteral("toolbar-run"));
+  const auto* position = bar->findChild<QLabel*>(QStringLiteral("position"));
+  const auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(f.window().actions().toCursor));
+  f.window().actions().resume->trigger();
+  QTRY_VERIFY(f.settle() && f.execution().position == f.execution().size);
+  QTRY_VERIFY(position->isVisible() && position->width() >= position->sizeHint().width() && bar->sizeHint().width() <= bar->width());
+  QCOMPARE(button->toolButtonStyle(), Qt::ToolButtonIconOnly);
+  f.window().resize(1600, 800);
+  QTRY_COMPARE(button->toolButtonStyle(), Qt::ToolButtonTextBesideIcon);
+}
+
+void WholeTest::deepNamesAreWhole() {
+  QStandardItemModel model(0, 3);
+  auto* parent = model.invisibleRootItem();
+  for (int depth = 0; depth < 9; ++depth) {
+    auto* name = new QStandardItem(QStringLiteral("attention_%1").arg(depth));
+    parent->appendRow({name, new QStandardItem(QStringLiteral("12")), new QStandardItem(QStringLiteral("34"))});
+    parent = name;
+  }
+  QTreeView tree;
+  tree.setModel(&model);
+  prepareTree(tree, QStringLiteral("Names"), true);
+  tree.header()->setStretchLastSection(false);
+  for (int column : {1, 2}) tree.header()->resizeSection(column, 30);
+  new NamesFirst(&tree);
+  tree.resize(220, 300);
+  tree.show();
+  QTRY_COMPARE(tree.header()->length(), tree.viewport()->width());  // the names have what the numbers leave
+  tree.expandAll();
+  const auto isWhole = [&] {
+    for (auto index = model.index(0, 0); index.isValid(); index = model.index(0, 0, index))
+      if (tree.visualRect(index).width() < tree.fontMetrics().horizontalAdvance(index.data().toString())) return false;
+    return true;
+  };
+  QTRY_VERIFY(isWhole());
+  tree.collapseAll();
+  QTRY_COMPARE(tree.header()->length(), tree.viewport()->width());
+}
+
+void WholeTest::furtherShapesAreANumber() {
+  LineText line;
+  line.shape = QStringLiteral("f32[2, 8, 16]  f32[16]  f32[16]");
+  line.shapes = 5;  // four are named at most
+  QCOMPARE(shapeWithin(line, 40), line.shape);
+  QCOMPARE(shapeWithin(line, 20), QStringLiteral("f32[2, 8, 16] +4"));
+  QCOMPARE(leastShape(line), 16);
+  QCOMPARE(shapeWithin(line, 10), QStringLiteral("f32[2, 8,\u2026"));
+  line.shape = QStringLiteral("f32[2, 8, 16]");
+  line.shapes = 1;
+  QCOMPARE(shapeWithin(line, 13), line.shape);
+  QCOMPARE(leastShape(line), 13);
+}
+
+// Holds V6: while code is cut, the column of shapes is no wider than one shape and the number of the others; a wide window shows all of them.
+void WholeTest::columnsTakeWhatTheCodeLeaves() {
+  auto& view = fixture_->listing(TraceKind::backward);
+  const qreal character = QFontMetricsF(Theme::codeFont()).horizontalAdvance(QLatin1Char('m'));
+  const auto shapes = [&] {
+    if (!standsStill(view)) return 0.0;
+    const auto columns = view.columns();
+    return (columns.origin - columns.shape) / character;
+  };
+  fixture_->window().resize(1600, 800);
+  const auto narrow = shapes();
+  QVERIFY2(narrow >= 16 && narrow <= 20, qPrintable(QString::number(narrow)));
+  bool isCut = false;
+  for (int row = 0; row < view.rowCount(); ++row) isCut = isCut || (!view.isHeader(row) && view.shownCode(row).text.contains(QChar(0x2026)));
+  QVERIFY(isCut);
+  fixture_->window().resize(4000, 800);
+  QTRY_VERIFY(view.viewport()->width() > 1500);
+  QVERIFY(shapes() > narrow + 8);
+  fixture_->window().resize(1280, 800);
+}
+
+}  // namespace retrograd::views
+
+QTEST_MAIN(retrograd::views::WholeTest)
+#include "whole_test.moc"
