@@ -208,7 +208,10 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
     tensors[hole] = stridedView(op, inDType(op, copy, meta.dtype), meta);
   }
   const auto raw = apply(op, document_.boundSymbol(op).symbol, call.pattern, tensors, {}, WriteMode::inPlace);
-  const auto data = valueOfLocal(raw, raw.rule->written.at(0).second);
+  const auto& all = raw.rule->written;  // several, where an op writes several operands; none of what it writes without a word
+  const auto one = std::find_if(all.begin(), all.end(), [&](const auto& pair) { return pair.first == written; });
+  if (one == all.end()) throw Error(ErrorCode::unsupportedOp, "it writes to memory in which another of its operands lies", "torch.ops." + name);
+  const auto data = valueOfLocal(raw, one->second);
   return withGradientOf(op, data, content);
 }
 

@@ -533,6 +533,28 @@ TEST(Programs, ViewsTakenBeforeAChangeOfGeometryFollowALaterWrite) {
   EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
 }
 
+// Batch norm writes both running statistics without a word. Where they share elements, each sees the other's write, which no rule says.
+TEST(Programs, RunningStatisticsThatOverlapAreRefused) {
+  const auto program = [](const char* variance) {
+    return fmt::format(R"(def computation(x, b):
+    # x: "f64[3, 2]"
+    # b: "f64[2, 2]", buffer
+    n = torch.ops.aten.add.Scalar(b, 1.0)
+    m = torch.ops.aten.select.int(n, 0, 0)
+    v = torch.ops.aten.{}
+    y = torch.ops.aten.batch_norm.default(x, None, None, m, v, True, 0.25, 0.01, False)
+    z = torch.ops.aten.batch_norm.default(y, None, None, m, v, False, 0.25, 0.01, False)
+    return (y, z, n)
+)",
+                       variance);
+  };
+  expectAsEager(program("select.int(n, 0, 1)"));
+  for (const auto* variance : {"view.default(m, [2])", "as_strided.default(n, [2], [1], 1)"}) {
+    const auto verdict = verdictOf(program(variance));
+    EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
+  }
+}
+
 // The derivative of sgn is a ZeroTensor: what is multiplied with it or divides it stays zero, NaN of the other factor or not.
 TEST(Programs, AZeroGradientOutlivesNaN) {
   for (const auto* last : {"sgn_", "sgn"})
