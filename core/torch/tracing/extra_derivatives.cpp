@@ -70,7 +70,8 @@ struct StridedScatter : torch::autograd::Function<StridedScatter> {
     if (!gradients[0].defined()) return torch::autograd::variable_list(5);
     const auto sizes = context->saved_data["sizes"].toIntVector(), strides = context->saved_data["strides"].toIntVector();
     const auto offset = context->saved_data["offset"].toInt();
-    const auto gradient = gradients[0].contiguous();
+    // The offset counts from the beginning of memory, and a gradient may be a part of another's.
+    const auto gradient = gradients[0].storage_offset() == 0 ? gradients[0].contiguous() : gradients[0].clone(at::MemoryFormat::Contiguous);
     at::Tensor ofSelf, ofSource;
     if (context->needs_input_grad(0)) ofSelf = at::as_strided_scatter(gradient, at::zeros(sizes, gradient.options()), sizes, strides, offset);
     if (context->needs_input_grad(1)) ofSource = gradient.as_strided(sizes, strides, offset);

@@ -555,6 +555,21 @@ TEST(Programs, RunningStatisticsThatOverlapAreRefused) {
   }
 }
 
+// The offset of as_strided_scatter counts in the memory of its operand; the gradient that comes may lie behind an offset of its own.
+TEST(Programs, AStridedScatterTakesAGradientBehindAnOffset) {
+  for (const auto* from : {"None", "1"})
+    expectAsEager(fmt::format(R"(def computation(p1, s):
+    # p1: "f64[2]", parameter
+    # s: "f64[1]", parameter
+    v16 = torch.ops.aten.ones.default([3], dtype=torch.float64)
+    v40 = torch.ops.aten.as_strided_scatter.default(p1, s, [1], [1], {})
+    v41 = torch.ops.aten.as_strided.default(v16, [2], [1], 1)
+    v42 = torch.ops.aten.add_.Tensor(v41, v40)
+    return (v42,)
+)",
+                              from));
+}
+
 // The derivative of sgn is a ZeroTensor: what is multiplied with it or divides it stays zero, NaN of the other factor or not.
 TEST(Programs, AZeroGradientOutlivesNaN) {
   for (const auto* last : {"sgn_", "sgn"})
