@@ -49,7 +49,8 @@ ListingView::Columns ListingView::columns() const {
 
 LineText ListingView::shownCode(int visible) const {
   const auto& line = lineText(visible);
-  const int end = line.codeLength < 0 ? viewport()->width() - columnRect().width() : columns().codeEnd;  // a header has no columns
+  // A header has no columns, but some air before the scroll bar.
+  const int end = line.codeLength < 0 ? viewport()->width() - columnRect().width() - tokens::gap : columns().codeEnd;
   return codeWithin(line, std::max(1, static_cast<int>((end - textLeft(visible)) / charWidth_)));
 }
 

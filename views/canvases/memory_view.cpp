@@ -213,7 +213,6 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
     painter.setPen(QPen(color, width, style));
     painter.drawLine(QPointF(x + 0.5, area.top() - 2), QPointF(x + 0.5, area.bottom() + 2));
   };
-  const int below = area.bottom() + 3 + fontMetrics().ascent();
   if (forwardSize_ > 0 && forwardSize_ < count()) {
     const int border = static_cast<int>(xAt(static_cast<double>(forwardSize_)));
     line(border, colors.text, Qt::DashLine, 1);
@@ -236,9 +235,11 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   if (execution_ > 0 && execution_ <= count()) {
     const int x = xOf(execution_ - 1);
     line(x, colors.execution, Qt::SolidLine, 2);
+    // On the axis, as the numbers of ops are below it.
+    const int foot = area.bottom() + 1;
     painter.setBrush(colors.execution);
-    painter.setPen(Qt::NoPen);
-    painter.drawPolygon(QPolygonF{{QPointF(x + 0.5, area.bottom() + 1), QPointF(x - 4, below), QPointF(x + 5, below)}});
+    painter.setPen(QPen(colors.background, 1));
+    painter.drawPolygon(QPolygonF{{QPointF(x + 0.5, foot - 10), QPointF(x - 5, foot), QPointF(x + 6, foot)}});
   }
   const int peak = xOf(timeline_->peakPosition);
   painter.setBrush(colors.text);

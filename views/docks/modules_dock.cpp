@@ -15,7 +15,7 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, 
   tree_->setModel(model_);
   new SortedRows(*tree_);
   prepareTree(*tree_, tr("Modules"), true);
-  tree_->setIndentation(14);
+  tree_->setIndentation(12);
   auto* header = tree_->header();
   header->setStretchLastSection(false);
   // As wide as their titles: to their contents they would keep room for the arrow of sorting, which the names need.

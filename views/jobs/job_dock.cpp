@@ -118,18 +118,20 @@ JobDock::JobDock(ViewContext context, OpenJobLog* log, const Actions& actions, Q
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 8, 4);
   for (auto* action : commands) row->addWidget(commandButton(action, this));
-  row->addSpacing(6);
-  row->addWidget(summary_, 1);
+  row->addStretch(1);
+  summary_->setContentsMargins(8, 0, 8, 4);
+  summary_->hide();
   auto* split = new QSplitter(this);
   split->setChildrenCollapsible(false);
   split->addWidget(tree_);
   split->addWidget(findingsTree_);
-  split->setStretchFactor(0, 1);
+  split->setStretchFactor(0, 2);
   split->setStretchFactor(1, 3);  // sentences need more room than names
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addLayout(row);
+  layout->addWidget(summary_);
   layout->addWidget(split, 1);
   addList(findingsTree_);
   setList(tree_);
@@ -143,6 +145,11 @@ void JobDock::refresh() {
   log_->want();
   if (!log_->log()) return clear(tr("The log is being read"));
   if (shown_ != log_->log()) showTree();
+}
+
+void JobDock::say(const QString& text) {
+  summary_->setText(text);
+  summary_->setVisible(!text.isEmpty());
 }
 
 void JobDock::showTree() {
@@ -243,7 +250,7 @@ QString JobDock::titleOf(const Choice& choice) const {
 
 void JobDock::openGraphs(const Choice& choice, int backwardLine) {
   const auto* attempt = choice.place.attempt;
-  if (!attempt || attempt->graphs.empty()) return summary_->setText(tr("The log has no graph of this compile"));
+  if (!attempt || attempt->graphs.empty()) return say(tr("The log has no graph of this compile"));
   const auto title = titleOf(choice);
   JobGraphsWindow* graphs = nullptr;
   for (auto* other : window()->findChildren<JobGraphsWindow*>(QString(), Qt::FindDirectChildrenOnly))
@@ -259,7 +266,7 @@ void JobDock::askPasses() {
 }
 
 void JobDock::openPasses(const Choice& choice) {
-  if (!choice.place.attempt || choice.place.attempt->graphs.empty()) return summary_->setText(tr("The log has no graph of this compile"));
+  if (!choice.place.attempt || choice.place.attempt->graphs.empty()) return say(tr("The log has no graph of this compile"));
   const auto title = titleOf(choice);
   for (auto* other : window()->findChildren<JobPassesWindow*>(QString(), Qt::FindDirectChildrenOnly))
     if (other->title() == title) return other->showGraph(choice.graph);
@@ -267,10 +274,11 @@ void JobDock::openPasses(const Choice& choice) {
   const auto work = [this, log = log_->log(), choice, title, before](const Bench&, const Progress& progress) -> Worker::Deliver {
     const auto passes = std::make_shared<const JobPasses>(askJobPasses(*log, choice.place, progress));
     return [this, passes, title, graph = choice.graph, before] {
-      summary_->setText(before);
+      say(before);
       (new JobPassesWindow(context_.theme, passes, title, window()))->showGraph(graph);
     };
   };
+  summary_->show();
   askAloud(summary_, QStringLiteral("passes"), tr("Reading the passes of %1").arg(toQt(choice.compile)), tr("Reading the passes..."), work);
 }
 
@@ -279,7 +287,7 @@ void JobDock::askOpinion() {
 }
 
 void JobDock::ask(const Choice& choice) {
-  if (!choice.place.compile) return summary_->setText(tr("The log has no graph of a compile"));
+  if (!choice.place.compile) return say(tr("The log has no graph of a compile"));
   asked_ = choice;
   findings_->removeRows(0, findings_->rowCount());
   findingsTree_->hide();
@@ -298,13 +306,14 @@ void JobDock::ask(const Choice& choice) {
     places.reserve(opinion.findings.size());
     for (const auto& finding : opinion.findings) places.push_back(choice.isOpen ? derivedOp(*bench.document.analysis, finding) : BoundSymbolId());
     return [this, opinion = std::move(opinion), places = std::move(places)] {
-      summary_->setText(verdictText(opinion));
+      say(verdictText(opinion));
       findings_->show(opinion, places);
       findingsTree_->expandAll();
       findingsTree_->setCurrentIndex(findings_->index(0, 0));
       findingsTree_->show();
     };
   };
+  summary_->show();
   askAloud(summary_, QStringLiteral("opinion"), tr("Second opinion on %1").arg(toQt(choice.compile)), tr("Comparing %1...").arg(toQt(choice.compile)), work);
 }
 
@@ -313,7 +322,7 @@ void JobDock::forget() {
   asked_ = {};
   findings_->removeRows(0, findings_->rowCount());
   findingsTree_->hide();
-  summary_->clear();
+  say({});
   clear({});
 }
 

@@ -58,6 +58,8 @@ class JobDock : public Panel {
   Choice chosen() const;
   Choice open() const;
   void showTree();
+  /// The line below the buttons; nothing takes no room.
+  void say(const QString& text);
   void clear(const QString& why);
   void ask(const Choice& choice);
   void openPasses(const Choice& choice);

@@ -60,12 +60,20 @@ void NamesFirst::fit() {
   const int others = header->length() - header->sectionSize(0);
   // Sizes of rows that were just opened are known after this turn of the event loop.
   QMetaObject::invokeMethod(
-      this,
-      [this, others] {
-        const int names = static_cast<const QAbstractItemView*>(tree_)->sizeHintForColumn(0);  // without the title
-        tree_->header()->resizeSection(0, std::max(tree_->viewport()->width() - others, names));
-      },
-      Qt::QueuedConnection);
+      this, [this, others] { tree_->header()->resizeSection(0, std::max(tree_->viewport()->width() - others, leastWidth())); }, Qt::QueuedConnection);
+}
+
+int NamesFirst::leastWidth() const {
+  constexpr int letters = 6, margins = 8;
+  const auto& metrics = tree_->fontMetrics();
+  int least = 0;
+  for (auto index = tree_->indexAt(QPoint(0, 0)); index.isValid() && tree_->visualRect(index).top() < tree_->viewport()->height();
+       index = tree_->indexBelow(index)) {
+    int indent = 0;
+    for (auto level = index; level.isValid(); level = level.parent()) indent += tree_->indentation();
+    least = std::max(least, indent + std::min(metrics.horizontalAdvance(index.data().toString()), letters * metrics.averageCharWidth()) + margins);
+  }
+  return least;
 }
 
 RowDelegate::RowDelegate(QTreeView* tree) : QStyledItemDelegate(tree), tree_(tree) {

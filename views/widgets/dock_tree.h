@@ -32,8 +32,8 @@ class ColumnFitter : public QObject {
   bool fitting_ = false;
 };
 
-/// The first column has the width that the others leave, and at least what the names in sight need: a deep tree scrolls sideways before its names are cut. The
-/// other columns have a fixed width.
+/// The first column has the width that the others leave, and at least what six letters of each name in sight need: a deep tree scrolls sideways before its
+/// names are lost. The other columns have a fixed width.
 class NamesFirst : public QObject {
  public:
   explicit NamesFirst(QTreeView* tree);
@@ -43,6 +43,7 @@ class NamesFirst : public QObject {
 
  private:
   void fit();
+  int leastWidth() const;
 
   QTreeView* tree_;
 };
