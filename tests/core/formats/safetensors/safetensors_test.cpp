@@ -7,9 +7,12 @@
 
 #include "core/base/error.h"
 #include "tests/core/formats/cases.h"
+#include "tests/support/float_tensor.h"
 
 namespace retrograd {
 namespace {
+
+using test::floatTensor;
 
 std::string withHeader(const std::string& header, const std::string& data) {
   std::string bytes(8, '\0');
@@ -27,17 +30,6 @@ std::string failure(const std::string& bytes) {
   return "nothing failed";
 }
 
-TensorData tensorOf(const std::vector<float>& numbers, std::vector<std::int64_t> sizes) {
-  auto kept = std::make_shared<std::vector<float>>(numbers);
-  TensorData tensor;
-  tensor.meta.strides = contiguousStrides(sizes);
-  tensor.meta.sizes = std::move(sizes);
-  tensor.data = reinterpret_cast<const std::byte*>(kept->data());
-  tensor.bytes = kept->size() * sizeof(float);
-  tensor.owner = kept;
-  return tensor;
-}
-
 TEST(Safetensors, readsAReference) {
   const auto file = readSafetensors((test::data() / "mlp/ref.safetensors").string());
   ASSERT_TRUE(file.tensors.contains("grad.p.l1.weight"));
@@ -47,7 +39,7 @@ TEST(Safetensors, readsAReference) {
 
 TEST(Safetensors, readsBackWhatItWrote) {
   const auto path = test::writeTemporary("round.safetensors", "");
-  TensorMap tensors{{"a \"quoted\" ä", tensorOf({1, 2, 3, 4, 5, 6}, {2, 3})}, {"empty", tensorOf({}, {0, 4})}, {"scalar", tensorOf({7}, {})}};
+  TensorMap tensors{{"a \"quoted\" ä", floatTensor({2, 3}, {1, 2, 3, 4, 5, 6})}, {"empty", floatTensor({0, 4}, {})}, {"scalar", floatTensor({}, {7})}};
   writeSafetensors(path, tensors, {{"seed", "3"}});
   const auto file = readSafetensors(path);
   EXPECT_EQ(file.metadata.at("seed"), "3");
@@ -59,7 +51,7 @@ TEST(Safetensors, readsBackWhatItWrote) {
 }
 
 TEST(Safetensors, writesFromAnOffset) {
-  auto tensor = tensorOf({1, 2, 3, 4}, {2});
+  auto tensor = floatTensor({2}, {1, 2, 3, 4});
   tensor.meta.offset = 2;
   const auto path = test::writeTemporary("offset.safetensors", "");
   writeSafetensors(path, {{"t", tensor}});
@@ -68,11 +60,11 @@ TEST(Safetensors, writesFromAnOffset) {
 }
 
 TEST(Safetensors, refusesWhatItCannotWrite) {
-  auto transposed = tensorOf({1, 2, 3, 4}, {2, 2});
+  auto transposed = floatTensor({2, 2}, {1, 2, 3, 4});
   transposed.meta.strides = {1, 2};
-  auto beyond = tensorOf({1, 2}, {2});
+  auto beyond = floatTensor({2}, {1, 2});
   beyond.meta.offset = 1;
-  auto complex = tensorOf({1, 2, 3, 4}, {1});
+  auto complex = floatTensor({1}, {1, 2, 3, 4});
   complex.meta.dtype = DType::c128;
   const auto never = test::writeTemporary("a", "") + "-never.safetensors";
   for (const auto& tensor : {transposed, beyond, complex}) {
@@ -88,13 +80,13 @@ TEST(Safetensors, refusesWhatItCannotWrite) {
 
 TEST(Safetensors, aFailedWriteKeepsWhatWasThere) {
   try {
-    writeSafetensors("/nonexistent/folder/t.safetensors", {{"t", tensorOf({1}, {1})}});
+    writeSafetensors("/nonexistent/folder/t.safetensors", {{"t", floatTensor({1}, {1})}});
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::io);
   }
   const auto path = test::writeTemporary("kept.safetensors", "before");
-  auto complex = tensorOf({1, 2, 3, 4}, {1});
+  auto complex = floatTensor({1}, {1, 2, 3, 4});
   complex.meta.dtype = DType::c128;
   EXPECT_THROW(writeSafetensors(path, {{"t", complex}}), Error);
   EXPECT_EQ(test::contentOf(path), "before");

@@ -14,12 +14,12 @@
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/compare.h"
-#include "core/torch/checking/suite.h"
 #include "core/torch/session/session.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/verifier.h"
 #include "tests/core/formats/cases.h"
+#include "tests/core/torch/models.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
@@ -71,14 +71,6 @@ void expectSameRun(const Analysis& a, const Analysis& b) {
   }
 }
 
-std::vector<std::string> models() {
-  std::vector<std::string> found;
-  for (const char* folder : {"tests/data/models", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9"})
-    if (const auto path = fs::path(sourcePath(folder)); fs::is_directory(path))
-      for (const auto& one : findCases(path.string())) found.push_back(one.model);
-  return found;
-}
-
 class SavedModels : public testing::TestWithParam<std::string> {};
 
 TEST_P(SavedModels, openAsTheyWere) {
@@ -109,7 +101,7 @@ std::string testName(const testing::TestParamInfo<std::string>& info) {
   std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }
-INSTANTIATE_TEST_SUITE_P(OnDisk, SavedModels, testing::ValuesIn(models()), testName);
+INSTANTIATE_TEST_SUITE_P(OnDisk, SavedModels, testing::ValuesIn(everyModel()), testName);
 
 TEST(SavedSession, keepsRecomputationAndOptions) {
   DerivationRequest options;

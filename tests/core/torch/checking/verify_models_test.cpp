@@ -12,20 +12,13 @@
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/verifier.h"
+#include "tests/core/torch/models.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
 
 namespace retrograd {
 namespace {
-
-std::vector<std::string> models() {
-  std::vector<std::string> found;
-  for (const char* folder : {"tests/data/models", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9"})
-    if (const auto path = fs::path(sourcePath(folder)); fs::is_directory(path))
-      for (const auto& one : findCases(path.string())) found.push_back(one.model);
-  return found;
-}
 
 class Models : public testing::TestWithParam<std::string> {};
 
@@ -93,7 +86,7 @@ std::string nameOfFile(std::size_t index, const std::string& file) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OnDisk, Cases, testing::ValuesIn(cases()), [](const auto& info) { return nameOfFile(info.index, info.param.model); });
-INSTANTIATE_TEST_SUITE_P(OnDisk, Models, testing::ValuesIn(models()), [](const auto& info) { return nameOfFile(info.index, info.param); });
+INSTANTIATE_TEST_SUITE_P(OnDisk, Models, testing::ValuesIn(test::everyModel()), [](const auto& info) { return nameOfFile(info.index, info.param); });
 
 }  // namespace
 }  // namespace retrograd

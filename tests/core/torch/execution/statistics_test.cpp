@@ -10,6 +10,7 @@
 #include "core/torch/execution/cuda/statistics.h"
 #include "core/torch/execution/cuda/twin.h"
 #include "core/torch/session/session.h"
+#include "tests/support/float_tensor.h"
 #include "tests/support/model_builder.h"
 
 namespace retrograd::test {
@@ -21,14 +22,7 @@ TensorStatistics statisticsOf(const std::vector<float>& numbers) {
   const auto x = m.input("x", {size});
   m.output(m.op("aten.neg.default", {x}));
   DerivationRequest options;
-  auto kept = std::make_shared<std::vector<float>>(numbers);
-  TensorData data;
-  data.meta.sizes = {size};
-  data.meta.strides = {1};
-  data.data = reinterpret_cast<const std::byte*>(kept->data());
-  data.bytes = kept->size() * sizeof(float);
-  data.owner = kept;
-  options.inputs["x"] = data;
+  options.inputs["x"] = floatTensor({size}, numbers);
   return Session(m.analyse(options)).statistics(x);
 }
 

@@ -9,6 +9,7 @@
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/session/session.h"
+#include "tests/support/float_tensor.h"
 #include "tests/support/model_builder.h"
 
 namespace retrograd::test {
@@ -17,15 +18,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 DerivationRequest withX(std::vector<std::int64_t> sizes, std::vector<float> numbers) {
-  TensorData data;
-  data.meta.sizes = sizes;
-  data.meta.strides = contiguousStrides(sizes);
-  auto kept = std::make_shared<std::vector<float>>(std::move(numbers));
-  data.data = reinterpret_cast<const std::byte*>(kept->data());
-  data.bytes = kept->size() * sizeof(float);
-  data.owner = kept;
   DerivationRequest request;
-  request.inputs["x"] = std::move(data);
+  request.inputs["x"] = floatTensor(std::move(sizes), std::move(numbers));
   return request;
 }
 

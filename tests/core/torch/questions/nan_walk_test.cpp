@@ -8,22 +8,12 @@
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/script/script.h"
 #include "core/torch/session/record_run.h"
+#include "tests/support/float_tensor.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {
 namespace {
-
-TensorData floats(std::vector<std::int64_t> sizes, std::vector<float> numbers) {
-  TensorData data;
-  data.meta.sizes = sizes;
-  data.meta.strides = contiguousStrides(sizes);
-  auto kept = std::make_shared<std::vector<float>>(std::move(numbers));
-  data.data = reinterpret_cast<const std::byte*>(kept->data());
-  data.bytes = kept->size() * sizeof(float);
-  data.owner = kept;
-  return data;
-}
 
 DerivationRequest withInput(const std::string& name, TensorData data) {
   DerivationRequest options;
@@ -43,7 +33,7 @@ TEST(NanWalk, LeadsToTheLogarithmOfZeroFiveLayersUp) {
   h = m.op("aten.sub.Tensor", {h, h});
   const auto subOp = m.lastOp();
   m.output(m.op("aten.sum.default", {m.op("aten.sin.default", {h})}));
-  const auto a = m.analyse(withInput("x", floats({4}, {1, 0, 2, 3})));
+  const auto a = m.analyse(withInput("x", floatTensor({4}, {1, 0, 2, 3})));
   const auto record = recordRun(*a);
   const auto walk = walkToRoot(*a, record, a->joint.outputs[0]);
   EXPECT_EQ(walk.forward, logOp);
@@ -61,7 +51,7 @@ TEST(NanWalk, LeadsFromAGradientThroughTheBackwardToItsForwardOp) {
   const auto root = m.op("aten.sqrt.default", {m.op("aten.mul.Tensor", {x, x})});
   const auto sqrtOp = m.lastOp();
   m.output(m.op("aten.sum.default", {root}));
-  const auto a = m.analyse(withInput("x", floats({3}, {1, 0, 2})));
+  const auto a = m.analyse(withInput("x", floatTensor({3}, {1, 0, 2})));
   const auto record = recordRun(*a);
   EXPECT_FALSE(record.of(a->joint.outputs[0]).bad());
   const auto gradient = a->joint.outputs[1];
@@ -92,16 +82,16 @@ TEST(NanWalk, StartsFromASavedTensorThatWasReplaced) {
   ModelBuilder m;
   const auto x = m.input("x", {2});
   m.output(m.op("aten.sum.default", {m.op("aten.exp.default", {x})}));
-  const auto a = m.analyse(withInput("x", floats({2}, {1, 2})));
+  const auto a = m.analyse(withInput("x", floatTensor({2}, {1, 2})));
   ASSERT_EQ(a->backward.savedCount, 1u);
   const auto saved = a->backward.inputs[0];
   RecordOptions options;
-  options.replaced[saved] = floats({2}, {1, std::numeric_limits<float>::quiet_NaN()});
+  options.replaced[saved] = floatTensor({2}, {1, std::numeric_limits<float>::quiet_NaN()});
   const auto record = recordRun(*a, options);
   ASSERT_TRUE(record.of(a->joint.outputs[1]).bad());
   const auto walk = walkToRoot(*a, record, a->joint.outputs[1]);
   EXPECT_EQ(walk.path.back().value, saved);
-  options.replaced[saved] = floats({3}, {1, 2, 3});
+  options.replaced[saved] = floatTensor({3}, {1, 2, 3});
   EXPECT_THROW(recordRun(*a, options), Error);
 }
 
@@ -109,7 +99,7 @@ TEST(NanWalk, ABadInputIsItsOwnRootAndAFiniteValueHasNone) {
   ModelBuilder m;
   const auto x = m.input("x", {2});
   m.output(m.op("aten.exp.default", {x}));
-  const auto a = m.analyse(withInput("x", floats({2}, {1, std::numeric_limits<float>::infinity()})));
+  const auto a = m.analyse(withInput("x", floatTensor({2}, {1, std::numeric_limits<float>::infinity()})));
   const auto record = recordRun(*a);
   const auto walk = walkToRoot(*a, record, a->joint.outputs[0]);
   EXPECT_FALSE(walk.root);
@@ -171,7 +161,7 @@ TEST(CompareRuns, APlantedChangeIsWhereTheyPart) {
   const auto third = a->document->outputs(a->joint.ops[2])[0];
   const auto& meta = a->document->meta(a->document->value(third).meta);
   RecordOptions options;
-  options.replaced[third] = floats(meta.sizes, std::vector<float>(static_cast<std::size_t>(meta.elements()), 0.25f));
+  options.replaced[third] = floatTensor(meta.sizes, std::vector<float>(static_cast<std::size_t>(meta.elements()), 0.25f));
   const auto comparison = compareRuns(*a, *a, 0, options);
   ASSERT_TRUE(comparison.firstDivergence);
   EXPECT_EQ(comparison.rows[*comparison.firstDivergence].valueA, third);
