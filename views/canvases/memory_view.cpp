@@ -125,6 +125,7 @@ void MemoryView::paintEvent(QPaintEvent*) {
   painter.drawPixmap(QPoint(0, 0), stack(area));
   painter.fillRect(QRect(area.left(), area.bottom() + 1, area.width(), 1), colors.border);
   paintMarks(painter, area);
+  paintExecution(painter, area);
   if (dragFrom_ && dragTo_) {
     auto shade = palette().color(QPalette::Highlight);
     shade.setAlphaF(0.25f);
@@ -207,6 +208,15 @@ std::vector<std::pair<std::size_t, QString>> MemoryView::ticks() const {
   return ticks;
 }
 
+/// Where the run stands, on the axis: the numbers of ops are below it. Over the lines of the selected op and the border, which may be at the same place.
+void MemoryView::paintExecution(QPainter& painter, const QRect& area) const {
+  if (execution_ == 0 || execution_ > count()) return;
+  const int x = xOf(execution_ - 1), foot = area.bottom() + 1;
+  painter.setBrush(theme_->colors().execution);
+  painter.setPen(QPen(theme_->colors().background, 1));
+  painter.drawPolygon(QPolygonF{{QPointF(x + 0.5, foot - 10), QPointF(x - 5, foot), QPointF(x + 6, foot)}});
+}
+
 void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   const auto& colors = theme_->colors();
   const auto line = [&](int x, const QColor& color, Qt::PenStyle style, qreal width) {
@@ -232,15 +242,7 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
     word(after, {border + 6, area.right() - fontMetrics().horizontalAdvance(after)}, border, rect().right());
   }
   // The execution mark points up from below, the peak's down from above: told apart by place and shape, not by colour.
-  if (execution_ > 0 && execution_ <= count()) {
-    const int x = xOf(execution_ - 1);
-    line(x, colors.execution, Qt::SolidLine, 2);
-    // On the axis, as the numbers of ops are below it.
-    const int foot = area.bottom() + 1;
-    painter.setBrush(colors.execution);
-    painter.setPen(QPen(colors.background, 1));
-    painter.drawPolygon(QPolygonF{{QPointF(x + 0.5, foot - 10), QPointF(x - 5, foot), QPointF(x + 6, foot)}});
-  }
+  if (execution_ > 0 && execution_ <= count()) line(xOf(execution_ - 1), colors.execution, Qt::SolidLine, 2);
   const int peak = xOf(timeline_->peakPosition);
   painter.setBrush(colors.text);
   painter.setPen(Qt::NoPen);

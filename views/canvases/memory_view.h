@@ -71,6 +71,7 @@ class MemoryView : public QWidget {
   const QPixmap& stack(const QRect& area);
   void paintStack(QPainter& painter, const QRect& area) const;
   void paintMarks(QPainter& painter, const QRect& area) const;
+  void paintExecution(QPainter& painter, const QRect& area) const;
   void paintAxes(QPainter& painter, const QRect& area) const;
   double placeOf(double x) const;  ///< a position with its fraction, by x
   double xAt(double place) const;
