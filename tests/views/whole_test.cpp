@@ -9,6 +9,7 @@
 
 #include "tests/support/source_path.h"
 #include "tests/views/window_fixture.h"
+#include "views/canvases/graph_paint.h"
 #include "views/text/line_text.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
@@ -30,6 +31,7 @@ class WholeTest : public QObject {
   void aSmallFirstWindowIsWhole();
   void deepNamesAreSeen();
   void furtherShapesAreANumber();
+  void theCountOfRepeatedLayersIsNotCut();
   void columnsTakeWhatTheCodeLeaves();
 
  private:
@@ -173,6 +175,13 @@ void WholeTest::furtherShapesAreANumber() {
   line.shapes = 1;
   QCOMPARE(shapeWithin(line, 13), line.shape);
   QCOMPARE(leastShape(line), 13);
+}
+
+void WholeTest::theCountOfRepeatedLayersIsNotCut() {
+  const QFontMetricsF metrics(Theme::codeFont());
+  const auto brief = QStringLiteral("0\u202610 \u00d711");
+  QCOMPARE(briefWithin(brief, metrics, metrics.horizontalAdvance(brief) + 1), brief);
+  QCOMPARE(briefWithin(brief, metrics, metrics.horizontalAdvance(brief) - 1), QStringLiteral("\u00d711"));
 }
 
 // Holds V6: while code is cut, the column of shapes is no wider than one shape and the number of the others; a wide window shows all of them.

@@ -105,7 +105,8 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     auto title = toQt(text.title);
     if (metrics.horizontalAdvance(title) > rect.width()) {
       const auto node = box(i).node;
-      const auto module = toQt(scene().tree->node(node).kind == layout::TreeNode::Kind::run ? text.brief : std::string(scene().tree->label(node)));
+      const bool isRun = scene().tree->node(node).kind == layout::TreeNode::Kind::run;
+      const auto module = isRun ? briefWithin(toQt(text.brief), metrics, rect.width()) : toQt(scene().tree->label(node));
       if (!module.isEmpty()) title = module;
     }
     if (rect.width() < least && metrics.horizontalAdvance(title) > rect.width() + 1) continue;

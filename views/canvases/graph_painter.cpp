@@ -283,7 +283,8 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
 }
 
 void GraphPainter::smallText(QPainter& painter, int i, const QRectF& rect) const {
-  const bool group = scene().tree->canOpen(box(i).node);
+  const auto& tree = *scene().tree;
+  const bool group = tree.canOpen(box(i).node);
   auto font = look_.title;
   font.setPixelSize(10);
   const QFontMetricsF metrics(font);
@@ -299,7 +300,8 @@ void GraphPainter::smallText(QPainter& painter, int i, const QRectF& rect) const
   painter.setFont(font);
   painter.setPen(ink(look_.colors.text));
   const auto whole = toQt(text.title);
-  const auto title = metrics.horizontalAdvance(whole) <= room.width() ? whole : toQt(text.brief);
+  const bool isRun = tree.node(box(i).node).kind == layout::TreeNode::Kind::run;
+  const auto title = isRun && metrics.horizontalAdvance(whole) > room.width() ? briefWithin(toQt(text.brief), metrics, room.width()) : whole;
   painter.drawText(first, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(title, Qt::ElideRight, room.width()));
   if (!both) return;
   painter.setFont(look_.detail);
