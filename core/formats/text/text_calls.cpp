@@ -188,7 +188,7 @@ Argument TextReader::nameArgument(const Expression& expression, const Scope& sco
   if (scopeSize(name, scope)) return sizeArgument(expression, scope);
   if (const auto value = find(name, scope)) return hole(value, call);
   for (const auto* s = &scope; s; s = s->outer)
-    if (const auto body = s->bodies.find(name); body != s->bodies.end()) return bodyArgument(*body->second, call);
+    if (const auto body = s->bodies.find(name); body != s->bodies.end()) return bodyArgument(body->second, call);
   if (sizeNamed(name, scope)) return sizeArgument(expression, scope);
   fail(source_, expression.place, "expected a value that is defined above, found " + shown(expression));
 }
@@ -219,16 +219,16 @@ Argument TextReader::callArgument(const Expression& expression) const {
 }
 
 /// A function that was defined above becomes a body of this op; its statements are read when the op itself stands in the document.
-Argument TextReader::bodyArgument(const Function& function, Call& call) {
-  if (!document_.symbol(call.symbol).isHigherOrder) fail(source_, function.place, "expected a higher-order op to take the function '" + function.name + "'");
+Argument TextReader::bodyArgument(const std::shared_ptr<const Function>& function, Call& call) {
+  if (!document_.symbol(call.symbol).isHigherOrder) fail(source_, function->place, "expected a higher-order op to take the function '" + function->name + "'");
   const auto isTaken = [&](const std::string& name) {
     return std::any_of(call.bodies.begin(), call.bodies.end(), [&](const PendingBody& body) { return document_.subgraph(body.id).name == name; });
   };
   Subgraph body;
-  body.name = function.name;
-  for (int suffix = 1; isTaken(body.name); ++suffix) body.name = function.name + "_" + std::to_string(suffix);
+  body.name = function->name;
+  for (int suffix = 1; isTaken(body.name); ++suffix) body.name = function->name + "_" + std::to_string(suffix);
   const auto id = document_.addSubgraph(std::move(body));
-  call.bodies.push_back({id, &function});
+  call.bodies.push_back({id, function});
   return Argument::ofSubgraph(id);
 }
 

@@ -234,7 +234,8 @@ void TextReader::readBody(BoundSymbolId op, const PendingBody& body, const Scope
   graph.name = document_.subgraph(body.id).name;
   for (std::size_t i = 0; i < function.parameters.size(); ++i)
     graph.inputs.push_back(readBodyParameter(function.parameters[i], i, notes[i] ? &*notes[i] : nullptr, fits ? passed[i] : ValueId(), scope));
-  graph.ops = readStatements(function, scope);
+  auto statement = function.body.begin();
+  graph.ops = readStatements([&]() -> const Statement& { return *statement++; }, scope);
   Call results;
   const auto& result = function.body.back().value;
   const std::vector<Expression> one{isGroup(result) ? Expression() : result};

@@ -1,5 +1,7 @@
 #pragma once
 // Working state of the reader of printed traces; only the text_*.cpp files include this.
+#include <functional>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -14,7 +16,7 @@ namespace retrograd::text {
 class TextReader {
  public:
   TextReader(const Source& source, const SymbolLookup& lookup, const Progress& progress);
-  TextTraces read(const std::vector<Function>& functions, TextParts parts);
+  TextTraces read(TextParts parts);
 
  private:
   struct Name {
@@ -27,9 +29,9 @@ class TextReader {
     TraceKind kind = TraceKind::computation;
     BoundSymbolId parent;  ///< the higher-order op whose body it is
     std::unordered_map<std::string_view, Name> names;
-    std::unordered_map<std::string_view, const Function*> bodies;  ///< functions defined so far
-    std::map<std::string, std::int64_t, std::less<>> sizes;        ///< symbolic sizes with their hints
-    std::string module;                                            ///< of the ops to come
+    std::map<std::string, std::shared_ptr<const Function>, std::less<>> bodies;  ///< functions defined so far
+    std::map<std::string, std::int64_t, std::less<>> sizes;                      ///< symbolic sizes with their hints
+    std::string module;                                                          ///< of the ops to come
     SourceStackId source;
     bool inBackward = false;
     std::size_t border = std::string::npos;  ///< joint: ops before its backward
@@ -37,7 +39,7 @@ class TextReader {
   };
   struct PendingBody {
     SubgraphId id;
-    const Function* function;
+    std::shared_ptr<const Function> function;
   };
   struct Call {
     SymbolId symbol;
@@ -53,14 +55,16 @@ class TextReader {
   };
 
   // text_trace.cpp: functions
-  void collectNames(const Function& computation);
-  void readFunction(const Function& function);
+  bool readInOrder(TextParts parts);
+  void readOthers();
+  void collectNames();
+  void readFunction(const Function& function, FunctionReader& reader);
   std::vector<std::optional<ValueNote>> readHead(const Function& function, Scope& scope, std::vector<ValueNote>& literals);
   void readSignature(const Function& function, Scope& scope, Trace& trace);
   ValueId readParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, Scope& scope);
   void describeInput(ValueId id, const ValueNote& note, const Scope& scope);
   void addInputSpec(ValueId id, const Parameter& parameter, const ValueNote* note);
-  std::vector<BoundSymbolId> readStatements(const Function& function, Scope& scope);
+  std::vector<BoundSymbolId> readStatements(const std::function<const Statement&()>& next, Scope& scope);
   void readHeading(const Comment& comment, Scope& scope);
   void declare(const SizeSymbol& size);
   void readResults(const Statement& statement, Scope& scope, Trace& trace);
@@ -89,7 +93,7 @@ class TextReader {
   Argument argument(const Expression& expression, const Scope& scope, Call& call);
   Argument nameArgument(const Expression& expression, const Scope& scope, Call& call);
   Argument callArgument(const Expression& expression) const;
-  Argument bodyArgument(const Function& function, Call& call);
+  Argument bodyArgument(const std::shared_ptr<const Function>& function, Call& call);
   const std::int64_t* scopeSize(std::string_view name, const Scope& scope) const;
   const std::int64_t* sizeNamed(std::string_view name, const Scope& scope) const;
   std::int64_t evaluate(const Expression& expression, const Scope& scope, bool& isSymbolic) const;
@@ -125,13 +129,13 @@ class TextReader {
   Document& document_;
   std::unordered_map<std::string_view, ValueId> values_;  ///< every value by its name, which the document keeps
   std::map<std::string, int, std::less<>> suffixes_;
-  std::unordered_set<std::string_view> reserved_;              ///< names of the computation's own values, which no body takes
-  IdVector<StorageId, std::vector<ValueId>> members_;          ///< the values in it
-  IdVector<ValueId, char> described_, tensors_;                ///< its line was read; it is a tensor, whatever its type
-  std::map<std::string, std::int64_t, std::less<>> metSizes_;  ///< symbolic sizes that types name, with their values
-  std::unordered_map<std::string_view, SymbolId> symbols_;     ///< by path as written
-  IdVector<ValueId, BoundSymbolId> producers_;                 ///< ops of the computation by output
-  std::unordered_map<std::string, BoundSymbolId> nodes_;       ///< those that make nothing, by node name
+  std::optional<std::unordered_set<std::string_view>> reserved_;  ///< names of the computation's own values, which no body takes; none until there is a body
+  IdVector<StorageId, std::vector<ValueId>> members_;             ///< the values in it
+  IdVector<ValueId, char> described_, tensors_;                   ///< its line was read; it is a tensor, whatever its type
+  std::map<std::string, std::int64_t, std::less<>> metSizes_;     ///< symbolic sizes that types name, with their values
+  std::unordered_map<std::string_view, SymbolId> symbols_;        ///< by path as written
+  IdVector<ValueId, BoundSymbolId> producers_;                    ///< ops of the computation by output
+  std::unordered_map<std::string, BoundSymbolId> nodes_;          ///< those that make nothing, by node name
   IdVector<ValueId, BoundSymbolId> derivedProducers_;
   std::unordered_map<std::string, std::vector<BoundSymbolId>> derivedOps_;  ///< by call, for ops that stand in several traces
   std::unordered_map<std::string, std::size_t> met_;                        ///< how many ops of this call the trace has had

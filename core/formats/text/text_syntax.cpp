@@ -213,44 +213,53 @@ class ExpressionParser {
   int depth_ = 0;
 };
 
+}  // namespace
+
 /// Parses lines to functions.
 class Parser {
  public:
   Parser(const Source& source, const Progress& progress) : source_(source), progress_(progress), lexer_(source) { advance(); }
 
-  std::vector<Function> run() {
-    std::vector<Function> functions;
+  std::optional<Function> next() {
+    while (!body_.isFinished) (void)statement();
     std::vector<Comment> before;
-    while (more_) {
+    for (; more_; advance()) {
       if (line_.isComment()) {
         before.push_back(line_.comment);
-        advance();
         continue;
       }
       if (line_.indent != 0) fail(source_, line_.place, "expected no indentation outside of a function");
       const auto& first = line_.tokens.front();
-      if (first.kind == Token::Kind::name && (first.text == "import" || first.text == "from")) {
-        advance();
-        continue;
-      }
+      if (first.kind == Token::Kind::name && (first.text == "import" || first.text == "from")) continue;
       if (first.text != "def") fail(source_, first.place, "expected 'def', found " + describe(first));
-      functions.push_back(function(0));
-      functions.back().before = std::move(before);
-      before.clear();
+      auto result = head(body_, 0);
+      result.before = std::move(before);
+      return result;
     }
-    return functions;
+    return std::nullopt;
   }
 
+  Statement statement() { return statement(body_); }
+
  private:
+  /// How far the body of a function is read.
+  struct Body {
+    std::string name;
+    Place place;
+    int outer = 0, depth = 0;
+    int indent = -1;  ///< not known before the first statement
+    bool isFinished = true;
+  };
+
   void advance() {
     if (++lines_ % 4096 == 0) progress_.check();
     more_ = lexer_.next(line_);
   }
 
-  Function function(int depth) {
+  /// Signature and the comments under it.
+  Function head(Body& body, int depth) {
     if (depth >= maxFunctions) fail(source_, line_.place, "expected at most " + std::to_string(maxFunctions) + " functions in one another");
     Function result;
-    const int outer = line_.indent;
     result.place = line_.place;
     ExpressionParser parser(source_, line_.tokens, 1);
     result.name = parser.name("the name of a function").text;
@@ -264,34 +273,41 @@ class Parser {
     }
     parser.expect(":");
     parser.expectEnd();
-    advance();
-    readBody(result, outer, depth);
+    body = {result.name, result.place, line_.indent, depth, -1, false};
+    for (advance(); more_ && line_.isComment(); advance()) result.head.push_back(line_.comment);
     return result;
   }
 
-  void readBody(Function& function, int outer, int depth) {
-    int indent = -1;
-    bool isFinished = false;  // a comment before the return belongs to the function, however far it is indented
-    while (more_ && (line_.isComment() ? !isFinished : line_.indent > outer)) {
-      if (line_.isComment()) {
-        addComment(function);
-        continue;
-      }
-      if (indent < 0) indent = line_.indent;
-      if (line_.indent != indent) fail(source_, line_.place, "expected the indentation of the lines before, " + std::to_string(indent) + " spaces");
-      if (isFinished) fail(source_, line_.place, "expected nothing behind 'return'");
-      function.body.push_back(statement(depth));
-      isFinished = function.body.back().kind == Statement::Kind::result;
-    }
-    if (!isFinished) fail(source_, more_ ? line_.place : function.place, "expected 'return' at the end of '" + function.name + "'");
+  std::shared_ptr<const Function> function(int depth) {
+    Body body;
+    auto result = std::make_shared<Function>(head(body, depth));
+    while (!body.isFinished) result->body.push_back(statement(body));
+    return result;
   }
 
-  void addComment(Function& function) {
+  Statement statement(Body& body) {
+    if (!more_ || (!line_.isComment() && line_.indent <= body.outer))
+      fail(source_, more_ ? line_.place : body.place, "expected 'return' at the end of '" + body.name + "'");
+    if (line_.isComment()) return comment();  // before the return it belongs to the function, however far it is indented
+    if (body.indent < 0) body.indent = line_.indent;
+    checkIndent(body);
+    auto result = statement(body.depth);
+    body.isFinished = result.kind == Statement::Kind::result;
+    if (!body.isFinished || !more_ || line_.isComment() || line_.indent <= body.outer) return result;
+    checkIndent(body);
+    fail(source_, line_.place, "expected nothing behind 'return'");
+  }
+
+  void checkIndent(const Body& body) const {
+    if (line_.indent != body.indent) fail(source_, line_.place, "expected the indentation of the lines before, " + std::to_string(body.indent) + " spaces");
+  }
+
+  Statement comment() {
     Statement statement;
     statement.place = line_.place;
     statement.comment = line_.comment;
-    function.body.push_back(std::move(statement));
     advance();
+    return statement;
   }
 
   Statement statement(int depth) {
@@ -301,7 +317,7 @@ class Parser {
     const auto& first = line_.tokens.front();
     if (first.text == "def") {
       result.kind = Statement::Kind::function;
-      result.function = std::make_unique<Function>(function(depth + 1));
+      result.function = function(depth + 1);
       return result;
     }
     ExpressionParser parser(source_, line_.tokens, first.text == "del" || first.text == "return" ? 1 : 0);
@@ -350,11 +366,13 @@ class Parser {
   Line line_;
   bool more_ = false;
   std::size_t lines_ = 0;
+  Body body_;  ///< of the function that is read now
 };
 
-}  // namespace
-
-std::vector<Function> parse(const Source& source, const Progress& progress) { return Parser(source, progress).run(); }
+FunctionReader::FunctionReader(const Source& source, const Progress& progress) : parser_(std::make_unique<Parser>(source, progress)) {}
+FunctionReader::~FunctionReader() = default;
+std::optional<Function> FunctionReader::next() { return parser_->next(); }
+Statement FunctionReader::statement() { return parser_->statement(); }
 
 Expression parseLiteral(const Source& source, std::string_view text, Place place) {
   const Source inner{source.name, text};

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,7 @@ struct Statement {
   Place place;
   std::vector<Expression> targets;  ///< op: left of the "=", one expression or none
   Expression value;                 ///< op: the call; result: a tuple of what stands behind "return"
-  std::unique_ptr<Function> function;
+  std::shared_ptr<const Function> function;
   Comment comment;
 };
 
@@ -42,18 +43,32 @@ struct Parameter {
   Place place;
 };
 
-/// A trace, or the body of a higher-order op. The last statement that is no comment is a result.
+/// A trace, or the body of a higher-order op.
 struct Function {
   std::string name;
   Place place;
   std::vector<Comment> before;  ///< comments since the function before
   std::vector<Parameter> parameters;
-  std::vector<Statement> body;
+  std::vector<Comment> head;    ///< comments between the signature and the first statement
+  std::vector<Statement> body;  ///< of a function inside another one; the last is a result
 };
 
-/// The functions of a text; imports are skipped. Throws Error(badInput) at the first thing that is not as docs/text-form.md says, and for
-/// nesting deeper than 64 brackets or 32 functions.
-std::vector<Function> parse(const Source& source, const Progress& progress);
+class Parser;
+
+/// Reads a text function by function and these statement by statement, as a large trace has more of them than should be in memory at once. Imports are skipped.
+/// Throws Error(badInput) at the first thing that is not as docs/text-form.md says, and for nesting deeper than 64 brackets or 32 functions.
+class FunctionReader {
+ public:
+  FunctionReader(const Source& source, const Progress& progress);
+  ~FunctionReader();
+  /// The next function of the text, without its body; nothing at the end. What was not read of the one before is read, and dropped.
+  std::optional<Function> next();
+  /// The next statement of its body, of which the last is a result; not to be asked for more.
+  Statement statement();
+
+ private:
+  std::unique_ptr<Parser> parser_;
+};
 
 /// Literals alone, as they stand in comments ("value 3").
 Expression parseLiteral(const Source& source, std::string_view text, Place place);

@@ -21,7 +21,7 @@ const Trace* TextTraces::find(TraceKind kind) const {
 
 TextTraces readTextTraces(std::string_view text, const std::string& name, const SymbolLookup& lookup, TextParts parts, const Progress& progress) {
   const text::Source source{name, text};
-  return text::TextReader(source, lookup, progress).read(text::parse(source, progress), parts);
+  return text::TextReader(source, lookup, progress).read(parts);
 }
 
 ModelFile readTextModel(std::string_view text, const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
@@ -64,22 +64,8 @@ InputKind inputKind(ValueKind kind, const ValueNote* note) {
 TextReader::TextReader(const Source& source, const SymbolLookup& lookup, const Progress& progress)
     : source_(source), lookup_(lookup), progress_(progress), result_{std::make_shared<Document>(), {}, {}, {}, {}}, document_(*result_.document) {}
 
-TextTraces TextReader::read(const std::vector<Function>& functions, TextParts parts) {
-  const Function* computation = nullptr;
-  std::unordered_set<std::string> met;
-  for (const auto& function : functions) {
-    if (std::find(std::begin(kinds), std::end(kinds), function.name) == std::end(kinds))
-      fail(source_, function.place, "expected computation, joint, forward or backward, found '" + oneLine(function.name) + "'");
-    if (!met.insert(function.name).second) fail(source_, function.place, "expected one '" + function.name + "', found another");
-    if (function.name == "computation") computation = &function;
-  }
-  if (computation) {
-    collectNames(*computation);
-    readFunction(*computation);
-  }
-  if (parts == TextParts::all)
-    for (const auto& function : functions)
-      if (&function != computation) readFunction(function);
+TextTraces TextReader::read(TextParts parts) {
+  if (!readInOrder(parts)) readOthers();
   setTerms();
   for (const auto& [name, places] : unknown_) {
     std::string lines;
@@ -89,19 +75,46 @@ TextTraces TextReader::read(const std::vector<Function>& functions, TextParts pa
   return std::move(result_);
 }
 
-void TextReader::collectNames(const Function& computation) {
-  reserved_.reserve(computation.parameters.size() + computation.body.size());
-  values_.reserve(computation.parameters.size() + computation.body.size());
-  for (const auto& parameter : computation.parameters) reserved_.insert(parameter.name);
-  const std::function<void(const Expression&)> collect = [&](const Expression& target) {
-    if (target.kind == Expression::Kind::name) reserved_.insert(target.text);
-    for (const auto& item : target.items) collect(item);
-  };
-  for (const auto& statement : computation.body)
-    for (const auto& target : statement.targets) collect(target);
+/// Most texts begin with the computation, to which all others refer. Where others stand before it, this reads the computation alone and returns false.
+bool TextReader::readInOrder(TextParts parts) {
+  FunctionReader reader(source_, progress_);
+  std::unordered_set<std::string> met;
+  bool isInOrder = true;
+  while (const auto function = reader.next()) {
+    if (std::find(std::begin(kinds), std::end(kinds), function->name) == std::end(kinds))
+      fail(source_, function->place, "expected computation, joint, forward or backward, found '" + oneLine(function->name) + "'");
+    if (!met.insert(function->name).second) fail(source_, function->place, "expected one '" + function->name + "', found another");
+    const bool isOther = function->name != "computation";
+    isInOrder &= !isOther || result_.computation || parts == TextParts::computationOnly;
+    if (!isOther || (isInOrder && parts == TextParts::all)) readFunction(*function, reader);
+  }
+  return isInOrder;
 }
 
-void TextReader::readFunction(const Function& function) {
+void TextReader::readOthers() {
+  FunctionReader reader(source_, progress_);
+  while (const auto function = reader.next())
+    if (function->name != "computation") readFunction(*function, reader);
+}
+
+/// When the first body asks: what stands behind it in the computation counts too.
+void TextReader::collectNames() {
+  reserved_.emplace();
+  FunctionReader reader(source_, progress_);
+  const std::function<void(const Expression&)> collect = [&](const Expression& target) {
+    if (target.kind == Expression::Kind::name) reserved_->insert(target.text);
+    for (const auto& item : target.items) collect(item);
+  };
+  while (const auto function = reader.next()) {
+    if (function->name != "computation") continue;
+    for (const auto& parameter : function->parameters) reserved_->insert(parameter.name);
+    for (auto statement = reader.statement(); statement.kind != Statement::Kind::result; statement = reader.statement())
+      for (const auto& target : statement.targets) collect(target);
+    return;
+  }
+}
+
+void TextReader::readFunction(const Function& function, FunctionReader& reader) {
   Trace trace;
   trace.kind = static_cast<TraceKind>(std::find(std::begin(kinds), std::end(kinds), function.name) - std::begin(kinds));
   trace.name = function.name;
@@ -112,12 +125,12 @@ void TextReader::readFunction(const Function& function) {
   scope.kind = trace.kind;
   scope.inBackward = trace.kind == TraceKind::backward;
   met_.clear();
-  scope.names.reserve(function.parameters.size() + function.body.size());
   readSignature(function, scope, trace);
-  trace.ops = readStatements(function, scope);
+  Statement statement;  // in the end the result
+  trace.ops = readStatements([&]() -> const Statement& { return statement = reader.statement(); }, scope);
   const auto border = std::min(scope.border, trace.ops.size());
   if (trace.kind == TraceKind::joint || trace.kind == TraceKind::forward) trace.forwardCount = border;
-  readResults(function.body.back(), scope, trace);
+  readResults(statement, scope, trace);
   checkTrace(trace, function.place);
   if (trace.kind == TraceKind::computation) result_.computation->trace = std::move(trace);
   else result_.derived.push_back(std::move(trace));
@@ -128,9 +141,7 @@ std::vector<std::optional<ValueNote>> TextReader::readHead(const Function& funct
   std::vector<std::optional<ValueNote>> notes(function.parameters.size());
   std::unordered_map<std::string_view, std::size_t> positions;
   for (std::size_t i = 0; i < function.parameters.size(); ++i) positions.emplace(function.parameters[i].name, i);
-  for (const auto& statement : function.body) {
-    if (statement.kind != Statement::Kind::comment) break;
-    const auto& comment = statement.comment;
+  for (const auto& comment : function.head) {
     const auto colon = comment.text.find(": \"");
     const auto position = colon == std::string_view::npos ? positions.end() : positions.find(comment.text.substr(0, colon));
     if (position != positions.end()) {
@@ -215,19 +226,21 @@ void TextReader::addInputSpec(ValueId id, const Parameter& parameter, const Valu
   result_.computation->inputs.push_back(std::move(spec));
 }
 
-std::vector<BoundSymbolId> TextReader::readStatements(const Function& function, Scope& scope) {
+/// Up to and with the result.
+std::vector<BoundSymbolId> TextReader::readStatements(const std::function<const Statement&()>& next, Scope& scope) {
+  using Kind = Statement::Kind;
   std::vector<BoundSymbolId> ops;
-  bool inHead = true;  // whose comments were read
-  for (const auto& statement : function.body) {
+  for (auto kind = Kind::comment; kind != Kind::result;) {
     if (++statements_ % 256 == 0) progress_.check();
-    inHead &= statement.kind == Statement::Kind::comment;
-    if (statement.kind == Statement::Kind::comment && !inHead) {
+    const auto& statement = next();
+    kind = statement.kind;
+    if (kind == Kind::comment) {
       const bool before = scope.inBackward;
       readHeading(statement.comment, scope);
       if (scope.inBackward && !before) scope.border = ops.size();
-    } else if (statement.kind == Statement::Kind::function) {
-      scope.bodies[statement.function->name] = statement.function.get();
-    } else if (statement.kind == Statement::Kind::op) {
+    } else if (kind == Kind::function) {
+      scope.bodies[statement.function->name] = statement.function;
+    } else if (kind == Kind::op) {
       ops.push_back(readOp(statement, scope));
     }
   }

@@ -21,8 +21,9 @@ ValueId TextReader::newValue(std::string_view name) {
 
 /// `name`, or where something has it already name_1, name_2, ...
 std::string TextReader::freshName(std::string_view name) {
+  if (!reserved_) collectNames();
   std::string fresh(name);
-  for (int& suffix = suffixes_[fresh]; values_.contains(fresh) || reserved_.contains(fresh);) fresh = std::string(name) + "_" + std::to_string(++suffix);
+  for (int& suffix = suffixes_[fresh]; values_.contains(fresh) || reserved_->contains(fresh);) fresh = std::string(name) + "_" + std::to_string(++suffix);
   return fresh;
 }
 

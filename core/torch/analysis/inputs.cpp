@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/derivation/sizes.h"
 #include "core/formats/checkpoint/given_weights.h"
@@ -186,19 +188,21 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& options) {
 
 namespace {
 
+/// Bytes of a storage and where it lies in the block of all that are drawn.
 struct DrawnStorage {
-  at::Tensor flat;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, offset = -1;
 };
 
-/// The elements of a storage whose first tensor is described by `meta`.
-at::Tensor drawElements(const TensorMeta& meta, InputKind kind, std::int64_t count, at::Generator& generator) {
-  const auto type = toScalarType(meta.dtype);
-  if (!isDifferentiable(meta.dtype)) return at::randint(0, 2, {count}, generator, at::TensorOptions().dtype(at::kLong)).to(type);
-  const auto wide = at::TensorOptions().dtype(isComplex(meta.dtype) ? at::kComplexDouble : at::kDouble);
-  if (kind != InputKind::parameter) return at::rand({count}, generator, wide).add_(0.5).to(type);
+/// `count` numbers for a storage whose first tensor is described by `meta`, in double precision where they are no integers. `scratch` is used again.
+at::Tensor drawElements(const TensorMeta& meta, InputKind kind, std::int64_t count, at::Generator& generator, at::Tensor& scratch) {
+  if (!isDifferentiable(meta.dtype)) return at::randint(0, 2, {count}, generator, at::TensorOptions().dtype(at::kLong));
+  const auto wide = isComplex(meta.dtype) ? at::kComplexDouble : at::kDouble;
+  if (!scratch.defined() || scratch.scalar_type() != wide || scratch.numel() < count) scratch = at::empty({count}, at::TensorOptions().dtype(wide));
+  auto numbers = scratch.narrow(0, 0, count);
+  if (kind != InputKind::parameter) return numbers.uniform_(0, 1, generator).add_(0.5);
   const auto fanIn = meta.sizes.size() < 2 ? 1 : meta.elements() / std::max<std::int64_t>(meta.sizes[0], 1);
-  return at::randn({count}, generator, wide).div_(std::sqrt(static_cast<double>(std::max<std::int64_t>(fanIn, 1)))).to(type);
+  numbers.normal_(0, 1, generator);
+  return fanIn > 1 ? numbers.div_(std::sqrt(static_cast<double>(fanIn))) : numbers;
 }
 
 }  // namespace
@@ -207,7 +211,7 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
   constexpr std::int64_t most = std::int64_t{8} << 30;
   auto& file = analysis.file;
   const auto& document = *file.document;
-  std::map<std::string, DrawnStorage> storages;  // by key: tied ones come once
+  std::unordered_map<std::string_view, DrawnStorage> storages;  // by key: tied ones come once
   std::int64_t total = 0;
   std::size_t count = 0;
   const auto isGiven = [&](const InputSpec& spec) {
@@ -230,15 +234,33 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
     analysis.inputSource.push_back("parameters and buffers: not drawn, as the text describes more than 8 GiB of them; the traces cannot be run");
     return;
   }
+  // One block: a large trace describes a hundred thousand small parameters, and a tensor takes more memory than such a one.
+  constexpr std::int64_t alignment = 64;
+  const auto roomOf = [](std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
+  std::int64_t room = 0;
+  for (const auto& [key, storage] : storages) room += roomOf(storage.bytes + 15);  // up to a whole element
+  const auto block = std::make_shared<at::Tensor>(at::empty({room}, at::TensorOptions().dtype(at::kByte)));
+  auto* const memory = static_cast<std::byte*>(block->mutable_data_ptr());
   auto generator = at::detail::createCPUGenerator(seed + 2);
+  at::Tensor scratch;
+  std::int64_t used = 0;
   for (const auto& spec : file.computation.inputs) {
     if (!isWeight(spec)) continue;
     const auto& meta = document.meta(document.value(spec.value).meta);
     auto& storage = storages[spec.storageKey];
-    if (!storage.flat.defined()) storage.flat = drawElements(meta, spec.kind, (storage.bytes + itemSize(meta.dtype) - 1) / itemSize(meta.dtype), generator);
-    auto data = keepTensor(storage.flat);
+    if (storage.offset < 0) {
+      const auto count = (storage.bytes + itemSize(meta.dtype) - 1) / itemSize(meta.dtype);
+      storage = {count * itemSize(meta.dtype), used};
+      used += roomOf(storage.bytes);
+      at::from_blob(memory + storage.offset, {count}, at::TensorOptions().dtype(toScalarType(meta.dtype)))
+          .copy_(drawElements(meta, spec.kind, count, generator, scratch));
+    }
+    auto& data = (spec.kind == InputKind::constant ? file.constants : file.weights)[spec.target];
     data.meta = meta;
-    (spec.kind == InputKind::constant ? file.constants : file.weights)[spec.target] = std::move(data);
+    data.data = storage.bytes > 0 ? memory + storage.offset : nullptr;
+    data.bytes = static_cast<std::size_t>(storage.bytes);
+    data.owner = std::shared_ptr<const void>(block, memory);
+    data.memory = {};
   }
   analysis.inputSource.push_back(fmt::format("{}: drawn from seed {}, as the text only describes {}",
                                              count == 1 ? "1 parameter or buffer" : fmt::format("{} parameters and buffers", count), seed,

@@ -115,7 +115,7 @@ TEST(TextErrors, SizesAndNestingHaveLimits) {
   EXPECT_NE(deep(100000, "-", "").find("at most 64 brackets"), std::string::npos);
   EXPECT_NE(deep(100000, "float(", ")").find("at most 64 brackets"), std::string::npos);
   EXPECT_NE(deep(100000, "1+", "").find("at most 64 terms"), std::string::npos);
-  std::string functions = "def computation(x):\n";
+  std::string functions = "def computation(x):\n# x: \"f32[2]\"\n";
   for (std::size_t i = 1; i < 1000; ++i) functions += std::string(i, ' ') + "def f(x):\n";
   EXPECT_NE(failure(functions).find("at most 32 functions"), std::string::npos);
   std::string rank = "1";

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <regex>
 #include <set>
 
 #include "core/formats/model/model_file.h"
@@ -279,6 +280,16 @@ TEST(TextTrace, FourTracesAreOneDocument) {
   EXPECT_EQ(joint.boundSymbol(forward.ops[0]).origin.role, Role::forward);
   EXPECT_EQ(joint.boundSymbol(forward.ops[0]).origin.op, op(traces, 0)) << "t is a part of linear";
   EXPECT_EQ(joint.boundSymbol(forward.ops[2]).origin.op, op(traces, 1)) << "tanh is itself";
+}
+
+TEST(TextTrace, TheComputationMayStandAnywhere) {
+  const auto text = std::regex_replace(test::contentOf(test::data() / "../texts/linear_all.txt"), std::regex("# Constructed.*\n"), "");
+  const auto begin = text.find("def computation"), end = text.find("def joint");
+  ASSERT_LT(begin, end);
+  const auto computation = text.substr(begin, end - begin), others = text.substr(end), forward = others.substr(others.find("def forward"));
+  const auto first = printed(computation + others);
+  EXPECT_EQ(printed(others + "\n" + computation), first);
+  EXPECT_EQ(printed(others.substr(0, others.size() - forward.size()) + computation + forward), first);
 }
 
 TEST(TextTrace, RecomputedDrawsReplayTheirOriginals) {
