@@ -20,7 +20,6 @@ void RunNumbers::reset(std::shared_ptr<const Analysis> analysis, IntendedInfinit
   badOps_.clear();
   if (analysis_) {
     positions_.assign(analysis_->document->boundSymbolCount(), -1);
-    statistics_.resize(analysis_->document->valueCount());
     measures_.reserve(size());  // to move half a million while they grow takes longer than an event may
     for (std::size_t i = 0; i < size(); ++i) positions_[analysis_->joint.ops[i]] = static_cast<std::int32_t>(i);
   }
@@ -31,6 +30,7 @@ void RunNumbers::add(const RunNews& news) {
   if (!analysis_ || news.begin > known() || news.end > size()) return;
   const auto& document = *analysis_->document;
   const auto& ops = analysis_->joint.ops;
+  statistics_.resize(document.valueCount());  // once there are some: of 100,000 ops they take 50 MB
   for (auto i = news.begin; i < known(); ++i)
     for (auto output : document.outputs(ops[i]))
       if (output) statistics_[output].reset();

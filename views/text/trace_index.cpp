@@ -73,8 +73,7 @@ GroupKey groupKey(const Document& document, BoundSymbolId op) {
 
 class IndexBuilder {
  public:
-  IndexBuilder(const Document& document, const std::vector<BoundSymbolId>& lines, const Progress& progress)
-      : document_(document), lines_(lines), progress_(progress), builder_(lines.size()) {}
+  IndexBuilder(const Document& document, const std::vector<BoundSymbolId>& lines) : document_(document), lines_(lines), builder_(lines.size()) {}
 
   Outline flat() {
     for (std::size_t i = 0; i < lines_.size();) i = openLine(i);
@@ -89,7 +88,6 @@ class IndexBuilder {
     std::vector<std::string> open;
     std::vector<std::string> path;
     for (std::size_t i = 0; i < lines_.size();) {
-      progress_.check();
       const auto module = document_.boundSymbol(lines_[i]).module;
       std::size_t next = i;
       while (next < lines_.size() && document_.boundSymbol(lines_[next]).module == module) ++next;
@@ -134,7 +132,6 @@ class IndexBuilder {
 
   void operations(std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end;) {
-      if ((i & 0xfff) == 0) progress_.check();
       const auto key = groupKey(document_, lines_[i]);
       std::size_t next = i + 1;
       while (key.operation && next < end && groupKey(document_, lines_[next]) == key) ++next;
@@ -175,7 +172,6 @@ class IndexBuilder {
 
   const Document& document_;
   const std::vector<BoundSymbolId>& lines_;
-  const Progress& progress_;
   OutlineBuilder builder_;
   std::vector<std::int32_t> moduleRows_;
 };
@@ -206,6 +202,15 @@ const Trace& traceOf(const Analysis& analysis, TraceKind kind) {
 
 const Trace& TraceIndex::trace() const { return traceOf(*analysis, kind); }
 
+const Outline& TraceIndex::outline(Grouping grouping) const {
+  const auto i = static_cast<std::size_t>(grouping);
+  std::call_once(made_[i], [&] {
+    IndexBuilder builder(document(), lines);
+    outlines_[i] = grouping == Grouping::operation ? builder.byOperation() : grouping == Grouping::module ? builder.byModule() : builder.flat();
+  });
+  return outlines_[i];
+}
+
 std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind, const Progress& progress) {
   auto index = std::make_shared<TraceIndex>();
   const auto& document = *analysis->document;
@@ -216,10 +221,8 @@ std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> ana
   for (std::size_t i = 0; i < index->lines.size(); ++i) index->lineOf[static_cast<std::size_t>(index->lines[i].index)] = static_cast<std::int32_t>(i);
   index->analysis = std::move(analysis);
   index->kind = kind;
-  const auto& lines = index->lines;
-  index->outlines[static_cast<std::size_t>(Grouping::operation)] = IndexBuilder(document, lines, progress).byOperation();
-  index->outlines[static_cast<std::size_t>(Grouping::module)] = IndexBuilder(document, lines, progress).byModule();
-  index->outlines[static_cast<std::size_t>(Grouping::none)] = IndexBuilder(document, lines, progress).flat();
+  progress.check();
+  index->outline(Grouping::operation);
   return index;
 }
 

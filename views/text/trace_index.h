@@ -2,6 +2,7 @@
 #include <QString>
 #include <array>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "core/derivation/analysis.h"
@@ -45,14 +46,18 @@ struct TraceIndex {
   TraceKind kind = TraceKind::computation;
   std::vector<BoundSymbolId> lines;  ///< the ops; for the computation with the bodies of higher-order ops
   std::vector<std::int32_t> lineOf;  ///< by bound symbol; -1: not in this trace
-  std::array<Outline, 3> outlines;   ///< by Grouping
 
   const Document& document() const { return *analysis->document; }
   const Trace& trace() const;
   std::int32_t line(BoundSymbolId op) const {
     return op && static_cast<std::size_t>(op.index) < lineOf.size() ? lineOf[static_cast<std::size_t>(op.index)] : -1;
   }
-  const Outline& outline(Grouping grouping) const { return outlines[static_cast<std::size_t>(grouping)]; }
+  /// How its rows fold; made when it is asked for first, on whatever thread that is, in milliseconds.
+  const Outline& outline(Grouping grouping) const;
+
+ private:
+  mutable std::array<std::once_flag, 3> made_;
+  mutable std::array<Outline, 3> outlines_;  ///< by Grouping
 };
 
 /// "Joint": the trace's name for people.
@@ -61,7 +66,7 @@ QString titleText(TraceKind kind);
 bool isBackwardRole(Role role);
 
 const Trace& traceOf(const Analysis& analysis, TraceKind kind);
-/// Throws Error(cancelled).
+/// With the outline that listings begin with. Throws Error(cancelled).
 std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind, const Progress& progress = {});
 
 /// Values that the forward saves for the backward, by ValueId, and who asks for them.
