@@ -277,8 +277,32 @@ def mixtures_of_experts():
         ("DogeForCausalLM", dict(is_moe=True)), ("DbrxForCausalLM", dict(d_model=32, n_heads=4, n_layers=2, max_seq_len=64, attn_config=dict(kv_n_heads=2, clip_qkv=8.0), ffn_config=dict(ffn_hidden_size=64, moe_num_experts=4, moe_top_k=2))))
 
 
+def newer_transformers():
+    """Families that transformers 5 added, and some older ones that the lists above leave out."""
+    words_only = {"input_ids": words}
+    grouped = dict(num_key_value_heads=2, head_dim=8)
+    windowed = grouped | dict(sliding_window=8)
+    latent = dict(q_lora_rank=16, kv_lora_rank=16, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=8, num_key_value_heads=4)
+    yield from listed(
+        "Mixtures of experts", words_only, SMALL | EXPERTS, ("AfmoeForCausalLM", windowed | dict(num_dense_layers=1)), ("Cohere2MoeForCausalLM", windowed), ("ExaoneMoeForCausalLM", windowed),
+        ("Glm4MoeLiteForCausalLM", latent), ("MiniMaxM2ForCausalLM", grouped | dict(rotary_dim=8)), ("SolarOpenForCausalLM", grouped), ("MellumForCausalLM", grouped),
+        ("HYV3ForCausalLM", grouped), ("JetMoeForCausalLM", dict(kv_channels=8)), ("MiMoV2FlashForCausalLM", windowed), ("GraniteMoeSWAForCausalLM", dict(sliding_window=8)))
+    yield from listed(
+        "Language models, decoder", words_only, SMALL, ("ApertusForCausalLM", grouped), ("BitNetForCausalLM", grouped), ("NanoChatForCausalLM", grouped), ("Olmo3ForCausalLM", windowed),
+        ("VaultGemmaForCausalLM", windowed), ("YoutuForCausalLM", latent))
+    yield from listed("Language models, encoder", words_only, SMALL, ("EuroBertForMaskedLM", {}))
+    both = {"input_ids": words, "decoder_input_ids": partial(words, length=8)}
+    yield from listed("Language models, encoder-decoder", both, ENCODER_DECODER, ("FSMTForConditionalGeneration", dict(src_vocab_size=WORDS, tgt_vocab_size=WORDS, langs=["en", "de"])))
+    deep = dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], embedding_size=16, num_labels=10)
+    yield from listed("Convolutional networks", {"pixel_values": partial(image, 64)}, deep, ("ConvNextV2ForImageClassification", {}), ("ResNetForImageClassification", {}),
+                      ("RegNetForImageClassification", dict(groups_width=8)), ("BitForImageClassification", dict(num_groups=4)))
+    windows = dict(image_size=64, embed_dim=16, depths=[1, 1, 1], num_heads=[1, 2, 2], window_size=4, num_labels=10)
+    yield from listed("Vision transformers", {"pixel_values": partial(image, 64)}, windows, ("SwinForImageClassification", {}))
+    yield from listed("Vision transformers", {"pixel_values": partial(image, 32)}, VISION, ("Dinov2WithRegistersForImageClassification", {}))
+
+
 def architectures():
-    found = [*timm_models(), *torchvision_models(), *transformers_models(), *mixtures_of_experts()]
+    found = [*timm_models(), *torchvision_models(), *transformers_models(), *mixtures_of_experts(), *newer_transformers()]
     names = [one.name for one in found]
     assert len(set(names)) == len(names), "two architectures have one name"
     return found
