@@ -131,8 +131,8 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
 /// The op, which gives the sizes and the dtype, and zeros in place of its result.
 void JointBuilder::emitAsZero(const RuleOp& op, const BackwardVariant& variant, std::size_t forwardLocals, std::size_t begin, std::vector<StorageId>& storages,
                               const Origin& origin) {
-  auto& result = writer_.locals()[begin + static_cast<std::size_t>(op.outputs.front())];
-  auto local = variant.locals[static_cast<std::size_t>(op.outputs.front()) - forwardLocals];
+  auto& result = writer_.locals()[begin + op.outputs.front()];
+  auto local = variant.locals[op.outputs.front() - forwardLocals];
   local.storage = static_cast<std::int32_t>(storages.size());
   storages.emplace_back();
   const auto zero = std::exchange(result, writer_.makeValue(local, storages, ValueKind::gradient));

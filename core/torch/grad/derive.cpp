@@ -251,7 +251,7 @@ void leaveVectorsOut(Document& document, std::string_view op, Rule& rule) {
     while (pattern.arguments.size() <= known->argument) pattern.arguments.push_back(Argument::ofMissing());
     pattern.arguments[known->argument] = Argument::ofBool(false);
     inner.pattern = document.internPattern(pattern);
-    for (auto i : known->vectors) makeEmpty(document, rule.locals[static_cast<std::size_t>(inner.outputs[i])]);
+    for (auto i : known->vectors) makeEmpty(document, rule.locals[inner.outputs[i]]);
   }
 }
 

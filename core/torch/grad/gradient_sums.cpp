@@ -29,7 +29,7 @@ void GradientSums::add(ValueId value, ValueId gradient) {
 ValueId GradientSums::emit(std::string_view symbol, const CallPattern& pattern, std::span<const ValueId> tensors, const Origin& origin) {
   const Rule& rule = *rules_.find(writer_.internOp(std::string(symbol)), document_.internPattern(pattern), tensors).rule;
   const auto result = rule.outputs[0];
-  if (result < rule.operandCount) return tensors[static_cast<std::size_t>(result)];
+  if (result < rule.operandCount) return tensors[result];
   const auto begin = writer_.addLocals(rule, tensors, ValueKind::gradient);
   for (const auto& op : rule.forward) writer_.emit(op, begin, origin);
   return writer_.locals()[begin + result];
