@@ -168,7 +168,7 @@ class SavedGraph:
 
         output, aliases = _aliased(output)
         # On the node, not on the tensor: Dynamo looks at a tensor's hooks and would compile what follows once more.
-        handles = [alias.grad_fn.register_prehook(hook(position)) for position, alias in aliases.items()]
+        handles = [node.register_prehook(hook(position)) for position, alias in aliases.items() if (node := alias.grad_fn) is not None]
         return output
 
     def _write(self, step: "GraphStep", values: GraphValues) -> None:
@@ -260,7 +260,8 @@ class GraphStep(torch.nn.Module):
 
     def _own(self, name: str) -> torch.Tensor:
         path, _, own = name.rpartition(".")
-        return getattr(self.get_submodule(path), own)
+        tensor: torch.Tensor = getattr(self.get_submodule(path), own)
+        return tensor
 
     def location(self) -> Optional[str]:
         """The line of the first op."""

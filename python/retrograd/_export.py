@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 import torch
-from torch.utils import _pytree as pytree
 
 from . import _safetensors
 from ._folder import FolderWriter, NoSpace, number, readable, source_lines
 from ._state import Autocast, Generators
+from ._tree import Tree, tensor_leaves
 
 _HERE = str(Path(__file__).resolve().parent)
 _TORCH = str(Path(torch.__file__).resolve().parent)
@@ -32,29 +32,28 @@ class Call:
     """Arguments of one call. Tensors lie in `tensors` by name, in order; all else is fixed."""
 
     tensors: dict[str, torch.Tensor]
-    leaves: list[Any]
+    tree: Tree
     places: dict[str, int]  # name -> its place among the leaves
-    spec: Any
 
     @staticmethod
     def of(forward: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> "Call":
-        keyed, spec = pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))
+        tree = Tree((tuple(args), dict(kwargs)))
         names = _argument_names(forward, len(args))
         tensors: dict[str, torch.Tensor] = {}
         places: dict[str, int] = {}
-        for place, (path, leaf) in enumerate(keyed):
+        for place, (path, leaf) in enumerate(zip(tree.paths, tree.leaves)):
             if isinstance(leaf, torch.Tensor):
                 name = free_name(_leaf_name(path, names), tensors)
                 tensors[name] = leaf
                 places[name] = place
-        return Call(tensors, [leaf for _, leaf in keyed], places, spec)
+        return Call(tensors, tree, places)
 
     def arguments(self, tensors: Mapping[str, torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The call's arguments with `tensors` instead of its own."""
-        leaves = list(self.leaves)
+        leaves = list(self.tree.leaves)
         for name, place in self.places.items():
             leaves[place] = tensors[name]
-        args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        args, kwargs = self.tree.with_leaves(leaves)
         return args, kwargs
 
 
@@ -87,11 +86,6 @@ def free_name(name: str, taken: Mapping[str, Any]) -> str:
         n += 1
         free = f"{name}_{n}"
     return free
-
-
-def tensor_leaves(output: Any) -> list[torch.Tensor]:
-    """The tensors in what a model returns, in order."""
-    return [leaf for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor)]
 
 
 # ---- The module that is exported -------------------------------------------------------------------------------------------------------------------------
@@ -139,6 +133,7 @@ class Written:
     outputs: list[torch.Tensor]
     names: dict[str, str]  # an input's name -> its name in model.pt2
     with_weights: bool
+    compared: bool = False  # PyTorch ran it once more, backward included, so that its values are known to be finite or not
 
 
 def devices_of(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> list[torch.device]:
@@ -243,6 +238,7 @@ def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module
         with quietly(), _as_before(module, values):
             written.outputs, tensors, left_out = _reference(module, inputs, names, values, writer.room())
         cannot += left_out
+        written.compared = not left_out
     for key, tensor in inputs.items():
         if _safetensors.storable(tensor):
             tensors[f"in.{names[key]}"] = tensor
@@ -322,7 +318,8 @@ def _reference(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], name
             cannot.append("gradients of PyTorch to compare with: they did not fit into the folder")
     tensors = {f"out.{i}": output.detach() for i, output in enumerate(outputs) if fits and _safetensors.storable(output)}
     tensors |= {f"cot.{i}": cotangents[i] for i in cotangents}
-    tensors |= {name: gradient for name, gradient in zip(sources, found) if gradient is not None and _safetensors.storable(gradient)}
+    dense = {name: gradient if gradient.layout == torch.strided else gradient.to_dense() for name, gradient in zip(sources, found) if gradient is not None}
+    tensors |= {name: gradient for name, gradient in dense.items() if _safetensors.storable(gradient)}
     before = {name: values.original_buffers.get(name, buffer) for name, buffer in module.named_buffers()}
     tensors |= {f"mut.b.{name}": buffer for name, buffer in own.items() if fits and not torch.equal(buffer, before[name]) and _safetensors.storable(buffer)}
     return [output.detach() for output in outputs], tensors, cannot

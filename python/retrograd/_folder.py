@@ -49,7 +49,8 @@ class Folder:
     @property
     def manifest(self) -> dict[str, Any]:
         """What retrograd.json says."""
-        return json.loads((self.path / MANIFEST).read_text())
+        manifest: dict[str, Any] = json.loads((self.path / MANIFEST).read_text())
+        return manifest
 
     @property
     def command(self) -> str:

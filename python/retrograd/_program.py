@@ -33,9 +33,11 @@ def _is_our_script(path: Path) -> bool:
 
 
 def find() -> Path:
-    """The program: $RETROGRAD, else the one in this package, else the first `retrograd` on PATH. Raises ProgramNotFound."""
+    """The program: $RETROGRAD, else the one in this package, else the first `retrograd` on PATH. Raises ProgramNotFound.
+
+    The script that pip installed for this package is passed over wherever it is named: it would start itself for ever."""
     chosen = os.environ.get("RETROGRAD")
-    if chosen:
+    if chosen and not _is_our_script(Path(chosen)):
         return Path(chosen)
     own = carried()
     if own is not None:

@@ -3,29 +3,45 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
 
 import torch
-from torch.utils import _pytree as pytree
 
 from ._backend import Recording, backend
 from ._distributed import gathered
 from ._export import Call, GraphValues, devices_of, free_name, line_of, quietly, step_of, tensor_leaves, with_buffers, without_hooks, write_graph
-from ._folder import Folder, FolderWriter, number, rank, ranks, text_of
+from ._folder import Folder, FolderWriter, NoSpace, number, rank, ranks, text_of
+from ._tree import mapped
 
 if TYPE_CHECKING:
     from ._catch import Catch, Failure, Step
 
 
-def write_failure(catch: "Catch", step: "Step", failure: "Failure") -> Folder:
-    """Writes the folder of `step`. With FSDP2 every rank has to call this."""
-    name = f"step{step.index}" + (f"-{step.microbatch}" if step.microbatch else "") + (f"-rank{rank()}" if ranks() > 1 else "")
-    model = catch.inner
-    cannot = _left_out(catch, step)
+def write_failure(catch: "Catch", steps: Sequence["Step"], failure: "Failure") -> tuple[Folder, "Step"]:
+    """Writes the folder of the call, among those of the failing backward, that makes the NaN or Inf; returns it too. With FSDP2 every rank has to call this."""
     sharded = catch._sharding.kind == "fsdp2"
-    if sharded:
-        model = gathered(model)
-    args, kwargs = pytree.tree_map(lambda leaf: _as_it_was(leaf, step, sharded), (tuple(step.args), dict(step.kwargs)))
+    model = gathered(catch.inner) if sharded else catch.inner
+    ordered = sorted(steps, key=_looks_sound)
+    for step in ordered:
+        others = [] if len(steps) == 1 else [f"{len(steps) - 1} other call(s) of the model in the same backward: this folder has call {steps.index(step) + 1} of {len(steps)}"]
+        folder = _written(catch, model, step, failure, others, last=step is ordered[-1])
+        if folder is not None:
+            return folder, step
+    raise RuntimeError("there is no call of the model to write")
+
+
+def _looks_sound(step: "Step") -> bool:
+    """False for a call that is known to have made or got a NaN or Inf: it is tried first."""
+    return all(bool(torch.isfinite(tensor).all()) for tensor in [*step.cotangents.values(), *([step.loss] if step.loss is not None else [])])
+
+
+def _written(catch: "Catch", model: torch.nn.Module, step: "Step", failure: "Failure", others: Sequence[str], last: bool) -> Optional[Folder]:
+    """The folder of one call; None where all its values are finite when PyTorch runs it again, unless it is the last to try."""
+    sharded = model is not catch.inner
+    name = f"step{step.index}" + (f"-{step.microbatch}" if step.microbatch else "") + (f"-rank{rank()}" if ranks() > 1 else "")
+    cannot = [*_left_out(catch, step), *others]
+    args, kwargs = mapped(lambda leaf: _as_it_was(leaf, step, sharded), (tuple(step.args), dict(step.kwargs)))
     model_call = Call.of(model.forward, args, kwargs)
     cotangents = {position: tensor.cpu() if sharded else tensor for position, tensor in step.cotangents.items()}
     picked = _Picked(step, model_call, cotangents)
@@ -39,15 +55,26 @@ def write_failure(catch: "Catch", step: "Step", failure: "Failure") -> Folder:
                                     "failure": {"kind": failure.kind, "message": failure.message, "parameters": list(failure.names)[:100], "parameters_total": len(failure.names)},
                                     "numbers": {key: number(value) for key, value in (("loss", failure.loss), ("gradient_norm", failure.norm)) if value is not None}}
         module = step_of(model, model_call, picked)
+        compared = True
         try:
             written = write_graph(writer, "step", module, values, describe={"module": type(model).__name__, "location": None})
             writer.graphs.append(written.entry)
             contents["source"] = written.source
             _compare(contents, written.entry, picked, failure)
+            compared = written.compared
+        except (NoSpace, OSError):
+            raise
         except Exception as error:
+            shutil.rmtree(writer.folder / "step", ignore_errors=True)
             line = line_of(error)
             contents["export_failed"] = (f"{line}: " if line else "") + text_of(error)
             contents["source"] = _in_parts(writer, catch, model, model_call, picked, values)
+        if failure.kind in ("nan_loss", "nan_gradient") and compared and not any(graph.get("not_finite") for graph in writer.graphs):
+            if not last:
+                writer.abandon()
+                return None
+            writer.graphs[0]["cannot_replay"].append("the NaN or Inf: all values are finite when PyTorch runs the step again. It came from outside of the model, or from "
+                                                     "something that was not kept")
         contents["open"] = {"graph": _first_bad(writer.graphs), "at": "root"}
         recorded = _recorded(writer, module, values)
         if recorded:
@@ -63,10 +90,12 @@ def _left_out(catch: "Catch", step: "Step") -> list[str]:
     written = [tensor for tensor, version in step.versions if tensor._version != version and id(tensor) not in step.copies]
     if written:
         cannot.append(f"{len(written)} input(s): written in place during the step, and larger than Limits.copy_bytes, so that no copy was kept")
-    if [p._version for _, p in catch._parameters] != step.parameter_versions and catch._sharding.kind != "fsdp2":
+    if any(p._version != version for p, version in step.parameter_versions) and catch._sharding.kind != "fsdp2":
         cannot.append("the weights: they were updated before the failure was seen, as by an optimizer that runs inside backward")
     if step.not_kept:
         cannot.append(f"{step.not_kept} output gradient(s): larger than Limits.keep_bytes; drawn ones take their place")
+    if not step.cotangents and not step.not_kept and step.loss is None:
+        cannot.append("output gradients: they were not seen; drawn ones take their place")
     if step.backwards > 1:
         cannot.append(f"{step.backwards} backwards through one forward: the output gradients are those of the last")
     if step.generators.gpus:

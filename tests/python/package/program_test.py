@@ -1,0 +1,49 @@
+"""Which program the package starts, and the command that pip installs for it."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from support import InFolder, unittest
+
+from retrograd import ProgramNotFound, _program
+
+SCRIPT = Path(sys.executable).parent / "retrograd"
+
+
+class Program(InFolder):
+    def setUp(self):
+        super().setUp()
+        kept = dict(os.environ)
+        self.addCleanup(lambda: (os.environ.clear(), os.environ.update(kept)))
+
+    def other(self):
+        """A program in a folder on PATH."""
+        program = self.folder / "retrograd"
+        program.write_text("#!/bin/sh\necho other \"$@\"\n")
+        program.chmod(0o755)
+        return program
+
+    def test_order(self):
+        """$RETROGRAD, then the program that the wheel carries, then PATH."""
+        program = self.other()
+        os.environ.update(RETROGRAD="/somewhere/retrograd", PATH=str(self.folder))
+        self.assertEqual(_program.find(), Path("/somewhere/retrograd"))
+        del os.environ["RETROGRAD"]
+        self.assertEqual(_program.find(), _program.carried() or program)
+        program.unlink()
+        if _program.carried() is None:
+            self.assertRaises(ProgramNotFound, _program.find)
+
+    @unittest.skipUnless(SCRIPT.exists(), "pip has not installed the package")
+    def test_the_command_does_not_start_itself(self):
+        """$RETROGRAD and PATH may name the command itself."""
+        self.other()
+        path = os.pathsep.join([str(SCRIPT.parent), str(self.folder), "/usr/bin", "/bin"])
+        done = subprocess.run([SCRIPT, "version"], env=dict(os.environ, RETROGRAD=str(SCRIPT), PATH=path), capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("retrograd" if _program.carried() else "other version", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
