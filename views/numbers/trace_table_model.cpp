@@ -25,11 +25,10 @@ LineNumber kindOf(int column) {
 
 }  // namespace
 
-void TraceTableModel::show(std::shared_ptr<const OpenDocument> document, TraceKind kind) {
+void TraceTableModel::show(std::shared_ptr<const OpenDocument> document) {
   beginResetModel();
   document_ = std::move(document);
-  kind_ = kind;
-  ops_ = traceOps();
+  ops_ = document_ ? document_->analysis->joint.ops : std::vector<BoundSymbolId>();
   arrange();
   endResetModel();
 }
@@ -105,11 +104,9 @@ void TraceTableModel::sort(int column, Qt::SortOrder order) {
   Q_EMIT layoutChanged();
 }
 
-std::vector<BoundSymbolId> TraceTableModel::traceOps() const { return document_ ? document_->trace(kind_).lines : std::vector<BoundSymbolId>(); }
-
 void TraceTableModel::arrange() {
   if (!document_) return;
-  ops_ = traceOps();
+  ops_ = document_->analysis->joint.ops;
   const bool down = order_ == Qt::DescendingOrder;
   if (const auto kind = kindOf(column_); kind != LineNumber::none) {
     IdVector<BoundSymbolId, std::optional<double>> keys(document_->analysis->document->boundSymbolCount());
