@@ -570,6 +570,38 @@ TEST(Programs, AStridedScatterTakesAGradientBehindAnOffset) {
                               from));
 }
 
+// LibTorch divides a product by each element where none is zero, and multiplies the others where one is: they differ in what NaN, infinity and overflow leave.
+TEST(Programs, TheGradientOfAProductIsChosenByItsValues) {
+  const auto product = [](const std::string& dtype, const std::string& values, const std::string& op) {
+    return fmt::format(R"(def computation(x0):
+    # x0: "{0}[4]", parameter
+    v1 = torch.ops.aten.full_like.default(x0, 1.0)
+    v2 = torch.ops.aten.mul.Tensor(x0, x0)
+    v3 = torch.ops.aten.add.Tensor(v2, v1)
+    {1}
+    v9 = torch.ops.aten.reshape.default(v8, [2, 2])
+    v10 = torch.ops.aten.prod.{2}
+    return (v10,)
+)",
+                       dtype, values, op);
+  };
+  // The first `count` elements, changed by an op; the others as they are.
+  const auto with = [](const std::string& change, int count) {
+    return fmt::format(
+        "s4 = torch.ops.aten.slice.Tensor(v3, 0, 0, {1})\n    s5 = torch.ops.aten.{0}\n    "
+        "s6 = torch.ops.aten.slice.Tensor(v3, 0, {1}, 4)\n    v8 = torch.ops.aten.cat.default([s5, s6], 0)",
+        change, count);
+  };
+  const std::string plain = "v8 = torch.ops.aten.clone.default(v3)", zero = "mul.Scalar(s4, 0.0)", large = "mul.Scalar(s4, 1e200)";
+  const std::string notANumber = "pow.Scalar(-2.0, s4)";
+  for (int order : {1, 2})
+    for (const auto* op : {"default(v9)", "dim_int(v9, 0)", "dim_int(v9, -1, True)"}) {
+      for (const auto* dtype : {"f64", "f32", "c128"})
+        for (const auto& values : {plain, with(zero, 1), with(zero, 3)}) expectAsEager(product(dtype, values, op), ofOrder(order));
+      for (const auto& values : {with(notANumber, 1), with(large, 2), with(large, 4)}) expectAsEager(product("f64", values, op), ofOrder(order));
+    }
+}
+
 // The derivative of sgn is a ZeroTensor: what is multiplied with it or divides it stays zero, NaN of the other factor or not.
 TEST(Programs, AZeroGradientOutlivesNaN) {
   for (const auto* last : {"sgn_", "sgn"})
