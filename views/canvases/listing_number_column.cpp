@@ -27,7 +27,10 @@ QRect ListingView::columnRect() const {
 
 QString ListingView::numberAt(int visible) const {
   if (column_ == LineNumber::none) return {};
-  if (const auto op = opAt(visible)) return numberText(column_, context_.controller->ahead().numbers().number(column_, op));
+  if (const auto op = opAt(visible)) {
+    const auto& numbers = context_.controller->ahead().numbers();
+    return op == numbers.failed() ? tr("! failed") : numberText(column_, numbers.number(column_, op));
+  }
   const auto row = rows_.rowAt(visible);
   if (!rows_.folded(row)) return {};
   const auto sum = below(row);
@@ -75,6 +78,10 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
       continue;
     }
     const auto number = numbers.number(column_, op);
+    if (op == numbers.failed()) {
+      painter.setPen(colors.bad);
+      painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberAt(visible));
+    }
     if (!number) continue;
     const double share = scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
     painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4), column_ == LineNumber::bad ? colors.bad : bar);
@@ -103,7 +110,8 @@ void ListingView::updateMarks() {
   for (auto op : now.bad)
     if (op != numbers.firstBad()) mark(op, colors.bad, tr("NaN or Inf"));
   const auto failed = now.failed ? now.failed : numbers.failed();
-  mark(failed, colors.breakpoint, tr("error"));
+  const auto& why = now.failed ? now.error : numbers.failure();
+  mark(failed, colors.breakpoint, why.isEmpty() ? tr("error") : tr("error: %1").arg(why));
   marks_->setMarks(std::move(marks));
 }
 

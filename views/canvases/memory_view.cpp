@@ -3,7 +3,6 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
@@ -346,7 +345,7 @@ void MemoryView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Plus:
     case Qt::Key_Equal: return zoomBy(0.5, std::clamp(static_cast<double>(from), begin_, end_));
     case Qt::Key_Minus: return zoomBy(2, std::clamp(static_cast<double>(from), begin_, end_));
-    case Qt::Key_Space: return QToolTip::showText(mapToGlobal(QPoint(xOf(from), plot().center().y())), toolTip(), this);
+    case Qt::Key_Space: Q_EMIT listRequested(from, mapToGlobal(QPoint(xOf(from), plot().center().y()))); return;
     case Qt::Key_0: return zoomTo(0, static_cast<double>(count()));
     case Qt::Key_Return:
     case Qt::Key_Enter:

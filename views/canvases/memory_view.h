@@ -45,6 +45,8 @@ class MemoryView : public QWidget {
  Q_SIGNALS:
   /// The user chose a position: by click or key.
   void picked(std::size_t position);
+  /// Space: wants to see what is alive there, in global coordinates.
+  void listRequested(std::size_t position, const QPoint& at);
   /// Enter or a double click: wants to go there.
   void activated(std::size_t position);
   /// The mouse stands over a position, or no longer over any.

@@ -66,7 +66,10 @@ void ValueTip::show(BoundSymbolId op, ValueId value, const QPoint& at) {
   const int room = 170;  // for what is not there yet
   move(std::min(at.x() + 12, screen.right() - std::max(width(), 320)), at.y() + 18 + room > screen.bottom() ? at.y() - room - 8 : at.y() + 18);
   QFrame::show();
-  if (!context_.execution->now().available) return;
+  if (const auto& now = context_.execution->now(); !now.available) {
+    text_->setText(heading() + QLatin1Char('\n') + now.unavailableReason);
+    return adjustSize();
+  }
   if (context_.execution->now().running) {  // the worker is busy with the run: what that has seen is here
     const auto* s = context_.controller->ahead().numbers().statistics(value);
     return text_->setText(heading() + QLatin1Char('\n') + (s ? lineOf(*s) : tr("A run goes on: there is more when it stops"))), adjustSize();

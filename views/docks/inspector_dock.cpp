@@ -3,7 +3,7 @@
 #include <QHeaderView>
 
 #include "views/widgets/dock_tree.h"
-#include "views/widgets/item_view.h"
+#include "views/widgets/read_by_enter.h"
 
 namespace retrograd::views {
 namespace {
@@ -22,6 +22,7 @@ InspectorDock::InspectorDock(ViewContext context, QWidget* parent)
   tree_->header()->resizeSection(0, 110);
   fillWith(tree_);
   setList(tree_);
+  new ReadByEnter(tree_);
   connect(context_.selection, &Selection::changed, this, &InspectorDock::invalidate);
   connect(context_.notes, &NoteBook::changed, this, &InspectorDock::invalidate);
   connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
@@ -42,7 +43,6 @@ void InspectorDock::expandSections() {
 }
 
 void InspectorDock::activate(const QModelIndex& row) {
-  // To the op of the row; for a row without one, its whole text.
   const auto op = opOf(row);
   if (op && op != context_.selection->op()) return Panel::activate(row);
   showWholeText(*tree_, row);

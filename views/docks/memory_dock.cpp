@@ -7,6 +7,7 @@
 #include "views/text/format.h"
 #include "views/text/line_text.h"
 #include "views/theme/tokens.h"
+#include "views/widgets/alive_list.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/elided_label.h"
 
@@ -14,17 +15,6 @@ namespace retrograd::views {
 namespace {
 
 const QString timelineQuestion = QStringLiteral("timeline");
-
-QString labelOf(MemoryUse use) {
-  switch (use) {
-    case MemoryUse::saved: return QObject::tr("saved");
-    case MemoryUse::result: return QObject::tr("results");
-    case MemoryUse::gradient: return QObject::tr("gradients");
-    case MemoryUse::forward: return QObject::tr("forward temporaries");
-    case MemoryUse::backward: return QObject::tr("backward temporaries");
-  }
-  return {};
-}
 
 QString tipOf(MemoryUse use) {
   switch (use) {
@@ -56,6 +46,13 @@ MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : Panel(context, "m
   connect(context_.theme, &Theme::changed, this, &MemoryDock::recolor);
   connect(view_, &MemoryView::picked, this, [this](std::size_t position) { context_.selection->select(opAt(position)); });
   connect(view_, &MemoryView::activated, this, [this](std::size_t position) { Q_EMIT jumpRequested(opAt(position)); });
+  connect(view_, &MemoryView::listRequested, this, [this](std::size_t position, const QPoint& at) {
+    auto* list = new AliveList(*document_, *timeline_, position, this);
+    connect(list, &AliveList::chosen, this, &MemoryDock::jumpRequested);
+    list->resize(std::max(width() * 2 / 3, 420), 240);
+    list->move(at);
+    list->show();
+  });
   connect(view_, &MemoryView::hovered, this, [this](std::optional<std::size_t> position) { describeAt(position ? position : view_->current()); });
   recolor();
   forget();
@@ -192,16 +189,11 @@ void MemoryDock::selectionChanged() {
 
 QString MemoryDock::aliveAt(std::size_t position) const {
   constexpr std::size_t most = 12;
-  std::vector<const StorageLife*> alive;
-  for (const auto& life : timeline_->lives)
-    if (life.from <= position && position < life.to) alive.push_back(&life);
-  const auto shown = std::min(most, alive.size());
-  std::partial_sort(alive.begin(), alive.begin() + static_cast<std::ptrdiff_t>(shown), alive.end(),
-                    [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+  const auto shown = AliveList::alive(*timeline_, position, most);
   const auto& document = *document_->analysis->document;
   QStringList lines;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const auto& life = *alive[i];
+  for (const auto* one : shown) {
+    const auto& life = *one;
     const auto maker = opAt(life.from);
     lines << tr("%1  %2, %3, made by #%4 %5")
                  .arg(bytesText(life.bytes), 9)
@@ -209,7 +201,9 @@ QString MemoryDock::aliveAt(std::size_t position) const {
                  .arg(maker.index)
                  .arg(maker ? shortOpName(document, maker) : QString());
   }
-  if (alive.size() > shown) lines << tr("and %n more", nullptr, static_cast<int>(alive.size() - shown));
+  const auto all =
+      std::count_if(timeline_->lives.begin(), timeline_->lives.end(), [&](const auto& life) { return life.from <= position && position < life.to; });
+  if (const auto more = static_cast<int>(all) - static_cast<int>(shown.size()); more > 0) lines << tr("and %n more: Space lists them", nullptr, more);
   return lines.join(QLatin1Char('\n'));
 }
 

@@ -11,6 +11,7 @@ namespace retrograd::views {
 
 ValuePanel::ValuePanel(Theme* theme, const QString& name, QWidget* parent)
     : QWidget(parent),
+      parts_(new QBoxLayout(QBoxLayout::TopToBottom)),
       title_(new ElidedLabel(this)),
       histogram_(new HistogramView(theme, this)),
       slice_(new SliceModel(this)),
@@ -31,9 +32,14 @@ ValuePanel::ValuePanel(Theme* theme, const QString& name, QWidget* parent)
   layout->setContentsMargins(8, 4, 4, 0);
   layout->setSpacing(4);
   layout->addWidget(title_);
-  layout->addWidget(histogram_);
-  layout->addWidget(leading_);
-  layout->addWidget(stack_, 1);
+  auto* elements = new QVBoxLayout;
+  elements->setSpacing(4);
+  elements->addWidget(leading_);
+  elements->addWidget(stack_, 1);
+  parts_->setSpacing(4);
+  parts_->addWidget(histogram_);
+  parts_->addLayout(elements, 1);
+  layout->addLayout(parts_, 1);
 }
 
 void ValuePanel::makeTable(const QString& name) {
@@ -66,6 +72,11 @@ void ValuePanel::clear(const QString& reason) {
   histogram_->set({}, {});
   slice_->setData({});
   refreshIndices();
+}
+
+void ValuePanel::setWide(bool on) {
+  parts_->setDirection(on ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+  parts_->setAlignment(histogram_, on ? Qt::AlignTop : Qt::Alignment());
 }
 
 void ValuePanel::setPicture(bool on) { stack_->setCurrentWidget(on ? static_cast<QWidget*>(image_) : table_); }

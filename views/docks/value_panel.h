@@ -1,4 +1,5 @@
 #pragma once
+#include <QBoxLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QSpinBox>
@@ -25,6 +26,8 @@ class ValuePanel : public QWidget {
   void show(const QString& title, const ValueDetail& detail);
   void clear(const QString& reason);
   void setPicture(bool on);
+  /// Elements at the right of the histogram, where there is more width than height, else below it.
+  void setWide(bool on);
   /// The indices before the last two dims; ignored where they do not fit.
   void setLeading(const std::vector<std::int64_t>& indices);
 
@@ -37,6 +40,7 @@ class ValuePanel : public QWidget {
   void refreshIndices();
   QSpinBox* makeIndex(std::size_t dim);
 
+  QBoxLayout* parts_;  ///< histogram, elements
   QLabel* title_;
   HistogramView* histogram_;
   SliceModel* slice_;

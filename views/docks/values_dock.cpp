@@ -3,13 +3,13 @@
 #include <QAction>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QSplitter>
 #include <QTreeView>
 #include <QVBoxLayout>
 
 #include "core/derivation/gradient_of.h"
 #include "views/session/own_names.h"
 #include "views/text/format.h"
+#include "views/widgets/read_by_enter.h"
 #include "views/widgets/sorted_rows.h"
 #include "views/widgets/state_delegate.h"
 
@@ -35,17 +35,20 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   for (int column : {ValuesModel::inf, ValuesModel::nan}) table_->header()->moveSection(table_->header()->visualIndex(column), ValuesModel::least);
   table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::norm), table_->header()->visualIndex(ValuesModel::deviation));
   columns_ = new ColumnFitter(table_);
-  columns_->limit(ValuesModel::label, 11);  // what it is may be cut, that numbers show in a third of a small window
-  columns_->limit(ValuesModel::valueName, 13);
+  columns_->limit(ValuesModel::label, 8);  // words may be cut, that numbers show in half of a small window
+  columns_->limit(ValuesModel::valueName, 11);
+  columns_->limit(ValuesModel::type, 14);
   table_->addActions(actions);
-  auto* splitter = new QSplitter(Qt::Horizontal, this);
-  splitter->addWidget(table_);
-  splitter->addWidget(makeDetail());
-  splitter->setStretchFactor(0, 2);
-  splitter->setStretchFactor(1, 1);
-  splitter->setChildrenCollapsible(false);
-  fillWith(splitter);
+  splitter_ = new QSplitter(Qt::Horizontal, this);
+  splitter_->addWidget(table_);
+  splitter_->addWidget(makeDetail());
+  splitter_->setStretchFactor(0, 2);
+  splitter_->setStretchFactor(1, 1);
+  splitter_->setChildrenCollapsible(false);
+  splitter_->installEventFilter(this);
+  fillWith(splitter_);
   setList(table_);
+  new ReadByEnter(table_);
   setDelay(30);
   connect(context_.selection, &Selection::changed, this, [this] {
     if (inSight()) follow();
@@ -57,7 +60,10 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
     if (context_.execution->now().running) invalidate();
   });
   connect(&context_.controller->questions(), &Questions::valuesReady, this, &ValuesDock::show);
-  connect(&context_.controller->questions(), &Questions::valuesFailed, this, &ValuesDock::clearDetail);
+  connect(&context_.controller->questions(), &Questions::valuesFailed, this, [this](const QString& reason) {
+    model_->setFailure(reason);
+    clearDetail(reason);
+  });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
     if (!following_) choose(ofModel(now).row());
   });
@@ -98,6 +104,20 @@ QWidget* ValuesDock::makeDetail() {
   connect(panel_, &ValuePanel::leadingChanged, beside_, &ValuePanel::setLeading);
   connect(beside_, &ValuePanel::leadingChanged, panel_, &ValuePanel::setLeading);
   return detail;
+}
+
+void ValuesDock::arrange() {
+  constexpr int leastTable = 560, leastDetail = 180;  // all but the last two columns; a histogram and two columns of elements
+  const bool isBelow = splitter_->width() < leastTable + leastDetail;
+  const auto orientation = isBelow ? Qt::Vertical : Qt::Horizontal;
+  if (splitter_->orientation() == orientation) return;
+  splitter_->setOrientation(orientation);
+  for (auto* panel : {panel_, beside_}) panel->setWide(isBelow);
+}
+
+bool ValuesDock::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == splitter_ && event->type() == QEvent::Resize) arrange();
+  return Panel::eventFilter(watched, event);
 }
 
 ValueId ValuesDock::chosen() const { return model_->valueAt(ofModel(table_->currentIndex()).row()); }

@@ -1,5 +1,6 @@
 #pragma once
 #include <QCheckBox>
+#include <QSplitter>
 #include <QTreeView>
 
 #include "views/docks/panel.h"
@@ -24,10 +25,13 @@ class ValuesDock : public Panel {
   void refresh() override;
   void forget() override;
   void leave() override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
   void activate(const QModelIndex& row) override;
 
  private:
   QWidget* makeDetail();
+  /// The chosen value's elements are beside the table, or below it where the table would lose statistics.
+  void arrange();
   /// Rows of the selected op, with the selected value as the current one, else the first output, which the op is there for. Selects nothing.
   void follow();
   void choose(int row);
@@ -43,6 +47,7 @@ class ValuesDock : public Panel {
   ValuesModel* model_;
   QTreeView* table_;
   ColumnFitter* columns_;
+  QSplitter* splitter_;
   ValuePanel* panel_;
   ValuePanel* beside_;
   QCheckBox* picture_;

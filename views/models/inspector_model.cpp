@@ -76,7 +76,7 @@ class InspectorModel::Filler {
       auto* node = section->add(QString::fromStdString(row.label), describe(row.value));
       node->value = row.value;
       node->op = document_.value(row.value).producer;
-      node->tip = node->op ? tr("%1\nDouble click leads to #%2, which makes it").arg(node->text).arg(node->op.index) : QString();
+      node->tip = node->op ? tr("%1\nDouble click or Ctrl+Enter goes to #%2, which makes it").arg(node->text).arg(node->op.index) : QString();
     }
   }
 

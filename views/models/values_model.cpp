@@ -1,6 +1,7 @@
 #include "views/models/values_model.h"
 
 #include <QFont>
+#include <cmath>
 
 #include "core/trace/print/printer.h"
 #include "views/models/tree_model.h"
@@ -8,6 +9,16 @@
 #include "views/text/format.h"
 
 namespace retrograd::views {
+namespace {
+
+/// At most nine characters: "-0.6216", "-3.46e-05".
+QString shortNumberText(double number) {
+  if (!std::isfinite(number)) return numberText(number);
+  const auto text = QString::number(number, 'g', 4);
+  return text.contains(QLatin1Char('e')) ? QString::number(number, 'g', 3) : text;
+}
+
+}  // namespace
 
 void ValuesModel::expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op) {
   auto rows = document && op ? valueRows(*document->analysis->document, op, true) : std::vector<ValueRow>();
@@ -30,6 +41,16 @@ void ValuesModel::setReport(std::shared_ptr<const ValueReport> report) {
   answered_ = true;
   if (!sameRows) return endResetModel();
   // The same rows with new numbers: the view's selection and scroll position stay.
+  if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+}
+
+void ValuesModel::setFailure(const QString& reason) {
+  answered_ = true;
+  for (auto& row : rows_) {
+    row.state.present = false;
+    row.state.reason = row.absentNow = reason.toStdString();
+    row.statistics.reset();
+  }
   if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
 }
 
@@ -57,15 +78,16 @@ void ValuesModel::followNotes(const NoteBook* notes) {
 int ValuesModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
 int ValuesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
-QString ValuesModel::number(const ValueRow& row, int column) const {
+QString ValuesModel::number(const ValueRow& row, int column, bool isShort) {
   if (!row.statistics) return {};
   const auto& s = *row.statistics;
+  const auto text = [isShort](double number) { return isShort ? shortNumberText(number) : numberText(number); };
   switch (column) {
-    case least: return numberText(s.min);
-    case greatest: return numberText(s.max);
-    case mean: return numberText(s.mean);
-    case deviation: return numberText(s.standardDeviation);
-    case norm: return numberText(s.norm);
+    case least: return text(s.min);
+    case greatest: return text(s.max);
+    case mean: return text(s.mean);
+    case deviation: return text(s.standardDeviation);
+    case norm: return text(s.norm);
     case nan: return QString::number(s.nan);
     case inf: return QString::number(s.inf);
     case zeros: return QString::number(s.zeros);
@@ -90,7 +112,7 @@ QVariant ValuesModel::sortNumber(const ValueRow& row, int column) {
   }
 }
 
-QString ValuesModel::text(const ValueRow& row, int column) const {
+QString ValuesModel::text(const ValueRow& row, int column, bool isShort) const {
   const auto& document = *document_->analysis->document;
   const auto& entry = document.value(row.value);
   // At run time a dynamic size has its number: the present value's shape wins over the trace's.
@@ -104,7 +126,7 @@ QString ValuesModel::text(const ValueRow& row, int column) const {
       if (!answered_) return {};
       if (!row.state.present) return QString::fromStdString(row.state.reason);
       return row.absentNow.empty() ? tr("present") : tr("as it was here");
-    default: return number(row, column);
+    default: return number(row, column, isShort);
   }
 }
 
@@ -114,14 +136,14 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
   const bool bad = row.statistics && document_->intended.isFault(row.value, *row.statistics);
   switch (role) {
     case Qt::DisplayRole: {
-      const auto shown = text(row, index.column());
+      const auto shown = text(row, index.column(), true);
       const bool marks = bad && ((index.column() == nan && row.statistics->nan) || (index.column() == inf && row.statistics->inf));
       return marks ? QStringLiteral("! ") + shown : shown;
     }
     case Qt::ToolTipRole:
       if (index.column() == state && row.state.present && !row.absentNow.empty())
         return tr("At the present step: %1. Shown as it was at this op.").arg(QString::fromStdString(row.absentNow));
-      return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_) : text(row, index.column());
+      return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_) : text(row, index.column(), false);
     case Qt::TextAlignmentRole: return QVariant(index.column() >= least ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::FontRole: {
       if (!bad || (index.column() != nan && index.column() != inf)) return {};

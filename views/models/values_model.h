@@ -22,6 +22,8 @@ class ValuesModel : public QAbstractTableModel {
   /// The same for values chosen one by one.
   void expectRows(std::shared_ptr<const OpenDocument> document, std::vector<ValueRow> rows);
   void setReport(std::shared_ptr<const ValueReport> report);
+  /// There is no answer: each row says why.
+  void setFailure(const QString& reason);
   /// Calls values as the notes do, now and whenever they change.
   void followNotes(const NoteBook* notes);
   ValueId valueAt(int row) const;
@@ -36,8 +38,9 @@ class ValuesModel : public QAbstractTableModel {
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
-  QString text(const ValueRow& row, int column) const;
-  QString number(const ValueRow& row, int column) const;
+  QString text(const ValueRow& row, int column, bool isShort) const;
+  /// In as few characters as tell values apart, or as it shows elsewhere.
+  static QString number(const ValueRow& row, int column, bool isShort);
   static QVariant sortNumber(const ValueRow& row, int column);
 
   std::shared_ptr<const OpenDocument> document_;

@@ -1,17 +1,30 @@
 #include "views/numbers/trace_table_dock.h"
 
+#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QKeyEvent>
+#include <QLabel>
+#include <QVBoxLayout>
 
+#include "views/theme/tokens.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/prepare_box.h"
 
 namespace retrograd::views {
+namespace {
+
+const QString traceKey = QStringLiteral("trace");
+
+}  // namespace
 
 TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
-    : Panel(context, "trace-table", parent), model_(new TraceTableModel(context.controller->ahead().numbers(), this)), table_(new QTreeView(this)) {
+    : Panel(context, "trace-table", parent),
+      model_(new TraceTableModel(context.controller->ahead().numbers(), this)),
+      traces_(new QComboBox(this)),
+      table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("trace-table"));
   table_->setModel(model_);
-  prepareTree(*table_, tr("Ops of the run with their numbers"), true);
+  prepareTree(*table_, tr("Ops of the trace with their numbers"), true);
   table_->setRootIsDecorated(false);
   table_->setSortingEnabled(true);
   table_->sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
@@ -23,7 +36,13 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
   for (int column = TraceTableModel::time; column < TraceTableModel::columns; ++column)
     table_->header()->moveSection(column, column - TraceTableModel::time + TraceTableModel::module);
   table_->header()->resizeSection(TraceTableModel::number, 70);
-  fillWith(table_);
+  auto* content = new QWidget(this);
+  auto* layout = new QVBoxLayout(content);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(makeChoice());
+  layout->addWidget(table_, 1);
+  fillWith(content);
   setList(table_);
   setDelay(100);
   connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &TraceTableDock::invalidate);
@@ -35,11 +54,40 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
   });
 }
 
+QWidget* TraceTableDock::makeChoice() {
+  auto* row = new QWidget(this);
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
+  auto* label = new QLabel(tr("Trace"), row);
+  label->setBuddy(traces_);
+  traces_->setObjectName(QStringLiteral("trace-table-trace"));
+  prepareBox(traces_, tr("Trace that the table lists"));
+  for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward, TraceKind::computation})
+    traces_->addItem(titleText(kind), static_cast<int>(kind));
+  layout->addWidget(label);
+  layout->addWidget(traces_);
+  layout->addStretch(1);
+  connect(traces_, &QComboBox::currentIndexChanged, this, &TraceTableDock::invalidate);
+  return row;
+}
+
+QVariantMap TraceTableDock::saveState() const {
+  auto state = Panel::saveState();
+  state[traceKey] = static_cast<int>(kind());
+  return state;
+}
+
+void TraceTableDock::restoreState(const QVariantMap& state) {
+  Panel::restoreState(state);
+  if (const int row = traces_->findData(state.value(traceKey)); row >= 0) traces_->setCurrentIndex(row);
+}
+
 void TraceTableDock::refresh() {
   following_ = true;
-  if (shown_ != document()) {
+  if (shown_ != document() || shownKind_ != kind()) {
     shown_ = document();
-    model_->show(shown_);
+    shownKind_ = kind();
+    model_->show(shown_, shownKind_);
   } else {
     model_->update();
   }
@@ -50,7 +98,7 @@ void TraceTableDock::refresh() {
 void TraceTableDock::forget() {
   following_ = true;
   shown_.reset();
-  model_->show(nullptr);
+  model_->show(nullptr, kind());
   following_ = false;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <QComboBox>
 #include <QTreeView>
 
 #include "views/docks/panel.h"
@@ -6,12 +7,14 @@
 
 namespace retrograd::views {
 
-/// The ops of the run as a table with their numbers, sortable by a click on a column's title or Alt+Up and Alt+Down.
+/// The ops of a trace as a table with their numbers, sortable by a click on a column's title or Alt+Up and Alt+Down.
 class TraceTableDock : public Panel {
   Q_OBJECT
 
  public:
   explicit TraceTableDock(ViewContext context, QWidget* parent = nullptr);
+  QVariantMap saveState() const override;
+  void restoreState(const QVariantMap& state) override;
 
  protected:
   void refresh() override;
@@ -20,11 +23,15 @@ class TraceTableDock : public Panel {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
+  QWidget* makeChoice();
+  TraceKind kind() const { return static_cast<TraceKind>(traces_->currentData().toInt()); }
   void follow();
 
   TraceTableModel* model_;
+  QComboBox* traces_;
   QTreeView* table_;
   std::shared_ptr<const OpenDocument> shown_;
+  TraceKind shownKind_ = TraceKind::joint;
   bool following_ = false;  ///< the current row changes because the selection did
 };
 

@@ -25,10 +25,11 @@ LineNumber kindOf(int column) {
 
 }  // namespace
 
-void TraceTableModel::show(std::shared_ptr<const OpenDocument> document) {
+void TraceTableModel::show(std::shared_ptr<const OpenDocument> document, TraceKind kind) {
   beginResetModel();
   document_ = std::move(document);
-  ops_ = document_ ? document_->analysis->joint.ops : std::vector<BoundSymbolId>();
+  kind_ = kind;
+  ops_ = traceOps();
   arrange();
   endResetModel();
 }
@@ -104,9 +105,11 @@ void TraceTableModel::sort(int column, Qt::SortOrder order) {
   Q_EMIT layoutChanged();
 }
 
+std::vector<BoundSymbolId> TraceTableModel::traceOps() const { return document_ ? document_->trace(kind_).lines : std::vector<BoundSymbolId>(); }
+
 void TraceTableModel::arrange() {
   if (!document_) return;
-  ops_ = document_->analysis->joint.ops;
+  ops_ = traceOps();
   const bool down = order_ == Qt::DescendingOrder;
   if (const auto kind = kindOf(column_); kind != LineNumber::none) {
     IdVector<BoundSymbolId, std::optional<double>> keys(document_->analysis->document->boundSymbolCount());

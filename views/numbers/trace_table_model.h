@@ -7,7 +7,7 @@
 
 namespace retrograd::views {
 
-/// All ops of the run, one a row, with their numbers; sortable by each column. What is not known stands last, whichever way it is sorted.
+/// All ops of a trace, one a row, with their numbers; sortable by each column. What is not known stands last, whichever way it is sorted.
 class TraceTableModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -16,7 +16,7 @@ class TraceTableModel : public QAbstractTableModel {
 
   explicit TraceTableModel(const RunNumbers& numbers, QObject* parent = nullptr) : QAbstractTableModel(parent), numbers_(numbers) {}
 
-  void show(std::shared_ptr<const OpenDocument> document);
+  void show(std::shared_ptr<const OpenDocument> document, TraceKind kind);
   /// The numbers are other ones.
   void update();
   BoundSymbolId opAt(int row) const;
@@ -30,10 +30,13 @@ class TraceTableModel : public QAbstractTableModel {
 
  private:
   QString text(BoundSymbolId op, int column) const;
+  /// The rows in the trace's own order.
+  std::vector<BoundSymbolId> traceOps() const;
   void arrange();
 
   const RunNumbers& numbers_;
   std::shared_ptr<const OpenDocument> document_;
+  TraceKind kind_ = TraceKind::joint;
   std::vector<BoundSymbolId> ops_;
   int column_ = number;
   Qt::SortOrder order_ = Qt::AscendingOrder;

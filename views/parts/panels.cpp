@@ -48,7 +48,7 @@ void resizePanels(MainWindow& window) {
   auto* values = dock(window.panel<ValuesDock>());
   const int modules = std::clamp(window.width() * 13 / 100, 150, 210), inspector = std::clamp(window.width() / 5, 240, 300);
   const int below = window.width() - inspector;  // of Modules and the listings
-  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {below * 4 / 7, below * 3 / 7}, Qt::Horizontal);
+  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {below * 3 / 5, below * 2 / 5}, Qt::Horizontal);
   window.resizeDocks({values}, {250}, Qt::Vertical);
   window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {modules, inspector}, Qt::Horizontal);
 }

@@ -35,7 +35,8 @@ void RunNumbers::add(const RunNews& news) {
     for (auto output : document.outputs(ops[i]))
       if (output) statistics_[output].reset();
   if (firstBad_ && std::cmp_greater_equal(positions_[firstBad_], news.begin)) firstBad_ = {};
-  if (failed_ && std::cmp_greater_equal(positions_[failed_], news.begin)) failed_ = {};
+  // It is out of date where it ran after all, or what came before it is; news of nothing change nothing.
+  if (failed_ && (std::cmp_less(positions_[failed_], news.end) || news.begin < known())) failed_ = {};
   measures_.resize(news.begin);
   measures_.insert(measures_.end(), news.measures.begin(), news.measures.end());
   for (const auto& [value, statistics] : news.values) statistics_[value] = statistics;

@@ -44,6 +44,18 @@ QString textOf(const QAbstractItemView& view, int column) {
   return text;
 }
 
+/// Qt's own, as a popup, would stay at Esc.
+class WholeText : public QPlainTextEdit {
+ public:
+  using QPlainTextEdit::QPlainTextEdit;
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override {
+    if (event->matches(QKeySequence::Cancel)) close();
+    else QPlainTextEdit::keyPressEvent(event);
+  }
+};
+
 class TypeAhead : public QObject {
  public:
   using QObject::QObject;
@@ -76,14 +88,17 @@ void showWholeText(QAbstractItemView& view, const QModelIndex& row) {
   if (!row.isValid()) return;
   QStringList cells;
   const auto* model = row.model();
+  const bool isTable = model->columnCount(row.parent()) > 2;  // numbers say nothing without their titles
   for (int column = 0; column < model->columnCount(row.parent()); ++column) {
     const auto cell = row.siblingAtColumn(column);
     const auto tip = cell.data(Qt::ToolTipRole).toString(), text = cell.data().toString();
-    cells << (tip.size() > text.size() ? tip : text);
+    const auto whole = tip.size() > text.size() ? tip : text;
+    const auto title = model->headerData(column, Qt::Horizontal).toString();
+    cells << (isTable && !whole.isEmpty() && !title.isEmpty() ? title + QStringLiteral(": ") + whole : whole);
   }
   cells.removeDuplicates();
   cells.removeAll(QString());
-  auto* popup = new QPlainTextEdit(cells.join(QLatin1Char('\n')), view.window());
+  auto* popup = new WholeText(cells.join(QLatin1Char('\n')), view.window());
   popup->setWindowFlags(Qt::Popup);
   popup->setAttribute(Qt::WA_DeleteOnClose);
   popup->setObjectName(QStringLiteral("whole-text"));
