@@ -199,7 +199,9 @@ void FoundTest::valuesShowWhileARunGoesOn() {
   f.selection().select(op);
   const auto* rows = f.window().findChild<QTreeView*>(QStringLiteral("values"))->model();
   const auto output = [&](int column) { return rows->index(rows->rowCount() - 1, column).data().toString(); };
-  QTRY_COMPARE(output(ValuesModel::greatest), numberText(numbers(f).statistics(f.analysis().document->outputs(op)[0])->max));
+  QTRY_VERIFY(!output(ValuesModel::greatest).isEmpty());
+  QCOMPARE(rows->index(rows->rowCount() - 1, ValuesModel::greatest).data(Qt::ToolTipRole).toString(),
+           numberText(numbers(f).statistics(f.analysis().document->outputs(op)[0])->max));
   QCOMPARE(output(ValuesModel::state), QStringLiteral("a run goes on"));
 }
 
