@@ -175,7 +175,7 @@ class Reader(Client):
     # Holds J: rows of tables are items with their text.
     def test_rows_of_the_trace_table(self):
         self.choose("Trace Table")
-        table = until("the table", lambda: next((node for node in walk(self.app) if node.get_name() == "Ops of the run with their numbers" and node.get_role_name() in TABLES and shows(node)), None))
+        table = until("the table", lambda: next((node for node in walk(self.app) if node.get_name() == "Ops of the trace with their numbers" and node.get_role_name() in TABLES and shows(node)), None))
         until("its rows", lambda: table.get_table_iface().get_n_rows() > 50)
         cells = self.cells(table)
         self.assertTrue(all(cells[at * len(cells) // 5] for at in range(5)), cells)

@@ -330,6 +330,7 @@ void LookTest::controlsOfNarrowDocksAreWhole() {
   for (const char* name : {"dock-stages", "dock-schedule", "dock-compare"}) {
     auto* panel = f->raise(name);
     QVERIFY(panel);
+    QVERIFY(standsStill(*panel));
     int seen = 0;
     std::vector<QRect> places;
     for (auto* control : panel->findChildren<QWidget*>()) {
@@ -342,7 +343,8 @@ void LookTest::controlsOfNarrowDocksAreWhole() {
                qPrintable(QStringLiteral("%1 has %2 of %3 pixels").arg(control->objectName()).arg(control->width()).arg(control->sizeHint().width())));
       const QRect place(control->mapTo(panel, QPoint(0, 0)), control->size());
       QVERIFY(panel->rect().contains(place));
-      for (const auto& other : places) QVERIFY2(!place.intersects(other), qPrintable(control->objectName()));
+      const auto what = QStringLiteral("%1: %2 at %3").arg(QLatin1String(name), QLatin1String(control->metaObject()->className())).arg(place.x());
+      for (const auto& other : places) QVERIFY2(!place.intersects(other), qPrintable(what));
       places.push_back(place);
     }
     QVERIFY2(seen >= 4, name);

@@ -86,7 +86,7 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   tolerance_->setToolTip(tr("Relative difference at which two values part; empty: what is usual for the precision"));
   weights_ = makeField(fields, "compare-weights", tr("Safetensors file with weights of the other run"), tr("Its own"), compare);
   file_ = makeField(fields, "compare-file", tr("Model or session of the other run"), tr("This one"), compare);
-  for (auto* edit : {seed_, tolerance_}) edit->setMaximumWidth(fontMetrics().horizontalAdvance(QStringLiteral("0000000000")));
+  for (auto* edit : {seed_, tolerance_}) edit->setFixedWidth(fontMetrics().horizontalAdvance(QStringLiteral("0000000000")));
   auto* rows = new FlowLayout(fields);  // a narrow panel takes more rows
   rows->setContentsMargins(8, 4, 6, 4);
   const auto place = [&](const QString& title, QWidget* field, QToolButton* browser = nullptr) {
@@ -97,7 +97,7 @@ QWidget* CompareDock::makeFields(QAction* compare) {
     line->setContentsMargins(0, 0, 0, 0);
     line->setSpacing(4);
     line->addWidget(label);
-    line->addWidget(field, 1);
+    line->addWidget(field, browser != nullptr ? 1 : 0);  // a path takes what is left of its row
     if (browser != nullptr) line->addWidget(browser);
     if (browser != nullptr) pair->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     rows->addWidget(pair);

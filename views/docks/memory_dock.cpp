@@ -49,6 +49,10 @@ MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : Panel(context, "m
   connect(view_, &MemoryView::listRequested, this, [this](std::size_t position, const QPoint& at) {
     auto* list = new AliveList(*document_, *timeline_, position, this);
     connect(list, &AliveList::chosen, this, &MemoryDock::jumpRequested);
+    connect(list, &AliveList::rejected, view_, [this] {
+      activateWindow();
+      view_->setFocus(Qt::PopupFocusReason);
+    });
     list->resize(std::max(width() * 2 / 3, 420), 240);
     list->move(at);
     list->show();

@@ -47,8 +47,9 @@ void resizePanels(MainWindow& window) {
   const auto dock = [](const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); };
   auto* values = dock(window.panel<ValuesDock>());
   const int modules = std::clamp(window.width() * 13 / 100, 150, 210), inspector = std::clamp(window.width() / 5, 240, 300);
-  const int below = window.width() - inspector;  // of Modules and the listings
-  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {below * 3 / 5, below * 2 / 5}, Qt::Horizontal);
+  const int below = window.width() - inspector;     // of Modules and the listings
+  const int memory = std::max(below * 2 / 5, 350);  // its legend and buttons are whole
+  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {below - memory, memory}, Qt::Horizontal);
   window.resizeDocks({values}, {250}, Qt::Vertical);
   window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {modules, inspector}, Qt::Horizontal);
 }
