@@ -162,7 +162,7 @@ std::string printTest(const Program& program, const std::string& name, const std
   if (!mode.cuts.empty()) set += fmt::format("  mode.cuts = {{{}}};\n", fmt::join(mode.cuts, ", "));
   if (mode.otherSize) set += fmt::format("  mode.otherSize = {};\n", *mode.otherSize);
   return fmt::format("// {}\nTEST(Programs, {}) {{\n{}{}  expectAsEager(R\"({})\", {}, {});\n}}\n", difference, name, set.empty() ? "" : "  fuzz::Mode mode;\n",
-                     set, printProgram(program), program.seed, set.empty() ? "{}" : "mode");
+                     set, printProgram(program), set.empty() ? "{}" : "mode", program.seed);
 }
 
 }  // namespace retrograd::fuzz

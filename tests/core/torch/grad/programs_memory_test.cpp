@@ -1,55 +1,11 @@
-// Further programs that the program fuzzer found: sizes changed in place, None gradients, and cuts between what shares memory.
+// Programs of the fuzzer: late reads of what was written, complex and conjugated memory, gradients that are None, NaN or zero.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/fuzz/programs/read_program.h"
-#include "tests/fuzz/programs/trial.h"
+#include "tests/core/torch/grad/programs.h"
 
 namespace retrograd {
 namespace {
-
-fuzz::Verdict verdictOf(const std::string& text, const fuzz::Mode& mode = {}, std::uint64_t seed = 1) {
-  return fuzz::tryProgram(fuzz::readProgram(text, seed, mode));
-}
-
-void expectAsEager(const std::string& text, const fuzz::Mode& mode = {}, std::uint64_t seed = 1) {
-  const auto verdict = verdictOf(text, mode, seed);
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::same) << verdict.where << ": " << fuzz::name(verdict.kind) << ": " << verdict.message;
-}
-
-fuzz::Mode ofOrder(int order) {
-  fuzz::Mode mode;
-  mode.order = order;
-  return mode;
-}
-
-/// An input whose geometry changes under no_grad, with one op before and one after.
-std::string reshaped(const std::string& sizes, const std::string& before, const std::string& change) {
-  return fmt::format(R"(def computation(x0):
-    # x0: "f64[{}]"
-    {}
-    def body_2(v43):
-        v45 = torch.ops.aten.{}
-        return (v45,)
-    (v61,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_2, x0)
-    v62 = torch.ops.aten.cumsum.default(x0, 0)
-    v63 = torch.ops.aten.mul.Tensor(v62, x0)
-    return (v1, v63)
-)",
-                     sizes, before, change);
-}
-
-// Autograd learns a leaf's sizes from the first op that it records.
-TEST(Programs, TheGradientOfAnInputHasTheSizesThatTheFirstOpSaw) {
-  const std::string recorded = "v1 = torch.ops.aten.mul.Scalar(x0, 2.0)";
-  for (int order : {1, 2}) {
-    expectAsEager(reshaped("3", "v1 = torch.ops.aten.detach.default(x0)", "unsqueeze_.default(v43, 0)"), ofOrder(order));
-    expectAsEager(reshaped("3", recorded, "unsqueeze_.default(v43, 0)"), ofOrder(order));
-    expectAsEager(reshaped("3, 3", recorded, "transpose_.default(v43, 0, 1)"), ofOrder(order));
-  }
-  expectAsEager(reshaped("3", "v1 = torch.ops.aten.detach.default(x0)", "unsqueeze_.default(v43, 1)"));
-  expectAsEager(reshaped("3, 2", "v1 = torch.ops.aten.detach.default(x0)", "transpose_.default(v43, 0, 1)"));
-}
 
 // LibTorch's sign of slogdet sends no gradient back, and as_strided_scatter, whose derivative is our own, makes no zeros of it.
 TEST(Programs, WhereNoGradientArrivesAsStridedScatterGivesNone) {
@@ -71,26 +27,6 @@ TEST(Programs, AWriteThroughTheRealPartKeepsTheGradientOfTheWhole) {
     v42 = torch.ops.aten.add_.Tensor(v40, v40)
     return (v39,)
 )");
-}
-
-// The view inside of kron is one that autograd does not know of: eager's backward reads what is written to it later.
-TEST(Programs, ACutBeforeAWriteThatAnEarlierBackwardReadsIsRefused) {
-  const std::string program = R"(def computation(x0, x1):
-    # x0: "f64[3, 2]"
-    # x1: "f64[2]", no grad
-    v1 = torch.ops.aten.mul.Scalar(x1, 2.0)
-    v22 = torch.ops.aten.kron.default(v1, x0)
-    v25 = torch.ops.aten.mul_.Scalar(v1, 3.0)
-    return (v22,)
-)";
-  fuzz::Mode mode;
-  mode.cuts = {1};
-  expectAsEager(program, mode);
-  mode.cuts = {2};
-  const auto verdict = verdictOf(program, mode);
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
-  EXPECT_NE(verdict.message.find("torch.ops.aten.kron.default"), std::string::npos) << verdict.message;
-  EXPECT_NE(verdict.message.find("torch.ops.aten.mul_.Scalar"), std::string::npos) << verdict.message;
 }
 
 // The memory of a lazily conjugated result is not what its elements are: the copy that an aliased write runs on is one of the memory.
@@ -209,49 +145,6 @@ TEST(Programs, NaNInOnePartOfAWrittenComplexGradientStaysThere) {
                               part));
 }
 
-// A view without elements is of that memory all the same: the write in the later stage makes its gradient zeros.
-TEST(Programs, ACutBetweenAViewWithoutElementsAndAWriteIsRefused) {
-  fuzz::Mode mode;
-  mode.cuts = {3};
-  const auto verdict = verdictOf(R"(def computation(p1, p2):
-    # p1: "f64[3, 1]", parameter
-    # p2: "f64[3, 1]", parameter
-    v1 = torch.ops.aten.mul.Tensor(p1, p1)
-    [v30, v31] = torch.ops.aten.vsplit.array(v1, [3])
-    v35 = torch.ops.aten.view.default(v30, [3, 1])
-    v36 = torch.ops.aten.mul_.Tensor(v35, p2)
-    return (v31,)
-)",
-                                 mode);
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
-}
-
-// Where draws decide what a stage does, they are those of the whole run only if no stage before it draws.
-TEST(Programs, AStageWhoseDrawsDecideBehindOtherDrawsIsNoCut) {
-  const std::string program = R"(def computation(b3, x5):
-    # b3: "f64[4]", buffer
-    # x5: "f64[1, 3]"
-    v24 = torch.ops.aten.rand_like.default(b3)
-    v34 = torch.ops.aten.randn_like.default(b3)
-    v35 = torch.ops.aten.sum.default(v34)
-    v36 = torch.ops.aten.gt.Scalar(v35, -0.3125)
-    def body_0(v37, v38, v39):
-        v40 = torch.ops.aten.trunc.default(v37)
-        return (v40,)
-    def body_1(v42, v43, v44):
-        return (v42,)
-    (v46,) = torch.ops.higher_order.cond(v36, body_0, body_1, [b3, x5, b3])
-    return (v46,)
-)";
-  fuzz::Mode mode;
-  mode.cuts = {1};
-  const auto verdict = verdictOf(program, mode);
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
-  EXPECT_NE(verdict.message.find("after another stage drew"), std::string::npos) << verdict.message;
-  mode.cuts = {3};
-  expectAsEager(program, mode);
-}
-
 // A checkpoint returns the tensors themselves, as Python does.
 TEST(Programs, ATensorThatACheckpointReturnsTwiceIsOneTensor) {
   expectAsEager(R"(def computation(x0, x2):
@@ -292,79 +185,6 @@ TEST(Programs, APseudoinverseInAnAutocastRegionIsRefused) {
   expectAsEager(programOf("f64"));
 }
 
-// Of a view autograd makes the history again after any change, from the sizes and strides that it has then.
-TEST(Programs, AViewThatChangesItsGeometryUnderNoGradKeepsItsPlaceInMemory) {
-  const auto programOf = [](std::string_view first, std::string_view write, std::string_view results) {
-    return fmt::format(R"(def computation(x0, w):
-    # x0: "f64[4]"
-    # w: "f64[2, 2]"
-    v1 = torch.ops.aten.{}
-    v2 = torch.ops.aten.view.default(v1, [2, 2])
-    def body_0(v19):
-        v21 = torch.ops.aten.swapaxes_.default(v19, 0, 1)
-        return (v21,)
-    (v23,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, v2)
-{}    v3 = torch.ops.aten.mul.Tensor(v23, w)
-    return ({})
-)",
-                       first, write, results);
-  };
-  const std::string_view write = "    v4 = torch.ops.aten.select.int(v23, 0, 1)\n    v5 = torch.ops.aten.mul_.Scalar(v4, 3)\n";
-  expectAsEager(programOf("repeat.default(x0, [1])", "", "v3,"));
-  expectAsEager(programOf("view.default(x0, [4])", "", "v3,"));  // of a leaf
-  expectAsEager(programOf("repeat.default(x0, [1])", write, "v3, v1"));
-  expectAsEager(R"(def computation(x0):
-    # x0: "f64[4, 2]"
-    v15 = torch.ops.aten.reshape.default(x0, [-1])
-    v16 = torch.ops.aten.repeat.default(v15, [2])
-    v17 = torch.ops.aten.view.default(v16, [2, 2, 4])
-    def body_0(v19, v20):
-        v21 = torch.ops.aten.swapaxes_.default(v20, 0, 1)
-        return (v21,)
-    (v23,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, v17, v17)
-    v26 = torch.ops.aten.unfold.default(v23, 1, 1, 1)
-    v27 = torch.ops.aten.narrow.default(v26, 2, 2, 2)
-    v28 = torch.ops.aten.view.default(v15, [2, 2, 2, 1])
-    v29 = torch.ops.aten.add_.Tensor(v27, v28)
-    return (v16,)
-)");
-  // A change that changes nothing, and a write to another view.
-  expectAsEager(R"(def computation(x3, p5):
-    # x3: "f64[2, 4]"
-    # p5: "f64[1, 2, 3, 3]", parameter
-    v15 = torch.ops.aten.new_zeros.default(x3, [])
-    v16 = torch.ops.aten.replication_pad2d.default(p5, [1, 1, 0, 2])
-    v20 = torch.ops.aten.reshape.default(v16, [-1])
-    v21 = torch.ops.aten.narrow.default(v20, 0, 23, 18)
-    v22 = torch.ops.aten.view.default(v21, [1, 2, 3, 3])
-    def body_0(v26):
-        v27 = torch.ops.aten.squeeze_.default(v26)
-        return (v26,)
-    (v33,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, v21)
-    v34 = torch.ops.aten.copy_.default(v22, v15)
-    return (v21,)
-)");
-}
-
-// What is no view keeps its history, element by element, also where a view of it is written to later.
-TEST(Programs, ABaseThatChangesItsGeometryUnderNoGradKeepsItsHistory) {
-  expectAsEager(R"(def computation(x0, w):
-    # x0: "f64[4]"
-    # w: "f64[2, 2]"
-    v1 = torch.ops.aten.repeat.default(x0, [1, 1])
-    v2 = torch.ops.aten.reshape.default(v1, [2, 2])
-    v6 = torch.ops.aten.mul.Tensor(v2, v2)
-    def body_0(v19):
-        v21 = torch.ops.aten.swapaxes_.default(v19, 0, 1)
-        return (v21,)
-    (v23,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, v6)
-    v4 = torch.ops.aten.select.int(v23, 0, 1)
-    v5 = torch.ops.aten.mul_.Scalar(v4, 3)
-    v3 = torch.ops.aten.mul.Tensor(v23, w)
-    return (v3, v6)
-)");
-}
-
 // kron looks at its operands through views that autograd does not know of; the lazy conjugate of a buffer lies in the buffer's memory.
 TEST(Programs, AConjugateThatIsReadLateIsOfWhatWasWritten) {
   expectAsEager(R"(def computation(b2, p3):
@@ -395,57 +215,6 @@ TEST(Programs, ADerivationAtOtherSizesRefusesBatchNormOfTooFewWeights) {
     return (v37,)
 )",
                 mode);
-}
-
-// Elements of an expanded value share memory, which a write through one of them changes for all; a copy in another stage has a place for each.
-TEST(Programs, AStageDoesNotWriteToMemoryThatAnExpandedValueShares) {
-  const std::string program = R"(def computation(x0, x1):
-    # x0: "f64[3]"
-    # x1: "f64[12]", no grad
-    v1 = torch.ops.aten.sin.default(x1)
-    [v2, v3] = torch.ops.aten.meshgrid.default([v1, x0])
-    [v4, v5] = torch.ops.aten.tensor_split.sections(v2, 2, 1)
-    v6 = torch.ops.aten.zero_.default(v5)
-    return (v4,)
-)";
-  expectAsEager(program);
-  fuzz::Mode mode;
-  mode.cuts = {2};
-  const auto verdict = verdictOf(program, mode);
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
-  EXPECT_NE(verdict.message.find("several elements of which share a place"), std::string::npos) << verdict.message;
-}
-
-// Whether `reshape` is a view depends on the strides, so a stage keeps those of what it writes to, gaps included.
-TEST(Programs, AStageKeepsTheStridesOfWhatItWritesTo) {
-  fuzz::Mode mode;
-  mode.cuts = {2};
-  expectAsEager(R"(def computation(p1, b4):
-    # p1: "f64[3, 3, 3] strides [3, 9, 1]", parameter
-    # b4: "f64[1]", buffer
-    v13 = torch.ops.aten.full_like.default(p1, -0.0625)
-    v14 = torch.ops.aten.slice.Tensor(v13, 0, None, None, 2)
-    v16 = torch.ops.aten.lerp_.Scalar(v14, v14, 0.25)
-    v23 = torch.ops.aten.repeat.default(b4, [32])
-    v27 = torch.ops.aten.reshape.default(v14, [-1])
-    v30 = torch.ops.aten.narrow.default(v23, 0, 23, 1)
-    v32 = torch.ops.aten.addcmul_.default(v27, v27, v30)
-    return (v14,)
-)",
-                mode);
-}
-
-// Eager PyTorch lets nothing write to a leaf while it records, so the input is differentiated as one that requires no gradient.
-TEST(Programs, ALeafThatChangedItsGeometryUnderNoGradIsALeafStill) {
-  expectAsEager(R"(def computation(x2):
-    # x2: "f64[4, 4]"
-    def body_0(v12):
-        v14 = torch.ops.aten.squeeze_.default(v12)
-        return (v14,)
-    (v15,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, x2)
-    v27 = torch.ops.aten.hardsigmoid_.default(x2)
-    return (x2,)
-)");
 }
 
 // What `reshape` gives is a view at one size and a copy at the other, so the write reaches the input at the first size only.
@@ -480,57 +249,6 @@ TEST(Programs, AGradientThatCancelsIsJudgedByItsOwnNoise) {
     return (v27, v29, v30)
 )",
                 mode, 215);
-}
-
-/// avg_pool1d gives a view of what avg_pool2d made. Autograd makes a view's history again after a change of its geometry that it did not record, which is not
-/// so of a tensor that is no view: refused, or the gradient would be that of the other.
-TEST(Programs, GeometryOfAViewMadeInARuleChangedUnderNoGrad) {
-  const auto verdict = verdictOf(R"(def computation(x):
-    # x: "f64[2, 1, 5]"
-    y = torch.ops.aten.avg_pool1d.default(x, [2])
-    def body_0(z):
-        w = torch.ops.aten.transpose_.default(z, 0, 2)
-        return (w,)
-    (v,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, y)
-    return (y,)
-)");
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
-}
-
-/// A view in another dtype is made again by its ops, as it was before the change.
-TEST(Programs, GeometryOfAViewInAnotherDtypeChangedUnderNoGrad) {
-  const auto verdict = verdictOf(R"(def computation(x):
-    # x: "c128[4, 4]"
-    y = torch.ops.aten.mul.Scalar(x, 2.0)
-    z = torch.ops.aten.view_as_real.default(y)
-    def body_0(v):
-        w = torch.ops.aten.transpose_.default(v, 1, 0)
-        return (w,)
-    (w,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, z)
-    return (w,)
-)");
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
-}
-
-/// A change of geometry that changes nothing leaves the tensor with its views, which follow a later write; one that does is refused.
-TEST(Programs, ViewsTakenBeforeAChangeOfGeometryFollowALaterWrite) {
-  const auto program = [](const char* sizes, const char* change) {
-    return fmt::format(R"(def computation(x):
-    # x: "f64[{}]"
-    y = torch.ops.aten.mul.Scalar(x, 2.0)
-    z = torch.ops.aten.view.default(y, [-1])
-    def body_0(v):
-        w = torch.ops.aten.{}
-        return (w,)
-    (w,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, y)
-    n = torch.ops.aten.neg_.default(w)
-    return (z,)
-)",
-                       sizes, change);
-  };
-  expectAsEager(program("3, 3", "squeeze_.default(v)"));
-  const auto verdict = verdictOf(program("3, 3", "transpose_.default(v, 0, 1)"));
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
 }
 
 // Batch norm writes both running statistics without a word. Where they share elements, each sees the other's write, which no rule says.
