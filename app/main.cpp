@@ -11,7 +11,6 @@
 #include "app/interrupt.h"
 #include "app/window.h"
 #include "core/torch/analysis/probe.h"
-#include "core/torch/execution/memory_budget.h"
 #include "core/torch/grad/library.h"
 #include "core/torch/script/script.h"
 
@@ -35,7 +34,7 @@ int main(int argc, char** argv) {
   // which took a quarter of the time that a trace of 100,000 ops needs to open.
   mallopt(M_MXFAST, 0);
   setProbeCommand({"/proc/self/exe", "probe-torchscript"});
-  static constexpr cli::ProgramFunctions functions{loadLibrary, setOpeningMemory, DebugScript::commands};
+  static constexpr cli::ProgramFunctions functions{loadLibrary, DebugScript::commands};
   cli::setProgram(functions);
   const int code = runCommandLine(argc, argv, [&](const CommandLine& line) { return go(argc, argv, line); });
   // All files are closed and standard output is flushed. Destructors of static objects, LibTorch's above all, have nothing to add, and where memory ran

@@ -12,9 +12,9 @@
 #include "app/cli/program.h"
 #include "app/cli/recorded.h"
 #include "app/cli/terminal.h"
+#include "core/base/allowed_memory.h"
 #include "core/base/near_names.h"
 #include "core/base/number_text.h"
-#include "core/base/running_memory.h"
 #include "core/formats/jobs/job_log.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/repro/repro_inputs.h"
@@ -150,11 +150,9 @@ void addDevice(Parser parser, std::optional<Device>& device, const std::string& 
 }
 
 void addOpeningMemory(Parser parser) {
-  const auto set = [](std::int64_t bytes) {
-    if (program()) program()->setOpeningMemory(bytes);
-  };
   parser.addSize("--opening-memory",
-                 "how much opening may allocate where it runs ops, such as 20G (default: a quarter of the free memory, and the file's size)", set);
+                 "how much opening may allocate where it runs ops, such as 20G (default: a quarter of the free memory, and the file's size)",
+                 [](std::int64_t bytes) { setOpeningMemory(bytes); });
 }
 
 void addFill(Parser parser, std::string& path) {

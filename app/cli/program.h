@@ -1,6 +1,4 @@
 #pragma once
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +10,6 @@ namespace retrograd::cli {
 /// What reading the command line takes of the program and its front does not have (app/front.cpp).
 struct ProgramFunctions {
   void (*loadLibrary)(const std::string& path, RuleRegistry& registry);
-  void (*setOpeningMemory)(std::optional<std::int64_t> bytes);
   std::vector<std::pair<std::string, std::string>> (*debuggerCommands)();
 };
 

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/base/user_choice.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -189,7 +190,7 @@ Cuts balancedCuts(const Document& document, const Computation& computation, std:
     const std::size_t count = std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return !isStageMarker(document, op); });
     const char* why = count > blocks.size() ? ", because a cut may not part a write in place from what shares its memory" : "";
     throw Error(ErrorCode::badUse, fmt::format("the model has {} ops and cannot be cut into {} stages; {} is the most{}", count, stages, blocks.size(), why),
-                "--stages");
+                nameOf(UserChoice::stages));
   }
   return cheapestCuts(blocks, bytesAcross(document, computation), stages, slack * leastLimit(blocks, stages));
 }

@@ -30,6 +30,24 @@ def schema(name):
     return json.loads((TOP / "docs" / f"{name}.schema.json").read_text())
 
 
+class Choices(Case):
+    """What messages name as the way on (core/base/user_choice.h) is there."""
+
+    def test_options_that_messages_name_exist(self):
+        source = (TOP / "core" / "base" / "user_choice.cpp").read_text()
+        names = re.findall(r'case UserChoice::\w+: return "(--[a-z-]+)', source)
+        self.assertGreater(len(names), 10)
+        helps = "\n".join(self.good(*words, "--help").stdout for words in (["run"], ["save"], ["check"], ["pipeline", "split"], ["pipeline", "run"]))
+        self.assertEqual([name for name in names if not re.search(rf"^  {name}\b", helps, re.M)], [])
+
+    def test_commands_that_the_window_names_have_their_options(self):
+        source = (TOP / "views" / "parts" / "choice_names.cpp").read_text()
+        commands = re.findall(r'QStringLiteral\("retrograd ([a-z ]*)(--[a-z-]+)"\)', source)
+        self.assertGreater(len(commands), 3)
+        for words, option in commands:
+            self.assertRegex(self.good(*words.split(), "--help").stdout, rf"(?m)^  {option}\b")
+
+
 class Json(Case):
     """Every report of every subcommand fits its schema."""
 

@@ -227,7 +227,7 @@ class Jobs(Case):
             self.skipTest("no samples of jobs")
         alone = self.good("run", log)
         self.assertIn("_c10d_functional.all_reduce.default (2 times)", alone.stderr)
-        self.assertIn("fill these in with --fill", alone.stderr)
+        self.assertIn("fill these in from a safetensors file with --fill", alone.stderr)
         lines = alone.stdout.splitlines()
         line = lambda lines, name: next(one for one in lines if f"  {name} = " in one)
         self.assertTrue(line(lines, "all_reduce").endswith("  # not run: opaque"))

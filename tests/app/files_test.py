@@ -256,7 +256,7 @@ class Large(Case):
         path = self.archive()
         done = run("run", path, "--running-memory", "300M")
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr, r"the run would take 0\.[67] GB more at its fullest \(after .*\), and 0\.3 GB are allowed; .*--running-memory \d+")
+        self.assertRegex(done.stderr, r"the run would take 0\.[67] GB more at its fullest \(after .*\), and 0\.3 GB are allowed; .*allow \d+ bytes with --running-memory")
         self.assertEqual(run("run", path, "--running-memory", "300M", "--until", "linear_4").returncode, 0)  # the forward has room
 
 

@@ -33,14 +33,19 @@ class DataLoader : public QObject {
     if (!document || given.empty()) return;
     // Weights that are still being read stay when a batch comes after them.
     auto request = controller.opening() && asked_.path == document->request.path ? asked_ : document->request;
+    request.data.partial = takesWhatFits_;
     for (const auto& [data, path] : given) (data == Data::weights ? request.data.weights : request.data.batch) = path.toStdString();
     asked_ = request;
     controller.reopen(request);
   }
 
+  /// Whether a load goes on with what fits, and does not fail, where some of the data does not.
+  void takeWhatFits(bool on) { takesWhatFits_ = on; }
+
  private:
   MainWindow& window_;
   OpenRequest asked_;  ///< of the newest load
+  bool takesWhatFits_ = false;
 };
 
 /// A batch holds the model's inputs by name and nothing else.
@@ -87,6 +92,12 @@ const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
       Data::weights);
   add("load-batch", MainWindow::tr("Load &Batch..."), MainWindow::tr("Gives the model the inputs of a file, by name"), Data::batch);
   auto& actions = window.actions();
+  auto* fits =
+      actions.add("load-what-fits", MainWindow::tr("Load What Fi&ts"),
+                  MainWindow::tr("Weights and batches that lack something or have other shapes are loaded as far as they fit; Problems lists the rest"), {});
+  fits->setCheckable(true);
+  QObject::connect(fits, &QAction::toggled, loader, &DataLoader::takeWhatFits);
+  file->insertAction(actions.close, fits);
   auto* dock = window.addPanel(new RecordedDock(window.context()), MainWindow::tr("Recorded Numbers"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   const auto compare = [&window, dock](const QString& path) {
     if (path.isEmpty() || !window.context().controller->document()) return;

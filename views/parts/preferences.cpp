@@ -12,6 +12,7 @@
 #include <functional>
 #include <thread>
 
+#include "core/base/allowed_memory.h"
 #include "views/engine/threads.h"
 #include "views/parts/history_memory.h"
 #include "views/settings/editor.h"
@@ -38,9 +39,10 @@ class PreferencesDialog : public QDialog {
   void addButton(QFormLayout* page, const char* action, const QString& text);
   /// One of several commands of which one is on.
   void addChoice(QFormLayout* page, const QString& label, const QList<QAction*>& actions);
-  /// A row for an amount of memory; `problem` says what is wrong with what was written.
+  /// A row for an amount of memory; `problem` says what is wrong with what was written. With `usual`, words for what holds where nothing is written, the
+  /// row may be empty, and its number then is -1.
   void addAmount(QFormLayout* page, const char* name, const QString& label, const QString& what, std::int64_t bytes, QLabel* problem,
-                 const std::function<void(std::int64_t)>& use);
+                 const std::function<void(std::int64_t)>& use, const QString& usual = {});
   void addAppearance();
   void addKeys();
   void addRunning();
@@ -65,6 +67,15 @@ void applyThreads(MainWindow& window) {
     return {};
   };
   window.shared().worker->post(nullptr, std::move(job));
+}
+
+void applyAllowedMemory(const QSettings& settings) {
+  const auto allowed = [&](const Setting<qlonglong>& kept) {
+    const auto bytes = kept.of(settings);
+    return bytes < 0 ? std::nullopt : std::optional<std::int64_t>(bytes);
+  };
+  setRunningMemory(allowed(kept::runningBytes));
+  setOpeningMemory(allowed(kept::openingBytes));
 }
 
 const WindowPart part(PartOrder::preferences, [](MainWindow& window) {
@@ -165,7 +176,7 @@ void PreferencesDialog::addKeys() {
 }
 
 void PreferencesDialog::addAmount(QFormLayout* page, const char* name, const QString& label, const QString& what, std::int64_t bytes, QLabel* problem,
-                                  const std::function<void(std::int64_t)>& use) {
+                                  const std::function<void(std::int64_t)>& use, const QString& usual) {
   auto* amount = new QComboBox(this);
   amount->setObjectName(QLatin1String(name));
   prepareBox(amount, what);
@@ -174,9 +185,11 @@ void PreferencesDialog::addAmount(QFormLayout* page, const char* name, const QSt
   amount->setInsertPolicy(QComboBox::NoInsert);
   for (const auto choice : {std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{2} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30})
     amount->addItem(bytesText(choice));
-  amount->setEditText(bytesText(bytes));
-  const auto apply = [amount, problem, use] {
-    const auto chosen = bytesFromText(amount->currentText());
+  amount->setEditText(bytes < 0 ? QString() : bytesText(bytes));
+  amount->lineEdit()->setPlaceholderText(usual);
+  const auto apply = [amount, problem, use, hasUsual = !usual.isEmpty()] {
+    const bool isEmpty = amount->currentText().trimmed().isEmpty();
+    const auto chosen = hasUsual && isEmpty ? std::optional<std::int64_t>(-1) : bytesFromText(amount->currentText());
     if (!chosen) return problem->setText(QStringLiteral("! ") + tr("'%1' is not an amount of memory; write 512 MiB or 1 GiB").arg(amount->currentText()));
     problem->clear();
     use(*chosen);
@@ -218,6 +231,22 @@ void PreferencesDialog::addRunning() {
               kept::keptBytes.keep(*settings, bytes);
               controller.ahead().setKeptBytes(bytes);
             });
+  addAmount(
+      page, "preference-running", tr("Memory for &runs"), tr("Memory that a run may take; one that is predicted to take more is refused"),
+      kept::runningBytes.of(*settings), problem,
+      [settings](std::int64_t bytes) {
+        kept::runningBytes.keep(*settings, bytes);
+        applyAllowedMemory(*settings);
+      },
+      tr("what is free"));
+  addAmount(
+      page, "preference-opening", tr("Memory for openin&g"), tr("Memory that opening a file may allocate where it runs ops"), kept::openingBytes.of(*settings),
+      problem,
+      [settings](std::int64_t bytes) {
+        kept::openingBytes.keep(*settings, bytes);
+        applyAllowedMemory(*settings);
+      },
+      tr("a quarter of what is free"));
   page->addRow(problem);
 }
 

@@ -13,8 +13,8 @@ enum class PartOrder : std::uint8_t {
   modules, inspector, why, values, watches, memory, breakpoints, findings, references, checks, compare, problems, job, panelSizes,
   // File, View, Go, Marks
   valueCommands, fileNotice, checkNotice, filter, jumps, notes, source, layouts, pins,
-  // File: weights and batch
-  givenData,
+  // File: weights and batch; what messages call these and other choices
+  givenData, choiceNames,
   // Run, View, hovering and V
   runOnOpen, numberColumns, traceTable, gradientFlow, valueTips, compareValues,
   // Run, View, File

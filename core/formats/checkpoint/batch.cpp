@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/user_choice.h"
 #include "core/formats/checkpoint/name_binding.h"
 #include "core/formats/checkpoint/saved_object.h"
 #include "core/formats/checkpoint/strided_copy.h"
@@ -96,7 +97,7 @@ Batch readBatch(const ModelFile& file, const GivenData& given, const Progress& p
     if (!batch.tensors.contains(name)) binding.missing.push_back({name, meta, std::nullopt});
   const auto trouble = describeMismatches(binding, !given.ofWhole);
   if (!trouble.empty() && !given.partial)
-    throw Error(ErrorCode::badUse, "does not fit the model's inputs (--partial-weights takes what fits):" + trouble, given.batch);
+    throw Error(ErrorCode::badUse, "does not fit the model's inputs (" + nameOf(UserChoice::partialWeights) + " takes what fits):" + trouble, given.batch);
   Batch result;
   for (const auto& [name, tensor] : binding.bound) result.tensors.emplace(name, tensor->load());
   for (const auto& [name, number] : batch.numbers)

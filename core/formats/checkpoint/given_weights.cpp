@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/user_choice.h"
 #include "core/formats/checkpoint/name_binding.h"
 #include "core/formats/checkpoint/strided_copy.h"
 
@@ -36,7 +37,8 @@ class WeightBinder {
     const auto trouble = describeMismatches(binding, !given_.ofWhole);
     const auto from = binding.under.empty() ? checkpoint.form : checkpoint.form + ", under '" + binding.under + "'";
     if (!trouble.empty() && !given_.partial)
-      throw Error(ErrorCode::badUse, "does not fit the model (" + from + "; --partial-weights takes what fits):" + trouble, given_.weights);
+      throw Error(ErrorCode::badUse, "does not fit the model (" + from + "; " + nameOf(UserChoice::partialWeights) + " takes what fits):" + trouble,
+                  given_.weights);
     if (binding.bound.empty()) throw Error(ErrorCode::badUse, "holds none of the model's weights (" + from + "):" + trouble, given_.weights);
     std::size_t done = 0;
     for (const auto& [name, tensor] : binding.bound) {

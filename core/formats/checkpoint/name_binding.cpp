@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/base/user_choice.h"
 
 namespace retrograd {
 namespace {
@@ -121,7 +122,8 @@ Root chooseRoot(const Checkpoint& checkpoint, const WantedNames& wanted, const s
   if (equal.size() == 1) return *best;
   std::string names;
   for (const auto* root : equal) names += (names.empty() ? "'" : ", '") + root->key() + "'";
-  throw Error(ErrorCode::badUse, "holds the wanted names in several places: " + names + "; choose one with --weights-under", checkpoint.path);
+  throw Error(ErrorCode::badUse, "holds the wanted names in several places: " + names + "; choose one with " + nameOf(UserChoice::weightsUnder),
+              checkpoint.path);
 }
 
 bool isUnder(const CheckpointTensor& tensor, const Root& root) { return tensor.name.starts_with(root.prefix); }

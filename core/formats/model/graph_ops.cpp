@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/user_choice.h"
 #include "core/trace/number.h"
 
 namespace retrograd {
@@ -46,13 +47,15 @@ std::string whyUnknown(const std::string& name) {
            "torch.export.save(torch.export.export(model, args).run_decompositions(), \"model.pt2\")";
   if (name.starts_with("aten.") || name.starts_with("prims."))
     return "unknown op " + name + ": this LibTorch does not have it, or a file may not call it (ops that reach files, processes or the network)";
-  return "unknown op " + name + ": a custom op, registered in Python or by an extension, or a kernel; give the library that has it with --library";
+  return "unknown op " + name + ": a custom op, registered in Python or by an extension, or a kernel; give the library that has it with " +
+         nameOf(UserChoice::library);
 }
 
 }  // namespace
 
 std::string unknownOpMessage(const std::string& name) {
-  return whyUnknown(name) + ". It is opaque here: it is shown and never run, and what depends on its result is left out unless that is filled in (--fill)";
+  return whyUnknown(name) + ". It is opaque here: it is shown and never run, and what depends on its result is left out unless that is filled in (" +
+         nameOf(UserChoice::fill) + ")";
 }
 
 }  // namespace retrograd

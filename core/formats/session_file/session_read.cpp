@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
 #include "core/base/number_text.h"
+#include "core/base/user_choice.h"
 #include "core/formats/files/mapping_watch.h"
 #include "core/formats/kinds/session_records.h"
 #include "core/formats/read/read_file.h"
@@ -191,7 +192,9 @@ std::string findModelFile(const SessionFile& session, const std::string& path) {
   }
   if (!changed.empty())
     fail("the model file " + changed + " was changed since the session was saved: restore the earlier file, or open the model file itself", path);
-  fail("the model file " + model.path + " is missing, and " + beside + " too: put it in either place (a session saved with --embed needs none)", path);
+  fail("the model file " + model.path + " is missing, and " + beside + " too: put it in either place (a session saved with " +
+           nameOf(UserChoice::embeddedWeights) + " needs none)",
+       path);
 }
 
 /// What lies in the model file instead of in the session file.

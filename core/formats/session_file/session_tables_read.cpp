@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/user_choice.h"
 #include "core/formats/model/graph_ops.h"
 #include "core/formats/session_file/session_codec.h"
 
@@ -93,7 +94,8 @@ class DocumentReader {
     auto found = lookup_(symbol.name);
     if (!found && isNumberOperator(symbol.name)) return symbol;
     if (!found || found->name != symbol.name)
-      fail("names " + symbol.name + ", an op that this LibTorch does not have or that no file may call (ops of a library need --library)");
+      fail("names " + symbol.name + ", an op that this LibTorch does not have or that no file may call (ops of a library need " + nameOf(UserChoice::library) +
+           ")");
     if (const auto schema = readText(row.at("schema")); found->schema != schema)
       fail("was saved with another LibTorch: " + symbol.name + " is " + found->schema + " now and was " + schema +
            "; open the model file itself and save a session of it");

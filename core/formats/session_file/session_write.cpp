@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/user_choice.h"
 #include "core/formats/files/mapping_watch.h"
 #include "core/formats/kinds/session_records.h"
 #include "core/formats/session_file/session_codec.h"
@@ -67,7 +68,7 @@ class SessionWriter {
   /// What the file is to refer to must be what was read.
   void checkModelFile() const {
     const auto& model = first_.model;
-    const std::string remedy = "; save with its weights embedded (--embed)";
+    const std::string remedy = "; save with its weights embedded (" + nameOf(UserChoice::embeddedWeights) + ")";
     std::error_code ignored;
     if (!fs::exists(model.path, ignored)) throw Error(ErrorCode::badUse, "the model file is gone" + remedy, model.path);
     if (identityOf(mapFile(model.path)) != model.identity) throw Error(ErrorCode::badUse, "the model file was changed since it was read" + remedy, model.path);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/user_choice.h"
 #include "core/torch/analysis/inputs.h"
 
 namespace retrograd {
@@ -49,10 +50,10 @@ void noteOpaqueOps(Analysis& analysis) {
   }
   const auto skipped = std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return analysis.leftOut->isLeftOut(op) && !isOpaque(document, op); });
   if (skipped > 0)
-    analysis.problems.push_back(
-        {Problem::Severity::warning,
-         fmt::format("{} of {} ops depend on results of opaque ops and do not run; fill these in with --fill FILE.safetensors", skipped, ops.size()),
-         opaqueOpsText(document, ops), -1});
+    analysis.problems.push_back({Problem::Severity::warning,
+                                 fmt::format("{} of {} ops depend on results of opaque ops and do not run; fill these in from a safetensors file with {}",
+                                             skipped, ops.size(), nameOf(UserChoice::fill)),
+                                 opaqueOpsText(document, ops), -1});
   for (auto op : ops)
     if (isOpaque(document, op) && mayWriteUnseen(document, op)) {
       analysis.problems.push_back({Problem::Severity::warning, "this opaque op may write to its operands: what reads their memory afterwards is left out",

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/user_choice.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/judge.h"
 #include "core/torch/stages/rank_stages.h"
@@ -115,7 +116,7 @@ std::string hintFor(const RankResults& results, const std::vector<Microbatch>& m
   auto divided = results;
   for (auto& [name, tensor] : divided.gradients) tensor = scaledTensor(tensor, 1.0 / static_cast<double>(count));
   if (results.scale == 1 && count > 1 && verdictOf(divided, {}, expected, judge, 1).good())
-    return fmt::format("; over {} it is equal: the loss is a mean over the batch, and --scale-gradients divides so", count);
+    return fmt::format("; over {} it is equal: the loss is a mean over the batch, and {} divides so", count, nameOf(UserChoice::scaledGradients));
   return "; it is what the model in one piece gives for each microbatch, summed: the model does not treat the batch's items apart (batch norm does not), or "
          "its loss is "
          "neither a sum nor a mean of even parts";

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "core/base/out_of_memory.h"
+#include "core/base/user_choice.h"
 #include "core/formats/files/deferred_check.h"
 #include "core/split/op_cost.h"
 #include "core/torch/execution/cuda_library.h"
@@ -62,7 +63,8 @@ void Evaluator::bind(ValueId id, c10::IValue value) {
 
 at::Tensor Evaluator::tensor(ValueId id) const {
   if (const auto opaque = leftOut_ ? leftOut_->reason(id) : BoundSymbolId())
-    throw Error(ErrorCode::execution, "it depends on the opaque op " + document_.opName(opaque) + ", which does not run; fill in its result (--fill)",
+    throw Error(ErrorCode::execution,
+                "it depends on the opaque op " + document_.opName(opaque) + ", which does not run; fill in its result (" + nameOf(UserChoice::fill) + ")",
                 document_.displayName(id));
   if (!has(id) || !values_[id].isTensor()) throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
   const auto& tensor = values_[id].toTensor();
@@ -98,7 +100,8 @@ Error Evaluator::failed(BoundSymbolId op, const std::string& reason) const {
     const auto& frame = document_.source(bound.source).back();
     message += "\n  at " + frame.file + ":" + std::to_string(frame.line);
   }
-  if (!synchronous_) message += "\n  a GPU reports failures late: an earlier op may have caused this one; a run with --synchronous names it";
+  if (!synchronous_)
+    message += "\n  a GPU reports failures late: an earlier op may have caused this one; a run with " + nameOf(UserChoice::synchronous) + " names it";
   return {ErrorCode::execution, message, document_.opName(op)};
 }
 

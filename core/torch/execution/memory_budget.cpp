@@ -6,19 +6,19 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <atomic>
 #include <fstream>
 #include <limits>
 #include <string>
 
+#include "core/base/allowed_memory.h"
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
+#include "core/base/user_choice.h"
 
 namespace retrograd {
 namespace {
 
 thread_local MemoryBudget* innermost = nullptr;
-std::atomic<std::int64_t> chosen{-1};
 
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 
@@ -67,8 +67,8 @@ class BudgetedAllocator final : public c10::Allocator {
     const auto wanted = static_cast<std::int64_t>(std::min<std::size_t>(bytes, unlimited));
     if (wanted <= budget.limit_ - std::min(budget.used_, budget.limit_)) return;
     throw Error(ErrorCode::execution,
-                fmt::format("opening the model would allocate more than {:.1f} GiB ({:.1f} GiB for this op): allow more with --opening-memory",
-                            static_cast<double>(budget.limit_) / (1 << 30), static_cast<double>(wanted) / (1 << 30)));
+                fmt::format("opening the model would allocate more than {:.1f} GiB ({:.1f} GiB for this op): allow more with {}",
+                            static_cast<double>(budget.limit_) / (1 << 30), static_cast<double>(wanted) / (1 << 30), nameOf(UserChoice::openingMemory)));
   }
   static void release(void* data) {
     if (!data) return;
@@ -102,11 +102,9 @@ std::int64_t freeMemory() {
   return std::min(availableOfMachine(), std::max<std::int64_t>(most - now, 0));
 }
 
-void setOpeningMemory(std::optional<std::int64_t> bytes) { chosen = bytes.value_or(-1); }
-
 std::int64_t openingMemory(std::uint64_t fileBytes) {
-  const auto asked = chosen.load();
-  return asked >= 0 ? asked : freeMemory() / 4 + static_cast<std::int64_t>(fileBytes);
+  if (const auto asked = chosenOpeningMemory()) return *asked;
+  return freeMemory() / 4 + static_cast<std::int64_t>(fileBytes);
 }
 
 }  // namespace retrograd

@@ -25,8 +25,6 @@ class MemoryBudget {
 /// The budget for opening a file of so many bytes, whose weights may have to be copied: what setOpeningMemory() said, else a quarter
 /// of the memory that is free now, and the file's size.
 std::int64_t openingMemory(std::uint64_t fileBytes);
-/// For the whole program; nullopt: a quarter of the free memory.
-void setOpeningMemory(std::optional<std::int64_t> bytes);
 
 /// Bytes that this process may still take: of the machine, or of its control group where that has less.
 std::int64_t freeMemory();

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/base/user_choice.h"
 #include "core/torch/grad/autograd_walk.h"
 #include "core/torch/grad/derivation.h"
 #include "core/torch/tracing/extra_derivatives.h"
@@ -261,7 +262,7 @@ Error noRule(const std::string& name) {
   schema << requireOperator(name).schema();
   return {ErrorCode::unsupportedOp,
           "Failed to find a gradient transform for it: LibTorch has no derivative for " + schema.str() +
-              ", and neither a rule nor a decomposition into other ops is registered (see --library)",
+              ", and neither a rule nor a decomposition into other ops is registered (see " + nameOf(UserChoice::library) + ")",
           "torch.ops." + name};
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/out_of_memory.h"
+#include "core/base/user_choice.h"
 #include "core/formats/jobs/job_graphs.h"
 #include "core/formats/jobs/listing.h"
 #include "core/formats/jobs/lowered_prims.h"
@@ -124,7 +125,8 @@ class Opinion {
       }
     }
     if (!missing.empty() && !request_.useWhatBinds) {
-      throw Error(ErrorCode::badUse, fmt::format("not given by the weights or the batch: {}; --partial-weights draws them", fmt::join(missing, ", ")),
+      throw Error(ErrorCode::badUse,
+                  fmt::format("not given by the weights or the batch: {}; {} draws them", fmt::join(missing, ", "), nameOf(UserChoice::partialWeights)),
                   "inputs");
     }
     for (const auto& text : missing) opinion_.notes.push_back(text + " is drawn");
@@ -186,7 +188,8 @@ class Opinion {
     for (const auto& note : derived_.listing.notes) opinion_.notes.push_back(note);
     opinion_.drawn += derived_.listing.constants.size();
     if (!derived_.listing.constants.empty() && !drawsAll() && !request_.useWhatBinds) {
-      throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them; --partial-weights draws them"};
+      throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them; " + nameOf(UserChoice::partialWeights) +
+                        " draws them"};
     }
     try {
       derivedRun_ = namedResults(*derived_.analysis, runJoint(*derived_.analysis));
@@ -450,8 +453,8 @@ std::string leftOut(const jobs::JobLog& log, const jobs::GraphChoice& choice) {
     if (process.rank && process.rank != choice.process->rank) ranks.push_back(*process.rank);
   }
   std::vector<std::string> ways;
-  if (!names.empty()) ways.push_back(fmt::format("--compile {}", fmt::join(names, ", ")));
-  if (!ranks.empty()) ways.push_back(fmt::format("--rank {}", fmt::join(ranks, ", ")));
+  if (!names.empty()) ways.push_back(fmt::format("{} {}", nameOf(UserChoice::compile), fmt::join(names, ", ")));
+  if (!ranks.empty()) ways.push_back(fmt::format("{} {}", nameOf(UserChoice::rank), fmt::join(ranks, ", ")));
   if (isElsewhere && ranks.empty()) ways.emplace_back("the other logs of the folder");
   return ways.empty() ? "" : fmt::format("this is the first compile alone; there are more: {}", fmt::join(ways, "; "));
 }

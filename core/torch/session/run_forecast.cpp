@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "core/base/running_memory.h"
+#include "core/base/allowed_memory.h"
+#include "core/base/user_choice.h"
 #include "core/torch/execution/memory_budget.h"
 
 namespace retrograd {
@@ -30,13 +31,11 @@ void RunForecast::requireRoom(std::size_t position, std::size_t target) {
   const auto asked = runningMemory();
   const auto room = asked ? *asked - now : freeMemory();
   if (most <= room) return;
-  throw Error(
-      ErrorCode::badUse,
-      fmt::format("the run would take {} more at its fullest (after {}), and {} {}; save less (--partition min-cut), stop earlier, or run it all the same with "
-                  "--running-memory {}",
-                  gigabytes(most), analysis_.document->opName(analysis_.joint.ops[fullest]), gigabytes(std::max<std::int64_t>(room, 0)),
-                  asked ? "are allowed" : "are free", most + now),
-      analysis_.file.path);
+  throw Error(ErrorCode::badUse,
+              fmt::format("the run would take {} more at its fullest (after {}), and {} {}; save less ({}), stop earlier, or allow {} bytes with {}",
+                          gigabytes(most), analysis_.document->opName(analysis_.joint.ops[fullest]), gigabytes(std::max<std::int64_t>(room, 0)),
+                          asked ? "are allowed" : "are free", nameOf(UserChoice::minCut), most + now, nameOf(UserChoice::runningMemory)),
+              analysis_.file.path);
 }
 
 }  // namespace retrograd

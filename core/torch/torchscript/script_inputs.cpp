@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "core/base/user_choice.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/generator.h"
 
@@ -236,9 +237,9 @@ class Assembly {
     throw Error(ErrorCode::badUse,
                 fmt::format("A TorchScript file is run to be traced, and this one holds neither inputs nor their shapes. It takes{}\n"
                             "Put them into a safetensors file, one tensor each under these names: {} next to the model, or any other file, named "
-                            "with --inputs. Or say shapes (2x3:int64 where it is not float32) and values:{}",
+                            "with {}. Or say shapes (2x3:int64 where it is not float32) and values:{}",
                             list, file_.path.empty() ? "model.inputs.safetensors" : std::filesystem::path(file_.path).stem().string() + ".inputs.safetensors",
-                            example));
+                            nameOf(UserChoice::inputs), example));
   }
 
   const TraceInputs& inputs_;
