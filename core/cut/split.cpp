@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "core/base/enum_array.h"
 #include "core/base/error.h"
@@ -215,12 +217,17 @@ class Splitter {
         if (!external && std::find(cloned.begin(), cloned.end(), received[0]) == cloned.end()) cloned.push_back(received[0]);
       }
       lastWriter_[storage] = {s, op};
-      if (changesGeometry(op, value)) reshapedIn_[value] = s;
+      if (changesGeometry(op, value)) reshapedIn_[{storage, document_.value(value).meta}] = s;
     }
   }
 
   /// transpose_, unsqueeze_ and their kin: the tensor has other sizes or strides from now on, and the document knows it by those it had.
   bool changesGeometry(BoundSymbolId op, ValueId written) const {
+    const auto& bound = document_.boundSymbol(op);
+    if (document_.symbol(bound.symbol).isHigherOrder) {
+      const auto& arguments = document_.pattern(bound.pattern).arguments;
+      return std::any_of(arguments.begin(), arguments.end(), [&](const Argument& a) { return bodyChangesGeometry(a, document_.value(written).meta); });
+    }
     const auto outputs = document_.outputs(op);
     if (outputs.size() != 1 || !outputs[0] || storageOf(outputs[0]) != storageOf(written)) return false;
     const auto& before = document_.meta(document_.value(written).meta);
@@ -228,10 +235,29 @@ class Splitter {
     return before.sizes != after.sizes || before.strides != after.strides;
   }
 
+  /// Whether a body may change a tensor that looks like this, for which one of its inputs may stand. Nothing is known of how values within a body look.
+  bool bodyChangesGeometry(const Argument& argument, MetaId like) const {
+    if (argument.kind != Argument::Kind::subgraph)
+      return std::any_of(argument.items.begin(), argument.items.end(), [&](const Argument& item) { return bodyChangesGeometry(item, like); });
+    const auto& body = document_.subgraph(SubgraphId(argument.integer));
+    return std::any_of(body.ops.begin(), body.ops.end(), [&](BoundSymbolId op) {
+      const auto& bound = document_.boundSymbol(op);
+      const auto& symbol = document_.symbol(bound.symbol);
+      if (symbol.isHigherOrder) {
+        const auto& arguments = document_.pattern(bound.pattern).arguments;
+        return std::any_of(arguments.begin(), arguments.end(), [&](const Argument& a) { return bodyChangesGeometry(a, like); });
+      }
+      if (!changesGeometryOnly(symbol.name) || symbol.name.starts_with("aten.detach_.")) return false;
+      const auto written = document_.value(document_.operands(op)[0]).meta;
+      return !written || written == like;
+    });
+  }
+
   // --- what crosses ---
 
   void use(ValueId value, int s, BoundSymbolId op) {
-    if (const auto reshaped = reshapedIn_.find(value); reshaped != reshapedIn_.end() && reshaped->second != s)
+    const auto reshaped = reshapedIn_.find({storageOf(value), document_.value(value).meta});
+    if (reshaped != reshapedIn_.end() && reshaped->second != s)
       refuse(op, s, fmt::format("it reads {}, whose sizes or strides stage {} changes in place", document_.displayName(value), reshaped->second));
     if (const auto* input = inputSpec(value)) return useInput(value, *input, s, op);
     const int from = definedIn(value);
@@ -384,7 +410,8 @@ class Splitter {
   IdVector<ValueId, int> definedIn_;
   std::map<std::pair<int, StorageId>, std::vector<ValueId>> received_;
   std::unordered_map<StorageId, std::pair<int, BoundSymbolId>> lastWriter_;
-  std::unordered_map<ValueId, int> reshapedIn_;
+  /// By the memory of a tensor and what it looked like before: a tensor has several names, of which each op in place adds one.
+  std::map<std::pair<StorageId, MetaId>, int> reshapedIn_;
   std::unordered_map<StorageId, std::pair<int, ValueId>> firstUse_;  // of parameters
   std::map<std::pair<int, ValueId>, ValueId> sentAs_;                // transmitted under another of its names
   std::unordered_map<StorageId, std::map<int, std::size_t>> users_;  // of parameters: input by stage

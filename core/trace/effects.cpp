@@ -148,6 +148,12 @@ std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op)
   return written;
 }
 
+bool changesGeometryOnly(std::string_view name) {
+  static constexpr std::array<std::string_view, 10> ops{"aten.transpose_.", "aten.t_.",      "aten.squeeze_.",    "aten.unsqueeze_.", "aten.swapaxes_.",
+                                                        "aten.swapdims_.",  "aten.detach_.", "aten.as_strided_.", "aten.movedim_.",   "aten.permute_."};
+  return std::any_of(ops.begin(), ops.end(), [&](std::string_view op) { return name.starts_with(op); });
+}
+
 bool hasSideEffect(const Document& document, BoundSymbolId op) {
   constexpr auto seen = effect::writes | effect::random | effect::opaque;
   return (document.boundSymbol(op).effects & seen) != 0 || !writtenOperands(document, op).empty();

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/trace/document.h"
@@ -21,6 +22,10 @@ std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol
 /// Operands whose storage the bound symbol writes. For a higher-order op whose body writes: all its tensor operands, because a
 /// body's inputs stand for them.
 std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op);
+
+/// Whether an op of this name gives the tensor other sizes or strides in place and writes no element: transpose_, unsqueeze_ and their kin; also detach_,
+/// which changes neither.
+bool changesGeometryOnly(std::string_view name);
 
 /// True where the op does more than make its outputs, so that leaving it out could be seen.
 bool hasSideEffect(const Document& document, BoundSymbolId op);

@@ -21,13 +21,6 @@ bool startsWithAny(std::string_view name, const std::array<std::string_view, N>&
   return false;
 }
 
-/// Ops that change an alias's geometry and write no element.
-bool changesGeometryOnly(std::string_view name) {
-  static constexpr std::array<std::string_view, 10> ops{"aten.transpose_.", "aten.t_.",      "aten.squeeze_.",    "aten.unsqueeze_.", "aten.swapaxes_.",
-                                                        "aten.swapdims_.",  "aten.detach_.", "aten.as_strided_.", "aten.movedim_.",   "aten.permute_."};
-  return startsWithAny(name, ops);
-}
-
 /// Ops that give a tensor other memory.
 bool replacesMemory(std::string_view name) {
   static constexpr std::array<std::string_view, 3> ops{"aten.resize_", "aten.set_.", "aten._resize_output_"};

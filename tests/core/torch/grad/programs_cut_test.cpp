@@ -108,5 +108,42 @@ TEST(Programs, AStageKeepsTheStridesOfWhatItWritesTo) {
                 mode);
 }
 
+// The document knows a tensor by the sizes and strides that it had, under each of its names: an op in place gives it another, and so does a region.
+TEST(Programs, AStageThatReadsWhatAnotherReshapesInPlaceIsNoCut) {
+  const auto expectNoCut = [](const std::string& text, std::size_t cut) {
+    fuzz::Mode mode;
+    mode.cuts = {cut};
+    const auto verdict = verdictOf(text, mode);
+    EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
+    EXPECT_NE(verdict.message.find("changes in place"), std::string::npos) << verdict.message;
+  };
+  expectNoCut(R"(def computation(x1):
+    # x1: "f64[2, 3]", no grad
+    v12 = torch.ops.aten.swapaxes_.default(x1, 1, 0)
+    v19 = torch.ops.aten.mul.Scalar(v12, 1.5)
+    v26 = torch.ops.aten.addcmul_.default(v19, x1, v19)
+    return (v26,)
+)",
+              2);
+  expectNoCut(R"(def computation(b4):
+    # b4: "f64[4, 4]", buffer
+    v2 = torch.ops.aten.mul_.Scalar(b4, 2.0)
+    v23 = torch.ops.aten.t_.default(v2)
+    v53 = torch.ops.aten.randn_like.default(b4)
+    return (v53,)
+)",
+              2);
+  expectNoCut(R"(def computation(b4):
+    # b4: "f64[4, 4]", buffer
+    def body_0(v15):
+        v23 = torch.ops.aten.t_.default(v15)
+        return (v15, v23)
+    (v24, v25) = torch.ops.higher_order.tag_activation_checkpoint(body_0, b4)
+    v53 = torch.ops.aten.randn_like.default(b4)
+    return (v53,)
+)",
+              1);
+}
+
 }  // namespace
 }  // namespace retrograd

@@ -353,21 +353,5 @@ TEST(Programs, AWriteUnseenByAutogradStaysUnseenInOrderTwo) {
 
 // --- stages ---
 
-TEST(Programs, AStageThatReadsWhatAnotherReshapesInPlaceIsNoCut) {
-  fuzz::Mode mode;
-  mode.cuts = {2};
-  const auto program = fuzz::readProgram(R"(def computation(x1):
-    # x1: "f64[2, 3]", no grad
-    v12 = torch.ops.aten.swapaxes_.default(x1, 1, 0)
-    v19 = torch.ops.aten.mul.Scalar(v12, 1.5)
-    v26 = torch.ops.aten.addcmul_.default(v19, x1, v19)
-    return (v26,)
-)",
-                                         1, mode);
-  const auto verdict = fuzz::tryProgram(program);
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::notCut) << verdict.message;
-  EXPECT_NE(verdict.message.find("changes in place"), std::string::npos) << verdict.message;
-}
-
 }  // namespace
 }  // namespace retrograd
