@@ -26,7 +26,7 @@ struct CutRequest {
 /// Throws Error(badUse) for points and a policy together: known before a file is read.
 void requireOneWay(const CutRequest& request);
 
-/// The cuts of markers and points. Throws as requireOneWay, Error(badUse) for a policy on a file with markers (P18), and as cuts.h says.
+/// The cuts of markers and points. Throws as requireOneWay, Error(badUse) for a policy on a file with markers, and as cuts.h says.
 Cuts pointCuts(const ModelFile& model, const CutRequest& request, const ModuleCalls& calls = {});
 
 /// What people should know of a cut: "it is one stage", stages left out, inputs and parameters that nobody uses.

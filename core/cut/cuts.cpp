@@ -131,7 +131,7 @@ class PointFinder {
                  "cut at " + point.text);
   }
 
-  /// Python's words (P17): the first part of the path that the model has nothing in.
+  /// Python's words: the first part of the path that the model has nothing in.
   Error notThere(const Point& point) const {
     std::set<std::string, std::less<>> known;
     const auto add = [&](BoundSymbolId op) {

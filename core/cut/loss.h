@@ -37,7 +37,7 @@ std::size_t lossOutput(const Document& document, const Computation& computation,
 /// user output change nothing.
 void nameOutputs(Computation& computation, const std::vector<std::string>& paths);
 
-/// Throws Error(badUse) with PyTorch's words where a gradient of 1 cannot begin at this output of the computation: the value is no scalar (P48), or has
+/// Throws Error(badUse) with PyTorch's words where a gradient of 1 cannot begin at this output of the computation: the value is no scalar, or has
 /// no floating or complex dtype.
 void requireScalarLoss(const Document& document, const Computation& computation, std::size_t output);
 

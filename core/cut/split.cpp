@@ -102,7 +102,7 @@ class Splitter {
   }
   int definedIn(ValueId value) const { return definedIn_[value]; }
 
-  /// Stages none of whose values anyone needs, and that do nothing else (P26; the numbers stay dense).
+  /// Stages none of whose values anyone needs, and that do nothing else (the numbers stay dense).
   void dropDead() {
     numberValues();
     const auto shared = storagesAcross();
@@ -332,7 +332,7 @@ class Splitter {
       int s = definedIn(output.value);
       if (const auto* input = inputSpec(output.value)) {
         const auto owner = split_.mutationOwner.find(inputOf_.at(output.value));
-        if (owner == split_.mutationOwner.end() || !isUser(output)) continue;  // given back by the caller itself (P25)
+        if (owner == split_.mutationOwner.end() || !isUser(output)) continue;  // given back by the caller itself
         s = owner->second;
         (void)input;
       } else if (isUser(output) && s != root) {

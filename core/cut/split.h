@@ -85,7 +85,7 @@ PipelineSplit splitPipeline(const Document& document, const Computation& computa
 /// the stage has another parameter of that name; else the file's.
 std::map<std::size_t, std::string> parameterNames(const Document& document, const Computation& computation, const PipelineStage& stage);
 
-/// The user inputs of the computation that no op uses (P57: of two that were one tensor at export, all but one).
+/// The user inputs of the computation that no op uses (of two that were one tensor at export, all but one).
 std::vector<std::string> unusedInputs(const Document& document, const Computation& computation);
 
 }  // namespace retrograd

@@ -22,7 +22,7 @@ struct StageFacts {
 std::vector<StageFacts> stageFacts(const Analysis& whole, const ModelFile& model, const PipelineSplit& split, const OpCosts& costs);
 
 /// By edge of the split: whether a gradient goes the way back. None goes for what requires none, and none for what leads to no output at which the
-/// gradient begins (P46, P51); where `whole` has no cotangents, as it was not derived, the latter is not known.
+/// gradient begins; where `whole` has no cotangents, as it was not derived, the latter is not known.
 std::vector<char> gradientEdges(const Analysis& whole, const PipelineSplit& split);
 
 /// What crosses the border between two neighbouring stages for one microbatch, values on their way to a later stage included. Inputs of the model come

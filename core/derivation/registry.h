@@ -49,8 +49,8 @@ class RuleScope {
   ~RuleScope() = default;
 };
 
-/// A grad transform (A7): emits the forward, reads gradients with getGrad, writes them with putGrad, and returns the flat outputs.
-/// `arguments` are the op's in schema order, tensors as operands, defaults filled in. Only what the outputs need runs in the forward (A10).
+/// A grad transform: emits the forward, reads gradients with getGrad, writes them with putGrad, and returns the flat outputs.
+/// `arguments` are the op's in schema order, tensors as operands, defaults filled in. Only what the outputs need runs in the forward.
 using GradTransform = std::function<std::vector<Argument>(RuleScope&, const RuleArguments& arguments)>;
 
 /// An augmented forward: the op's flat outputs and what its backward wants to find again.
@@ -59,14 +59,14 @@ struct Augmented {
 };
 using AugmentedForward = std::function<Augmented(RuleScope&, const RuleArguments& arguments)>;
 /// Gradients of the op's flat arguments, one for each at most and one for each tensor among them at least, tensors first come, first
-/// served: the i-th is for the i-th tensor argument; None for what has none (A12, A13). `cotangents`: one for each tensor output.
+/// served: the i-th is for the i-th tensor argument; None for what has none. `cotangents`: one for each tensor output.
 using AugmentedBackward = std::function<std::vector<Argument>(RuleScope&, const std::vector<Argument>& saved, const std::vector<Argument>& cotangents)>;
 
 /// An op in terms of others, its subsymbols; each of these then finds a rule of its own. Returns the flat outputs.
 using Decomposition = std::function<std::vector<Argument>(RuleScope&, const RuleArguments& arguments)>;
 
 /// Rules by op name ("aten.gelu.default", "myops.swish.default"). Virtual, so that a library calls it without linking it.
-/// Order of precedence: grad transform, augmented pair, LibTorch's own derivative, decomposition (A3).
+/// Order of precedence: grad transform, augmented pair, Retrograd's own rule (own_rules.h), LibTorch's derivative, decomposition.
 class RuleRegistry {
  public:
   virtual ~RuleRegistry() = default;

@@ -26,7 +26,7 @@ struct RecomputePlan {
   std::string impossible;          ///< why not; empty where it is possible
 };
 
-/// Why a value is saved for backward (journey 3).
+/// Why a value is saved for backward.
 struct WhySaved {
   ValueId value;
   bool saved = false;

@@ -21,6 +21,7 @@ struct EdgeCost {
   double forward = 0, backward = 0;
 };
 
+/// How long the actions of a schedule take, and what crosses between ranks.
 struct ScheduleCosts {
   std::vector<StageCost> stages;  ///< one for each stage; one alone is every stage's; none: F = I = W = 1, B = 2
   double transfer = 0;            ///< from the end of a stage to its arrival on another rank; the rank computes meanwhile
@@ -42,6 +43,7 @@ struct TimedAction {
   std::size_t position = 0;  ///< in the rank's row
 };
 
+/// What one rank does when, and what it holds.
 struct RankTimeline {
   std::vector<TimedAction> actions;
   double busy = 0;                ///< time that it computes
@@ -49,6 +51,7 @@ struct RankTimeline {
   std::int64_t peakBytes = 0;     ///< of their activations
 };
 
+/// A schedule run on its costs: all ranks, and how much of their time is waiting.
 struct Simulation {
   std::vector<RankTimeline> ranks;
   double makespan = 0;

@@ -253,7 +253,7 @@ class Recomputation {
     if (value && document_.value(value).name) names_.insert(document_.value(value).name);
   }
 
-  /// bw_<name>, unless the joint has such a value already (A30).
+  /// bw_<name>, unless the joint has such a value already.
   StringId recomputedName(StringId original) {
     const auto text = "bw_" + std::string(document_.text(original));
     const auto name = document_.intern(text);

@@ -9,7 +9,7 @@ struct SplitResult {
 };
 
 /// Cuts a joint trace at the border between forward and backward. Saved for backward is what the backward reads of the forward
-/// and of the inputs, once each, in the order of first use (B7). Nothing is computed again, nothing is dropped.
+/// and of the inputs, once each, in the order of first use. Nothing is computed again, nothing is dropped.
 /// `inputCount`: how many of joint.inputs are the computation's.
 SplitResult splitJoint(const Document& document, const Trace& joint, std::size_t inputCount);
 

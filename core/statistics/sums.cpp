@@ -4,8 +4,8 @@
 
 #include "core/statistics/one_by_one.h"
 
-// Highway includes this file once for each kind of vector unit; what is below HWY_ONCE chooses among them when the program runs. Processors of the last ten years
-// have AVX2; what is older takes SSE2, which each has, and the two between would cost as much to compile as those.
+// Highway includes this file once for each kind of vector unit; what is below HWY_ONCE chooses among them when the program runs. Processors of the last ten
+// years have AVX2; what is older takes SSE2, which each has, and the two between would cost as much to compile as those.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/statistics/sums.cpp"

@@ -179,7 +179,7 @@ class Document {
   std::size_t boundSymbolCount() const { return boundSymbols_.size(); }
   std::size_t subgraphCount() const { return subgraphs_.size(); }
 
-  /// `base`, or where that names something already, `base_1`, `base_2`, ...: names never clash (A30).
+  /// `base`, or where that names something already, `base_1`, `base_2`, ...: names never clash.
   StringId internUnique(const std::string& base) { return strings_.internUnique(base); }
   /// Display name: the file's, else t<id>; never a name the file gave to something else.
   std::string displayName(ValueId id) const;

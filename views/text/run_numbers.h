@@ -12,7 +12,7 @@
 
 namespace retrograd::views {
 
-/// A number that a listing or a table shows for each op.
+/// A number that a listing or a table shows for each op beside its line. Settings keep it by position: new ones go to the end.
 enum class LineNumber : std::uint8_t {
   none,
   time,         ///< seconds; of an op of the computation the sum of its forward ops

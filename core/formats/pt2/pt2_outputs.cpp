@@ -20,7 +20,7 @@ void GraphReader::reserveNames(const Json& graph) {
       for (const auto& [name, meta] : values->members()) reserved_.emplace(name);
 }
 
-/// A name that means one value over all graphs of the document (A30), as the traces derived from it are flat, and that Python takes. Names
+/// A name that means one value over all graphs of the document, as the traces derived from it are flat, and that Python takes. Names
 /// of the main graph stay as they are; those of bodies get a suffix where they are met again.
 StringId GraphReader::displayNameFor(std::string_view name) {
   std::string display(name);

@@ -80,25 +80,25 @@ std::string GraphReader::placeOf(BoundSymbolId op) const {
 }
 
 std::vector<Problem> GraphReader::problems() const {
-  using Severity = Problem::Severity;
   std::vector<Problem> all;
-  const auto add = [&](Severity severity, std::string message, const std::vector<Place>& places) {
+  const auto add = [&](Problem::Severity severity, std::string message, const std::vector<Place>& places) {
     std::vector<std::string> texts;
     for (const auto& place : places) texts.push_back(place.text);
     all.push_back({severity, std::move(message), joined(texts), places.front().op.index});
   };
   for (const auto& [name, places] : unknown_)
-    add(Severity::warning, unknownOpMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"), places);
+    add(Problem::Severity::warning, unknownOpMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"), places);
   for (const auto& place : metadata_.customFunctions())
-    all.push_back({Severity::warning,
+    all.push_back({Problem::Severity::warning,
                    "a custom autograd.Function seems to be called here: export inlines its forward and loses its backward, so gradients through it "
                    "are those of the ops inside",
                    place, -1});
   if (!detached_.empty())
-    add(Severity::note, std::to_string(detached_.size()) + " detach() found again in a decomposed graph: no gradient flows through these aliases", detached_);
+    add(Problem::Severity::note, std::to_string(detached_.size()) + " detach() found again in a decomposed graph: no gradient flows through these aliases",
+        detached_);
   if (!withoutGrad_.empty())
-    add(Severity::note, std::to_string(withoutGrad_.size()) + " ops of no_grad regions found again in a decomposed graph: no gradient flows through them",
-        withoutGrad_);
+    add(Problem::Severity::note,
+        std::to_string(withoutGrad_.size()) + " ops of no_grad regions found again in a decomposed graph: no gradient flows through them", withoutGrad_);
   return all;
 }
 

@@ -27,7 +27,7 @@ std::string TextReader::freshName(std::string_view name) {
   return fresh;
 }
 
-/// The value that a line makes. Over the traces of a text a name means one value (A30); a body that uses a name again has its own.
+/// The value that a line makes. Over the traces of a text a name means one value; a body that uses a name again has its own.
 ValueId TextReader::define(std::string_view name, Place place, Scope& scope) {
   if (!isPythonName(name)) fail(source_, place, "expected a name that a value may have, found '" + oneLine(name) + "'");
   if (const auto before = scope.names.find(name); before != scope.names.end())

@@ -13,7 +13,7 @@ struct DerivationTimes {
 };
 DerivationTimes timeDerivation(const Analysis& analysis, int repeats);
 
-/// Derives joint, forward and backward of what was read. Unknown ops leave the computation alone, with a Problem each.
+/// Derives joint, forward and backward of what was read. An unknown op is opaque, with a Problem: what does not depend on it is derived.
 /// Deriving for a device needs no such device; running does (torch/execution/device.h).
 /// Throws Error (badInput, unsupportedOp, cancelled, ...) that names the file or the op.
 std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& options = {}, const Progress& progress = {});

@@ -76,7 +76,7 @@ void JointBuilder::replay(Instance& instance) {
     cotangents[o] = gradient;
     any = true;
   }
-  if (!any) return;  // A14: no output of it leads to a result
+  if (!any) return;  // no output of it leads to a result
   const auto operands = std::span<const ValueId>(writer_.locals()).subspan(instance.localsBegin, rule.operandCount);
   const auto& variant = rules_.backward(instance, operands, metas, cotangents);
   emitVariant(instance, variant, cotangents);

@@ -1,4 +1,4 @@
-// Registered decompositions: the last source of a derivative (A2, A3).
+// Registered decompositions: the last source of a derivative.
 #include "core/torch/grad/joint_builder.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/torch/tracing/recorder.h"

@@ -49,7 +49,7 @@ void markOperands(BackwardVariant& variant, std::size_t localCount);
 /// LibTorch's refusal as ours, naming the op.
 Error refused(const c10::Error& e, const std::string& op);
 
-/// The rule that request.rules registers for the op, run once with all cotangents (A7, A8, A10, A12). Null where it has none.
+/// The rule that request.rules registers for the op, run once with all cotangents. Null where it has none.
 std::unique_ptr<Rule> deriveRegistered(Document& document, const DeriveRequest& request);
 
 }  // namespace retrograd

@@ -256,7 +256,7 @@ void leaveVectorsOut(Document& document, std::string_view op, Rule& rule) {
   }
 }
 
-/// E1
+/// What an op without any rule is refused with.
 Error noRule(const std::string& name) {
   std::ostringstream schema;
   schema << requireOperator(name).schema();

@@ -49,7 +49,7 @@ struct Decomposed {
   std::vector<Argument> outputs;  ///< of the op: tensors by number, literals
 };
 
-/// What a registered decomposition makes of the op under these operands (A3, last step). Throws as deriveRule().
+/// What a registered decomposition makes of the op under these operands. Throws as deriveRule().
 Decomposed decompose(Document& document, const DeriveRequest& request, const Decomposition& decomposition);
 
 }  // namespace retrograd

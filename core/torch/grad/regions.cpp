@@ -176,7 +176,7 @@ void JointBuilder::copyResults(BoundSymbolId op, const std::vector<Binding>& arg
   }
 }
 
-/// A checkpoint's result under a value of its own (A23, A24): who reads it outside of the region has it saved, the region's own
+/// A checkpoint's result under a value of its own: who reads it outside of the region has it saved, the region's own
 /// backward has it recomputed.
 Binding JointBuilder::shallowCopy(BoundSymbolId op, const Binding& result) {
   if (!result.value || !document_.isTensor(result.value)) return result;

@@ -155,7 +155,7 @@ class Scope final : public RuleScope {
     return tensorArgument(tensors_.size() - 1);
   }
 
-  /// The cotangent of an output, or zeros where none comes (A15).
+  /// The cotangent of an output, or zeros where none comes.
   Argument arriving(std::size_t output, const Argument& like) {
     if (output < cotangents_->size() && (*cotangents_)[output]) {
       const auto id = static_cast<std::int32_t>(recorder_.locals().size());
@@ -202,7 +202,7 @@ class Scope final : public RuleScope {
   const std::vector<at::Tensor>* data_ = nullptr;
 };
 
-/// Which of the recorded ops the outputs need (A10).
+/// Which of the recorded ops the outputs need.
 std::vector<char> neededByOutputs(const Recorder& recorder, const std::vector<std::int32_t>& outputs) {
   std::vector<char> needed(recorder.locals().size(), 0), forward(recorder.ops().size(), 0);
   for (auto local : outputs)
@@ -329,7 +329,7 @@ class RegisteredDerivation final : public VariantSource {
   }
 
  private:
-  /// A8, E3. How many tensors a returned list has only the call knows.
+  /// How many tensors a returned list has only the call knows.
   void checkOutputs(std::size_t count) const {
     const auto& returns = requireOperator(name).schema().returns();
     const bool hasList = std::any_of(returns.begin(), returns.end(), [](const c10::Argument& r) { return r.type()->kind() == c10::TypeKind::ListType; });
@@ -379,7 +379,7 @@ bool isDifferentiable(const RuleScope& scope, const Argument& argument) {
   return argument.kind == Argument::Kind::operand && isDifferentiable(scope.meta(argument).dtype);
 }
 
-/// An augmented forward and its backward as one grad transform (A12, A13).
+/// An augmented forward and its backward as one grad transform.
 GradTransform fromPair(const RuleRegistry::Pair& pair, const std::string& op) {
   return [pair, op](RuleScope& scope, const RuleArguments& arguments) {
     std::vector<Argument> tensors;

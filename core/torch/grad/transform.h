@@ -69,9 +69,9 @@ struct WritesToLeaf {
 
 /// The grad transform: computation to joint trace. Each op becomes the ops LibTorch dispatches for it (subsymbols of the
 /// computation op), then, in reverse order of the computation, each op's backward group; gradients that meet are added, the
-/// cotangent or the earlier one on the left (A11, A14, A16). Every bound symbol of the result has an origin.
+/// cotangent or the earlier one on the left. Every bound symbol of the result has an origin.
 /// In-place ops are made functional: a write to a view is written through to its base, and what is written to inputs and buffers
-/// is copied there at the end of the forward (D2).
+/// is copied there at the end of the forward.
 /// The document grows; the computation does not change. Throws Error(unsupportedOp, needsData, cancelled), WritesToLeaf.
 JointResult gradTransform(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress = {});
 

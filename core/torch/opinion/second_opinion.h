@@ -51,7 +51,7 @@ struct SecondOpinion {
   std::size_t drawn = 0;               ///< inputs of the forward that neither weights nor batch gave: drawn from the seed
 };
 
-/// J15. The forward graph of the compile is derived by our own rules; its gradients are compared with what the backward graph gives on what
+/// The forward graph of the compile is derived by our own rules; its gradients are compared with what the backward graph gives on what
 /// the forward saved and the same cotangents: dtype, None, shape and numbers, each tensor by its own noise (Judge). Values are those of the
 /// request, else drawn. Agrees only where every gradient was compared. Throws Error(badUse) for a compile that is not there and for weights
 /// that do not fit, Error(badInput) for a log that cannot be read.

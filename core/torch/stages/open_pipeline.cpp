@@ -29,7 +29,7 @@ std::string errorsOf(const Analysis& analysis) {
   return text;
 }
 
-/// A cotangent of 1 for the loss and none for the rest (P48).
+/// A cotangent of 1 for the loss and none for the rest.
 void seedLoss(DerivationRequest& options, const Document& document, const Computation& computation, const std::string& loss) {
   const auto output = lossOutput(document, computation, loss);
   requireScalarLoss(document, computation, output);

@@ -50,7 +50,7 @@ class Gradients {
     return found;
   }
 
-  /// Inputs of the model that it returns as they are: the caller has them, and their cotangents are gradients (P25).
+  /// Inputs of the model that it returns as they are: the caller has them, and their cotangents are gradients.
   void takeReturnedInputs(RunResult& result, std::map<std::size_t, TensorData>& results) const {
     const auto& whole = *pipeline_.whole;
     const auto& computation = whole.computation();

@@ -23,7 +23,7 @@ struct Pipeline {
 
 /// Derives the stages of `whole`, whose model `model` is as it was read (deriving changes a document: give one of its own). Numbers and shapes
 /// that cross are those of `whole`'s inputs. Backwards are derived from the last stage to the first: a stage gets cotangents for outputs whose
-/// gradient is not None, so that what contributes nothing to the loss is skipped (P51). Throws Error as analyse() and splitPipeline() do,
+/// gradient is not None, so that what contributes nothing to the loss is skipped. Throws Error as analyse() and splitPipeline() do,
 /// unsupportedOp where a stage cannot be derived.
 Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, PipelineSplit split, const Progress& progress = {});
 

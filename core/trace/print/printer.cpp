@@ -182,7 +182,7 @@ class TraceWriter {
     for (const auto& item : argument.items) writeBodies(item, passed, depth);
   }
 
-  /// The caller keeps what it gave, but for the backward, whose saved values and cotangents go as soon as they can (spec C4).
+  /// The caller keeps what it gave, but for the backward, whose saved values and cotangents go as soon as they can.
   void writeDel(std::span<const ValueId> values) {
     std::string names;
     for (auto value : values) {
