@@ -24,16 +24,17 @@ using ViewPath = std::vector<ViewStep>;
 struct AliasFamily {
   ValueId current;  ///< the base as the joint has it, after all writes that the family has seen
   std::int32_t memory = -1;
-  std::int32_t version = 0;  ///< of the memory, when `current` was made
-  std::int32_t parent = -1;  ///< the family it was taken from; -1: it owns the memory
-  ViewPath path;             ///< from the parent's base to its own
-  std::int32_t input = -1;   ///< position of the computation input that the base is
-  bool isInner = false;      ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
-  bool viewInRule = false;   ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
-  std::int32_t results = 0;  ///< of an inner one: views of it that the op gives
-  bool wroteHere = false;    ///< a tensor that shares its version counter was written to; told of the family that leads them
-  std::int32_t former = -1;  ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still
-  bool leaf = false;         ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
+  std::int32_t version = 0;   ///< of the memory, when `current` was made
+  std::int32_t parent = -1;   ///< the family it was taken from; -1: it owns the memory
+  ViewPath path;              ///< from the parent's base to its own
+  std::int32_t input = -1;    ///< position of the computation input that the base is
+  bool isInner = false;       ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
+  bool viewInRule = false;    ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
+  std::int32_t results = 0;   ///< of an inner one: views of it that the op gives
+  bool wroteHere = false;     ///< a tensor that shares its version counter was written to; told of the family that leads them
+  std::int32_t former = -1;   ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still
+  bool baseReshaped = false;  ///< the base changed its sizes or strides under `no_grad`: it left the family, its views did not
+  bool leaf = false;          ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
 };
 
 /// Memory that several tensors may share. Each write makes a new version of it.

@@ -59,7 +59,10 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
     }
     placeBinding(changed);
     const auto former = std::exchange(*tensorOf(target), tensors_[changed.tensor]).family;
-    if (const auto now = tensorOf(target)->family; now != former && isUnseen) aliases_.family(now).former = former;
+    if (const auto now = tensorOf(target)->family; now != former && isUnseen) {
+      aliases_.family(now).former = former;
+      aliases_.family(former).baseReshaped = true;
+    }
     if (leaf) reshapedLeaves_[tensorOf(target)->family] = leaf;
   }
   bindOutput(op, target);

@@ -82,6 +82,10 @@ ValueId JointBuilder::valueOf(const Binding& binding) {
   const std::size_t index = binding.tensor;
   catchUp(tensors_[index].family);
   const auto family = aliases_.family(tensors_[index].family);
+  // Autograd makes the history of such a view again, from the sizes that its base has now: the gradient that it then passes on is not that of the elements.
+  if (family.baseReshaped && !tensors_[index].path.empty() && document_.value(tensors_[index].value).requiresGrad)
+    throw Error(ErrorCode::unsupportedOp, "it is a view of a tensor whose sizes or strides changed unseen by autograd after the view was taken",
+                document_.displayName(binding.value));
   if (tensors_[index].version != family.version) {
     const GradModeScope recorded(region_, true);
     const auto value = follow(aliases_.memoryOf(family).lastWriter, tensors_[index].path, family.current);

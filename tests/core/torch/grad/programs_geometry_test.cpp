@@ -172,5 +172,24 @@ TEST(Programs, ViewsTakenBeforeAChangeOfGeometryFollowALaterWrite) {
   EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
 }
 
+/// Autograd makes a view's history again from the sizes that its base has by then, and sends the gradient to other elements.
+TEST(Programs, AViewReadAfterItsBaseChangedItsGeometryUnderNoGradIsRefused) {
+  for (const auto* write : {"neg.default(z)", "mul_.Tensor(z, x)"}) {
+    const auto verdict = verdictOf(fmt::format(R"(def computation(x):
+    # x: "f64[2, 2]"
+    y = torch.ops.aten.mul.Tensor(x, x)
+    z = torch.ops.aten.unsqueeze.default(y, 0)
+    u = torch.ops.aten.{}
+    def body_0(v):
+        w = torch.ops.aten.transpose_.default(v, 0, 1)
+        return (w,)
+    (w,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, y)
+    return (z,)
+)",
+                                               write));
+    EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
+  }
+}
+
 }  // namespace
 }  // namespace retrograd
