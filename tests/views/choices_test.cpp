@@ -75,7 +75,8 @@ void ChoicesTest::namesArePlacesOfTheWindow() {
     } else if (path.size() == 2) {
       const auto item = path[1].section(QStringLiteral(", "), 0, 0);  // what to choose in the item's dialog comes after it
       const auto menus = f.window().menuBar()->actions();
-      const bool found = std::any_of(menus.begin(), menus.end(), [&](const QAction* menu) { return plain(menu->text()) == path[0] && hasItem(*menu->menu(), item); });
+      const bool found =
+          std::any_of(menus.begin(), menus.end(), [&](const QAction* menu) { return plain(menu->text()) == path[0] && hasItem(*menu->menu(), item); });
       QVERIFY2(found, qPrintable(name));
       ++items;
     }
@@ -136,7 +137,8 @@ void ChoicesTest::weightsThatFitInPartAreLoadedOnRequest() {
   drop();
   QTRY_VERIFY(!f.controller().opening() && f.controller().document()->request.data.weights == path.toStdString());
   const auto& problems = f.analysis().file.problems;
-  QVERIFY(std::any_of(problems.begin(), problems.end(), [](const Problem& problem) { return problem.message.find("though it does not fit") != std::string::npos; }));
+  QVERIFY(std::any_of(problems.begin(), problems.end(),
+                      [](const Problem& problem) { return problem.message.find("though it does not fit") != std::string::npos; }));
 }
 
 }  // namespace retrograd::views
