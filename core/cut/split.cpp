@@ -223,11 +223,7 @@ class Splitter {
 
   /// transpose_, unsqueeze_ and their kin: the tensor has other sizes or strides from now on, and the document knows it by those it had.
   bool changesGeometry(BoundSymbolId op, ValueId written) const {
-    const auto& bound = document_.boundSymbol(op);
-    if (document_.symbol(bound.symbol).isHigherOrder) {
-      const auto& arguments = document_.pattern(bound.pattern).arguments;
-      return std::any_of(arguments.begin(), arguments.end(), [&](const Argument& a) { return bodyChangesGeometry(a, document_.value(written).meta); });
-    }
+    if (isHigherOrder(op)) return bodiesChangeGeometry(op, document_.value(written).meta);
     const auto outputs = document_.outputs(op);
     if (outputs.size() != 1 || !outputs[0] || storageOf(outputs[0]) != storageOf(written)) return false;
     const auto& before = document_.meta(document_.value(written).meta);
@@ -235,19 +231,23 @@ class Splitter {
     return before.sizes != after.sizes || before.strides != after.strides;
   }
 
-  /// Whether a body may change a tensor that looks like this, for which one of its inputs may stand. Nothing is known of how values within a body look.
+  bool isHigherOrder(BoundSymbolId op) const { return document_.symbol(document_.boundSymbol(op).symbol).isHigherOrder; }
+
+  /// Whether a body of the op may change a tensor that looks like this, for which one of its inputs may stand. Nothing is known of how values within a body
+  /// look.
+  bool bodiesChangeGeometry(BoundSymbolId op, MetaId like) const {
+    const auto& arguments = document_.pattern(document_.boundSymbol(op).pattern).arguments;
+    return std::any_of(arguments.begin(), arguments.end(), [&](const Argument& argument) { return bodyChangesGeometry(argument, like); });
+  }
+
   bool bodyChangesGeometry(const Argument& argument, MetaId like) const {
     if (argument.kind != Argument::Kind::subgraph)
       return std::any_of(argument.items.begin(), argument.items.end(), [&](const Argument& item) { return bodyChangesGeometry(item, like); });
     const auto& body = document_.subgraph(SubgraphId(argument.integer));
     return std::any_of(body.ops.begin(), body.ops.end(), [&](BoundSymbolId op) {
-      const auto& bound = document_.boundSymbol(op);
-      const auto& symbol = document_.symbol(bound.symbol);
-      if (symbol.isHigherOrder) {
-        const auto& arguments = document_.pattern(bound.pattern).arguments;
-        return std::any_of(arguments.begin(), arguments.end(), [&](const Argument& a) { return bodyChangesGeometry(a, like); });
-      }
-      if (!changesGeometryOnly(symbol.name) || symbol.name.starts_with("aten.detach_.")) return false;
+      if (isHigherOrder(op)) return bodiesChangeGeometry(op, like);
+      const auto& name = document_.symbol(document_.boundSymbol(op).symbol).name;
+      if (!changesGeometryOnly(name) || name.starts_with("aten.detach_.")) return false;
       const auto written = document_.value(document_.operands(op)[0]).meta;
       return !written || written == like;
     });

@@ -1,11 +1,9 @@
 #include <QComboBox>
 #include <QDialog>
-#include <QDropEvent>
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
-#include <QMimeData>
 #include <QTabWidget>
 #include <QTemporaryDir>
 #include <QTest>
@@ -14,7 +12,7 @@
 #include "core/base/user_choice.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "tests/support/source_path.h"
-#include "tests/views/window_fixture.h"
+#include "tests/views/user.h"
 #include "views/widgets/message_bar.h"
 
 namespace retrograd::views {
@@ -122,19 +120,10 @@ void ChoicesTest::weightsThatFitInPartAreLoadedOnRequest() {
   QTemporaryDir folder;
   const auto path = folder.filePath(QStringLiteral("part.safetensors"));
   writeSafetensors(path.toStdString(), part);
-  const auto drop = [&] {
-    QMimeData data;
-    data.setUrls({QUrl::fromLocalFile(path)});
-    QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QCoreApplication::sendEvent(&f.window(), &enter);
-    QVERIFY(enter.isAccepted());
-    QDropEvent dropped({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QCoreApplication::sendEvent(&f.window(), &dropped);
-  };
-  drop();
+  User(f).drop(path);
   QTRY_VERIFY2(f.window().messages().text().contains(QStringLiteral("File > Load What Fits takes what fits")), qPrintable(f.window().messages().text()));
   f.window().findChild<QAction*>(QStringLiteral("action-load-what-fits"))->trigger();
-  drop();
+  User(f).drop(path);
   QTRY_VERIFY(!f.controller().opening() && f.controller().document()->request.data.weights == path.toStdString());
   const auto& problems = f.analysis().file.problems;
   QVERIFY(std::any_of(problems.begin(), problems.end(),

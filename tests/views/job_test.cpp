@@ -1,10 +1,8 @@
 #include <QAbstractItemModelTester>
-#include <QDropEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
-#include <QMimeData>
 #include <QPlainTextEdit>
 #include <QTabWidget>
 #include <QTemporaryDir>
@@ -499,16 +497,7 @@ void JobTest::J12_aDroppedRecordingIsLookedAtInTheBackground() {
   const QTemporaryDir folder;
   const auto path = folder.filePath(QStringLiteral("norms.json"));
   QCOMPARE(mkfifo(qPrintable(path), 0600), 0);
-  const auto drop = [&] {
-    QMimeData data;
-    data.setUrls({QUrl::fromLocalFile(path)});
-    QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QCoreApplication::sendEvent(&f.window(), &enter);
-    QVERIFY(enter.isAccepted());
-    QDropEvent event({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QCoreApplication::sendEvent(&f.window(), &event);
-  };
-  drop();  // comes back though nobody has written to the pipe yet
+  User(f).drop(path);  // comes back though nobody has written to the pipe yet
   const auto& dock = f.window().panel<RecordedDock>();
   QVERIFY(dock.summary().isEmpty());
   QFile pipe(path), whole(recording);
@@ -524,7 +513,7 @@ void JobTest::J12_aDroppedRecordingIsLookedAtInTheBackground() {
   QFile other(path);
   QVERIFY(other.open(QIODevice::WriteOnly) && other.write("{}") == 2);
   other.close();
-  drop();
+  User(f).drop(path);
   QTRY_VERIFY_WITH_TIMEOUT(f.window().messages().text().contains(QStringLiteral("norms.json")), 30000);
 }
 

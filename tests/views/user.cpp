@@ -3,14 +3,17 @@
 #include <QAccessible>
 #include <QApplication>
 #include <QComboBox>
+#include <QDropEvent>
 #include <QLabel>
 #include <QMenuBar>
+#include <QMimeData>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QStatusBar>
 #include <QTabBar>
 #include <QToolButton>
 #include <QWheelEvent>
+#include <QWindow>
 
 namespace retrograd::views {
 namespace {
@@ -54,6 +57,19 @@ QWidget* User::front() {
       found = widget;
   if (QApplication::activeWindow() != found) QApplication::setActiveWindow(found);
   return found;
+}
+
+void User::drop(const QString& path, const QWidget* onto) {
+  QMimeData data;
+  data.setUrls({QUrl::fromLocalFile(path)});
+  const auto& under = onto ? *onto : window_;
+  const auto at = under.mapTo(&window_, under.rect().center());
+  QDragEnterEvent enter(at, Qt::CopyAction | Qt::MoveAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(window_.windowHandle(), &enter);
+  QVERIFY(enter.isAccepted());
+  QDropEvent dropped(at, Qt::CopyAction | Qt::MoveAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(window_.windowHandle(), &dropped);
+  QVERIFY(dropped.isAccepted());
 }
 
 void User::press(int key, Qt::KeyboardModifiers modifiers) {

@@ -27,6 +27,8 @@ class User {
   /// Into the first line with all of the words, below those on the screen too; the wheel brings it up. With `word`, on that word.
   bool clickLine(TraceKind kind, const QStringList& words, const QString& word = {});
   void doubleClickRow(QTreeView& tree, const QString& text);
+  /// A file from the desktop, which delivers it to the window; that finds the widget under the pointer (none: the window's middle).
+  void drop(const QString& path, const QWidget* onto = nullptr);
 
   // The eyes.
   /// The window that is in front, as a window manager leaves it when others close: a dialog, or the main window.

@@ -3,11 +3,9 @@
 #include <QAccessible>
 #include <QComboBox>
 #include <QDialog>
-#include <QDragEnterEvent>
 #include <QFile>
 #include <QHeaderView>
 #include <QLineEdit>
-#include <QMimeData>
 #include <QPlainTextEdit>
 #include <QTest>
 #include <QTreeView>
@@ -15,7 +13,7 @@
 
 #include "tests/support/source_path.h"
 #include "tests/views/panels.h"
-#include "tests/views/window_fixture.h"
+#include "tests/views/user.h"
 #include "views/canvases/memory_view.h"
 #include "views/dialogs/value_tip.h"
 #include "views/docks/values_dock.h"
@@ -44,19 +42,6 @@ namespace {
 QString fileOf(const char* path) { return QString::fromStdString(sourcePath(path)); }
 QString gpt() { return fileOf("resources/samples/tiny_gpt.pt2"); }
 QTreeView& treeOf(WindowFixture& f, const char* name) { return *f.window().findChild<QTreeView*>(QLatin1String(name)); }
-
-/// As the desktop delivers it: to the window, which finds the widget under the pointer.
-void drop(WindowFixture& f, const QString& path, const QWidget& onto) {
-  QMimeData data;
-  data.setUrls({QUrl::fromLocalFile(path)});
-  const auto at = onto.mapTo(&f.window(), onto.rect().center());
-  QDragEnterEvent enter(at, Qt::CopyAction | Qt::MoveAction, &data, Qt::LeftButton, Qt::NoModifier);
-  QCoreApplication::sendEvent(f.window().windowHandle(), &enter);
-  QVERIFY(enter.isAccepted());
-  QDropEvent dropped(at, Qt::CopyAction | Qt::MoveAction, &data, Qt::LeftButton, Qt::NoModifier);
-  QCoreApplication::sendEvent(f.window().windowHandle(), &dropped);
-  QVERIFY(dropped.isAccepted());
-}
 
 }  // namespace
 
@@ -160,6 +145,7 @@ void ValuesTest::V1_aFailureIsSaidWhereTheValueWouldBe() {
   auto* tip = f.window().findChild<ValueTip*>();
   tip->show(f.selection().op(), f.analysis().document->outputs(f.selection().op())[0], view.mapToGlobal(QPoint(40, 40)));
   QTRY_VERIFY2(tip->text().contains(word), qPrintable(tip->text()));
+  QVERIFY(tip->isVisible());  // the window closes with the tip up
 }
 
 void ValuesTest::V4_theTraceTableListsEveryTrace() {
@@ -248,11 +234,11 @@ void ValuesTest::goToFindsOpsOfBodies() {
 
 void ValuesTest::aDroppedFileOpens() {
   WindowFixture f(liveEngine());
-  drop(f, gpt(), f.window());
+  User(f).drop(gpt());
   QTRY_VERIFY_WITH_TIMEOUT(!f.controller().opening() && f.controller().document(), 60000);
   // Over a listing, and over a line of text, which would take it for itself.
   auto* first = f.controller().document().get();
-  drop(f, fileOf("resources/samples/twins.pt2"), *f.listing(TraceKind::forward).viewport());
+  User(f).drop(fileOf("resources/samples/twins.pt2"), f.listing(TraceKind::forward).viewport());
   QTRY_VERIFY_WITH_TIMEOUT(!f.controller().opening() && f.controller().document().get() != first, 60000);
   QCOMPARE(QString::fromStdString(f.controller().document()->request.path), fileOf("resources/samples/twins.pt2"));
 }
@@ -265,7 +251,7 @@ void ValuesTest::aDroppedFileThatIsNoneSaysWhy() {
   QVERIFY(file.open(QIODevice::WriteOnly));
   file.write("not a model");
   file.close();
-  drop(f, path, f.window());
+  User(f).drop(path);
   QTRY_VERIFY_WITH_TIMEOUT(!f.controller().opening() && f.window().messages().isVisible(), 60000);
   QVERIFY2(f.window().messages().text().contains(QStringLiteral("bad.pt2")), qPrintable(f.window().messages().text()));
   QVERIFY(!f.controller().document());

@@ -88,6 +88,9 @@ MainWindow::~MainWindow() {
   delete takeCentralWidget();
   panels_.clear();
   qDeleteAll(std::exchange(docks_, {}));
+  // Windows of this one ask the controller when they hide: a value tip that is up when the window closes asked one that was gone.
+  for (auto* child : findChildren<QWidget*>(Qt::FindDirectChildrenOnly))
+    if (child->isWindow()) delete child;
   delete std::exchange(controller_, nullptr);
 }
 

@@ -19,6 +19,11 @@ inline void expectAsEager(const std::string& text, const fuzz::Mode& mode = {}, 
   EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::same) << verdict.where << ": " << fuzz::name(verdict.kind) << ": " << verdict.message;
 }
 
+inline void expectRefused(const std::string& text, const fuzz::Mode& mode = {}) {
+  const auto verdict = verdictOf(text, mode);
+  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::refused) << verdict.message;
+}
+
 /// In this order of derivatives.
 inline fuzz::Mode ofOrder(int order) {
   fuzz::Mode mode;

@@ -201,51 +201,6 @@ TEST(Programs, AsStridedBeyondAViewInAnotherDTypeIsRefused) {
 
 // --- under no_grad ---
 
-TEST(Programs, GeometryChangedUnderNoGradStaysChanged) {
-  expectAsEager(R"(def computation(x5, p7):
-    # x5: "f64[2, 2, 1]", no grad
-    # p7: "f64[2, 2]", parameter
-    def body_0(v30, v31):
-        v34 = torch.ops.aten.swapaxes_.default(v30, 0, 1)
-        return (v31, v34)
-    (v36, v37) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, x5, p7)
-    return (p7,)
-)",
-                {}, 519);
-}
-
-TEST(Programs, DimensionsAddedUnderNoGradAreSummedAway) {
-  expectAsEager(R"(def computation(p1):
-    # p1: "f64[2]", parameter
-    v2 = torch.ops.aten.sin.default(p1)
-    def body_2(v43):
-        v45 = torch.ops.aten.unsqueeze_.default(v43, 0)
-        return (v45,)
-    (v61,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_2, v2)
-    v62 = torch.ops.aten.cos.default(v2)
-    return (v62,)
-)",
-                {}, 1);
-}
-
-/// arccosh_ has no derivative, and eager asks for none: nothing behind a view made under no_grad leads to an input.
-TEST(Programs, NothingBehindAViewMadeUnderNoGradIsDifferentiated) {
-  expectAsEager(R"(def computation(x2):
-    # x2: "f64[2, 2]"
-    def body_0(v13):
-        v17 = torch.ops.aten.diagonal.default(v13)
-        return (v17,)
-    (v20,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, x2)
-    v21 = torch.ops.aten.exp.default(v20)
-    v22 = torch.ops.aten.add.Scalar(v21, 1.5)
-    v25 = torch.ops.aten.arccosh_.default(v22)
-    return (v22,)
-)",
-                {}, 700);
-}
-
-// --- draws ---
-
 TEST(Programs, WhatIsDrawnIntoMemoryWithGapsIsDrawnAsEagerDraws) {
   expectAsEager(R"(def computation(p1, b2):
     # p1: "f32[1, 3]", parameter
