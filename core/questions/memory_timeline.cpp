@@ -30,6 +30,7 @@ class Builder {
     const auto& ops = analysis_.joint.ops;
     std::array<std::int64_t, memoryUseCount> live{};
     classify();
+    timeline_.liveBytes.reserve(ops.size());
     for (std::size_t position = 0; position < ops.size(); ++position) {
       for (auto output : document_.outputs(ops[position])) begin(output, position, live);
       // As a session does: measured after the op ran, before what nobody reads any more is let go.

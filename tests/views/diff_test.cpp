@@ -275,8 +275,8 @@ namespace {
 /// A model whose joint two passes made, of which the first left an op more.
 class PassEngine : public FakeEngine {
  public:
-  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override {
-    auto analysis = std::make_shared<Analysis>(*FakeEngine::open(request, progress));
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress, const OnRead& onRead) override {
+    auto analysis = std::make_shared<Analysis>(*FakeEngine::open(request, progress, onRead));
     analysis->joint.history = {{"Grad transform", {}, {}, 0, {}}, {"Dead code elimination", {}, {}, 0, {}}};
     return analysis;
   }

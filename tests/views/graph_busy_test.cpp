@@ -12,7 +12,7 @@ namespace retrograd::views {
 /// A computation without modules of as many ops as the number in the path, each of which reads two from anywhere before it: edges cross, so dot is asked.
 class TangledEngine : public FakeEngine {
  public:
-  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress&) override {
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress&, const OnRead&) override {
     test::Builder b;
     std::vector<ValueId> values{b.input("x", {4})};
     std::mt19937 random(1);

@@ -287,7 +287,7 @@ std::vector<std::int64_t> FakeRunner::histogram(ValueId value, int bins) const {
   return counts;
 }
 
-std::shared_ptr<const Analysis> FakeEngine::open(const OpenRequest& request, const Progress& progress) {
+std::shared_ptr<const Analysis> FakeEngine::open(const OpenRequest& request, const Progress& progress, const OnRead& onRead) {
   asked.push_back(request.device);
   if (request.path.starts_with("block"))
     for (;;) {
@@ -297,7 +297,9 @@ std::shared_ptr<const Analysis> FakeEngine::open(const OpenRequest& request, con
   const auto at = request.path.find("synthetic");
   if (at == std::string::npos) throw Error(ErrorCode::badInput, "not a torch.export archive", request.path);
   const auto digits = request.path.find_first_of("0123456789", at);
-  return syntheticAnalysis(digits == std::string::npos ? 3 : std::stoi(request.path.substr(digits)));
+  auto analysis = syntheticAnalysis(digits == std::string::npos ? 3 : std::stoi(request.path.substr(digits)));
+  if (onRead) onRead(analysis->file);
+  return analysis;
 }
 
 std::unique_ptr<Runner> FakeEngine::run(std::shared_ptr<const Analysis> analysis) {

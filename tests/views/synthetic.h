@@ -58,7 +58,7 @@ class FakeRunner : public Runner {
 /// Opens "synthetic:<layers>"; other names are errors. A path that starts with "block" waits until it is cancelled.
 class FakeEngine : public Engine {
  public:
-  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override;
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress, const OnRead& onRead) override;
   std::vector<DeviceStatus> devices() override { return deviceList; }
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override;
   /// Values that ops from `badAt` on make are bad, in every element.

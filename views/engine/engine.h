@@ -97,8 +97,10 @@ class Engine {
   virtual ValueDifference compareValues(const TensorData&, const TensorData&) { return {.failure = "nothing can be compared here"}; }
   /// Bytes that this process may still take; 0 where that is not known.
   virtual std::int64_t freeMemory() const { return 0; }
-  /// Throws Error as openModel() does.
-  virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) = 0;
+  /// Told on the worker what was read, before anything is derived from it; what it is given grows afterwards.
+  using OnRead = std::function<void(const ModelFile&)>;
+  /// Throws Error as openModel() does. `onRead` may be empty, and is not called where a file brings what was derived along.
+  virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&, const OnRead& onRead) = 0;
   /// As saveSession(), with the notes that are kept for `opened`, the file that the analysis was read from. `embed`: the weights go into the file.
   virtual void save(const Analysis&, const std::string& /*opened*/, const std::string& path, bool /*embed*/, const Progress&) {
     throw Error(ErrorCode::badUse, "nothing can be saved here", path);

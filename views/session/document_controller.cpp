@@ -1,8 +1,10 @@
 #include "views/session/document_controller.h"
 
+#include <QCoreApplication>
 #include <QFileInfo>
 #include <utility>
 
+#include "core/questions/run_estimate.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -28,6 +30,7 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
   document->saved = savedValues(*analysis);
   document->program = Program(analysis);
   document->intended = IntendedInfinities(*analysis);
+  document->seconds = estimatedSeconds(*analysis);
   document->analysis = std::move(analysis);
   return document;
 }
@@ -72,11 +75,11 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
   job.title = tr("Opening %1").arg(fileName(request.path));
   job.replaceRunning = true;
   const auto readAlready = ready && document() ? std::optional(document()->file) : std::nullopt;
-  job.work = [this, number, engine = state_.engine, request, keepMarks, historyBytes = run_.historyBytes(), ready = std::move(ready),
-              readAlready](const Progress& progress) -> Worker::Deliver {
+  job.work = [this, number, engine = state_.engine, request, keepMarks, historyBytes = run_.historyBytes(), ready = std::move(ready), readAlready,
+              owner = QPointer(this)](const Progress& progress) -> Worker::Deliver {
     auto opened = std::make_shared<Opened>();
     const auto file = readAlready ? *readAlready : stampOf(toQt(request.path));  // before it is read: a change meanwhile is seen
-    auto analysis = ready ? ready : engine->open(request, progress);
+    auto analysis = ready ? ready : engine->open(request, progress, [&](const ModelFile& read) { tell(owner, number, read); });
     progress.at("listings", 0.95);
     opened->document = prepare(analysis, request, progress);
     opened->document->file = file;
@@ -108,6 +111,17 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
     if (error.code() != ErrorCode::cancelled) Q_EMIT openFailed(QString::fromStdString(error.what()), path);
   };
   state_.worker->post(this, std::move(job));
+}
+
+/// From the worker; heard of on the window's thread, unless something else is opened by then.
+void DocumentController::tell(const QPointer<DocumentController>& owner, std::uint64_t number, const ModelFile& read) {
+  auto first = firstLines(read);
+  auto* application = QCoreApplication::instance();
+  if (first.lines.empty() || !application) return;
+  const auto deliver = [owner, number, first = std::move(first)] {
+    if (owner && owner->opening_ && number == owner->openNumber_) Q_EMIT owner->computationRead(first);
+  };
+  QMetaObject::invokeMethod(application, deliver, Qt::QueuedConnection);
 }
 
 void DocumentController::publish(const std::shared_ptr<Opened>& opened, bool keepMarks) {

@@ -1,11 +1,13 @@
 #pragma once
 #include <QObject>
+#include <QPointer>
 #include <memory>
 
 #include "views/session/marks.h"
 #include "views/session/questions.h"
 #include "views/session/run_ahead.h"
 #include "views/session/run_control.h"
+#include "views/text/first_lines.h"
 
 namespace retrograd::views {
 
@@ -47,6 +49,8 @@ class DocumentController : public QObject {
   /// A document was opened, reloaded or closed.
   void documentChanged();
   void openingChanged();
+  /// A long computation was read (FirstLines); the rest is being derived from it.
+  void computationRead(const retrograd::views::FirstLines& first);
   void openFailed(const QString& message, const QString& path);
 
  private:
@@ -54,6 +58,7 @@ class DocumentController : public QObject {
 
   /// With `ready` nothing is read.
   void startOpen(const OpenRequest& request, bool keepMarks, std::shared_ptr<const Analysis> ready = {});
+  static void tell(const QPointer<DocumentController>& owner, std::uint64_t number, const ModelFile& read);
   void publish(const std::shared_ptr<Opened>& opened, bool keepMarks);
   void leaveDocument();
   /// Destroys a runner on the worker.

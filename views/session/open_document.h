@@ -21,6 +21,7 @@ struct OpenDocument {
   SavedValues saved;
   IntendedInfinities intended;
   Program program;
+  double seconds = 0;   ///< that a run is estimated to take (estimatedSeconds())
   QString noRunReason;  ///< why it cannot be run; empty when it can
   FileStamp file;       ///< of the file when it was read
 

@@ -2,8 +2,6 @@
 
 #include <mutex>
 
-#include "core/questions/run_estimate.h"
-
 namespace retrograd::views {
 
 /// Tells of news as it comes, from the worker; nothing any more once its owner let go of it.
@@ -52,8 +50,7 @@ RunAhead::~RunAhead() {
 void RunAhead::begin() {
   forget();
   if (!state_.document || !state_.slot || !state_.execution->now().available) return;
-  const auto analysis = state_.document->analysis;
-  numbers_.reset(analysis, state_.document->intended);
+  numbers_.reset(state_.document->analysis, state_.document->intended);
   listener_ = std::make_shared<Listener>();
   listener_->owner = this;
   Worker::Job job;
@@ -67,7 +64,7 @@ void RunAhead::begin() {
   };
   state_.worker->post(state_.owner, std::move(job));
   memory_ = 0;
-  if (!runsOnOpen_ || estimatedSeconds(*analysis) >= smallRun) return;
+  if (!runsOnOpen_ || state_.document->seconds >= smallRun) return;
   running_ = true;
   time_.start();
   slice(Why::onOpen);

@@ -30,10 +30,10 @@ void RunNumbers::add(const RunNews& news) {
   if (!analysis_ || news.begin > known() || news.end > size()) return;
   const auto& document = *analysis_->document;
   const auto& ops = analysis_->joint.ops;
-  statistics_.resize(document.valueCount());  // once there are some: of 100,000 ops they take 50 MB
+  if (!news.values.empty()) statistics_.resize(document.valueCount());  // once there are some: of 100,000 ops they take 50 MB
   for (auto i = news.begin; i < known(); ++i)
     for (auto output : document.outputs(ops[i]))
-      if (output) statistics_[output].reset();
+      if (output && statistics_.contains(output)) statistics_[output].reset();
   if (firstBad_ && std::cmp_greater_equal(positions_[firstBad_], news.begin)) firstBad_ = {};
   // It is out of date where it ran after all, or what came before it is; news of nothing change nothing.
   if (failed_ && (std::cmp_less(positions_[failed_], news.end) || news.begin < known())) failed_ = {};

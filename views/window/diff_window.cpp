@@ -220,7 +220,7 @@ DiffWindow::Found DiffWindow::find(const TraceSource& source, const Bench& bench
     case TraceSource::Kind::file: {
       OpenRequest request;
       request.path = source.detail.toStdString();
-      return {bench.engine.open(request, progress), nullptr};
+      return {bench.engine.open(request, progress, {}), nullptr};
     }
     case TraceSource::Kind::open:
     case TraceSource::Kind::tried: break;

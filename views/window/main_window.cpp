@@ -10,7 +10,6 @@
 #include <QMimeData>
 #include <QScreen>
 #include <QStatusBar>
-#include <QVBoxLayout>
 
 #include "views/dialogs/inputs_dialog.h"
 #include "views/session/kept_marks.h"
@@ -53,18 +52,7 @@ MainWindow::MainWindow(Shared shared) : shared_(std::move(shared)) {
   actions_ = new WindowActions(context_, this);
   recent_ = new RecentFiles(shared_.settings, this);
 
-  auto* centre = new QWidget(this);
-  auto* layout = new QVBoxLayout(centre);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
-  messages_ = new MessageBar(shared_.theme, centre);
-  listings_ = new ListingsArea(context_, centre);
-  welcome_ = new WelcomePage(recent_, actions_->open, {actions_->open, actions_->palette, actions_->keys}, centre);
-  layout->addWidget(messages_);
-  layout->addWidget(welcome_, 1);
-  layout->addWidget(listings_, 1);
-  setCentralWidget(centre);
-
+  makeCentre();
   makeMenus();
   makeToolBar();
   makeStatusBar();
@@ -226,8 +214,7 @@ void MainWindow::documentChanged() {
   setWindowTitle(document ? tr("%1 - Retrograd").arg(QFileInfo(path).fileName()) : tr("Retrograd"));
   setWindowFilePath(path);
   auto& active = listings_->active();  // hiding the welcome page gives the focus to the first listing instead
-  welcome_->setVisible(!document);
-  listings_->setVisible(document != nullptr);
+  showCentre();
   keepDocksAway(!document);
   if (document && !sameFile) active.setFocus();
   if (!document) return inputsLabel_->clear();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 
+#include "views/canvases/first_lines_view.h"
 #include "views/docks/panel.h"
 #include "views/session/op_key.h"
 #include "views/widgets/busy_panel.h"
@@ -94,6 +95,9 @@ class MainWindow : public QMainWindow {
   void dropEvent(QDropEvent* event) override;
 
  private:
+  void makeCentre();
+  /// The listings, else the first lines of what is being opened, else the start page.
+  void showCentre();
   void makeMenus();
   void makeToolBar();
   void makeStatusBar();
@@ -126,6 +130,7 @@ class MainWindow : public QMainWindow {
   WindowActions* actions_ = nullptr;
   ListingsArea* listings_ = nullptr;
   WelcomePage* welcome_ = nullptr;
+  FirstLinesView* firstLines_ = nullptr;
   MessageBar* messages_ = nullptr;
   BusyPanel* busy_ = nullptr;
   QLabel* position_ = nullptr;

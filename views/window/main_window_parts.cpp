@@ -3,6 +3,7 @@
 #include <QMenuBar>
 #include <QStatusBar>
 #include <QToolBar>
+#include <QVBoxLayout>
 
 #include "views/session/pinned_selection.h"
 #include "views/settings/settings.h"
@@ -24,6 +25,38 @@ QMenu* withTips(QMenu* menu) {
 }
 
 }  // namespace
+
+void MainWindow::makeCentre() {
+  auto* centre = new QWidget(this);
+  auto* layout = new QVBoxLayout(centre);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  messages_ = new MessageBar(shared_.theme, centre);
+  listings_ = new ListingsArea(context_, centre);
+  welcome_ = new WelcomePage(recent_, actions_->open, {actions_->open, actions_->palette, actions_->keys}, centre);
+  firstLines_ = new FirstLinesView(shared_.theme, centre);
+  layout->addWidget(messages_);
+  layout->addWidget(welcome_, 1);
+  layout->addWidget(firstLines_, 1);
+  layout->addWidget(listings_, 1);
+  setCentralWidget(centre);
+  connect(controller_, &DocumentController::computationRead, this, [this](const FirstLines& first) {
+    firstLines_->show(first);
+    showCentre();
+  });
+  connect(controller_, &DocumentController::openingChanged, this, [this] {
+    if (firstLines_->rowCount() == 0) return;
+    firstLines_->clear();
+    showCentre();
+  });
+}
+
+void MainWindow::showCentre() {
+  const bool isOpen = controller_->document() != nullptr, isRead = firstLines_->rowCount() > 0;
+  welcome_->setVisible(!isOpen && !isRead);
+  firstLines_->setVisible(!isOpen && isRead);
+  listings_->setVisible(isOpen);
+}
 
 void MainWindow::placePanel(Panel* panel, const QString& title, Qt::DockWidgetArea area, const Panel* behind) {
   auto* dock = new QDockWidget(title, this);

@@ -90,10 +90,10 @@ std::vector<ValueId> TextReader::defineOutputs(const Targets& targets, const Cal
       outputs.emplace_back();
       continue;
     }
-    const auto before = find(name, scope);
-    const bool isOperand = before && std::find(call.operands.begin(), call.operands.end(), before) != call.operands.end();
-    const bool isReturned =
-        isOperand && (writes || std::any_of(note.values.begin(), note.values.end(), [&](const ValueNote& v) { return v.name == name && v.returnedAsItIs; }));
+    const bool mayReturn =
+        writes || std::any_of(note.values.begin(), note.values.end(), [&](const ValueNote& v) { return v.name == name && v.returnedAsItIs; });
+    const auto before = mayReturn ? find(name, scope) : ValueId();
+    const bool isReturned = before && std::find(call.operands.begin(), call.operands.end(), before) != call.operands.end();
     outputs.push_back(isReturned ? before : define(name, targets.places[i], scope));
   }
   return outputs;
@@ -248,7 +248,7 @@ void TextReader::readBody(BoundSymbolId op, const PendingBody& body, const Scope
 ValueId TextReader::readBodyParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, ValueId passed, Scope& scope) {
   if (!note && !passed && parameter.name == "_" + std::to_string(position)) return {};
   if (passed && find(parameter.name, *scope.outer) == passed) {
-    scope.names.emplace(parameter.name, Name{passed, parameter.place.line});
+    scope.names.insert(parameter.name, {passed, parameter.place.line});
     return passed;
   }
   const auto id = define(parameter.name, parameter.place, scope);

@@ -38,7 +38,7 @@ Origin TextReader::readOrigin(const OpNote& note, BoundSymbolId op, const Scope&
     if (!origin.value) origin.value = namedAnywhere(reference->name);
     if (auto& value = document_.value(origin.value); !isDescribed(origin.value)) value.kind = *kind;  // of a trace that is not in the text
   } else {
-    if (!reference->name.empty() && values_.contains(reference->name)) named = values_.at(reference->name);
+    if (const auto* known = reference->name.empty() ? nullptr : values_.find(reference->name)) named = *known;
     origin.op = resolve(*reference, scope);
     if (!named) named = implied::firstOutput(document_, origin.op);
   }
@@ -93,8 +93,8 @@ BoundSymbolId TextReader::ownOrigin(BoundSymbolId op, const Scope& scope) {
 
 BoundSymbolId TextReader::resolve(const Reference& reference, const Scope& scope) {
   const auto fits = [&](BoundSymbolId op) { return reference.op.empty() || document_.opName(op) == reference.op; };
-  if (const auto value = values_.find(reference.name); value != values_.end())
-    if (const auto producer = producers_[value->second]; producer && fits(producer)) return producer;
+  if (const auto* value = values_.find(reference.name))
+    if (const auto producer = producers_[*value]; producer && fits(producer)) return producer;
   if (const auto node = nodes_.find(reference.name); node != nodes_.end() && fits(node->second)) return node->second;
   if (result_.computation)
     fail(source_, reference.place,

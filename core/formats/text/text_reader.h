@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/base/id_vector.h"
+#include "core/formats/text/name_table.h"
 #include "core/formats/text/text_comments.h"
 #include "core/formats/text/text_trace.h"
 
@@ -28,7 +29,7 @@ class TextReader {
     const Scope* outer = nullptr;
     TraceKind kind = TraceKind::computation;
     BoundSymbolId parent;  ///< the higher-order op whose body it is
-    std::unordered_map<std::string_view, Name> names;
+    NameTable<Name> names;
     std::map<std::string, std::shared_ptr<const Function>, std::less<>> bodies;  ///< functions defined so far
     std::map<std::string, std::int64_t, std::less<>> sizes;                      ///< symbolic sizes with their hints
     std::string module;                                                          ///< of the ops to come
@@ -127,7 +128,7 @@ class TextReader {
   const Progress& progress_;
   TextTraces result_;
   Document& document_;
-  std::unordered_map<std::string_view, ValueId> values_;  ///< every value by its name, which the document keeps
+  NameTable<ValueId> values_;  ///< every value by its name, which the document keeps
   std::map<std::string, int, std::less<>> suffixes_;
   std::optional<std::unordered_set<std::string_view>> reserved_;  ///< names of the computation's own values, which no body takes; none until there is a body
   IdVector<StorageId, std::vector<ValueId>> members_;             ///< the values in it

@@ -139,14 +139,14 @@ void TextReader::readFunction(const Function& function, FunctionReader& reader) 
 /// What the comments under a signature say of each parameter; of literals inside formulas, which are none; of modules and sizes.
 std::vector<std::optional<ValueNote>> TextReader::readHead(const Function& function, Scope& scope, std::vector<ValueNote>& literals) {
   std::vector<std::optional<ValueNote>> notes(function.parameters.size());
-  std::unordered_map<std::string_view, std::size_t> positions;
-  for (std::size_t i = 0; i < function.parameters.size(); ++i) positions.emplace(function.parameters[i].name, i);
+  NameTable<std::size_t> positions;
+  for (std::size_t i = 0; i < function.parameters.size(); ++i) positions.insert(function.parameters[i].name, i);
   for (const auto& comment : function.head) {
     const auto colon = comment.text.find(": \"");
-    const auto position = colon == std::string_view::npos ? positions.end() : positions.find(comment.text.substr(0, colon));
-    if (position != positions.end()) {
-      if (notes[position->second]) fail(source_, comment.place, "expected one description of '" + std::string(position->first) + "', found another");
-      notes[position->second] = readInputNote(source_, comment);
+    const auto name = comment.text.substr(0, colon);
+    if (const auto* position = colon == std::string_view::npos ? nullptr : positions.find(name)) {
+      if (notes[*position]) fail(source_, comment.place, "expected one description of '" + std::string(name) + "', found another");
+      notes[*position] = readInputNote(source_, comment);
     } else if (colon != std::string_view::npos && comment.text.find(", constant", colon) != std::string_view::npos) {
       if (auto literal = readInputNote(source_, comment)) literals.push_back(std::move(*literal));
     }
@@ -177,8 +177,8 @@ void TextReader::readSignature(const Function& function, Scope& scope, Trace& tr
 
 /// "_3" is None as the fourth parameter, unless something is known of it.
 ValueId TextReader::readParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, Scope& scope) {
-  const auto known = values_.find(parameter.name);
-  const bool isKnown = known != values_.end() && isDescribed(known->second);
+  const auto* known = values_.find(parameter.name);
+  const bool isKnown = known && isDescribed(*known);
   if (!note && !isKnown && parameter.name == "_" + std::to_string(position)) return {};
   const auto id = define(parameter.name, parameter.place, scope);
   if (!isKnown && (!note || note->type == ValueNote::Type::none))

@@ -15,7 +15,7 @@ ValueId TextReader::newValue(std::string_view name) {
   tensors_.push_back(0);
   producers_.push_back({});
   derivedProducers_.push_back({});
-  values_.emplace(document_.text(value.name), id);
+  values_.insert(document_.text(value.name), id);
   return id;
 }
 
@@ -30,20 +30,16 @@ std::string TextReader::freshName(std::string_view name) {
 /// The value that a line makes. Over the traces of a text a name means one value; a body that uses a name again has its own.
 ValueId TextReader::define(std::string_view name, Place place, Scope& scope) {
   if (!isPythonName(name)) fail(source_, place, "expected a name that a value may have, found '" + oneLine(name) + "'");
-  if (const auto before = scope.names.find(name); before != scope.names.end())
-    fail(source_, place, "expected a new name: '" + std::string(name) + "' is defined in line " + std::to_string(before->second.line));
-  const auto known = values_.find(name);
+  const auto [meaning, isNew] = scope.names.insert(name);
+  if (!isNew) fail(source_, place, "expected a new name: '" + std::string(name) + "' is defined in line " + std::to_string(meaning.line));
   const bool isBody = scope.outer != nullptr;
-  ValueId id;
-  if (known != values_.end() && !isBody) id = known->second;
-  else id = isBody ? newValue(freshName(name)) : newValue(name);
-  scope.names.emplace(name, Name{id, place.line});
-  return id;
+  meaning = {isBody ? newValue(freshName(name)) : namedAnywhere(name), place.line};
+  return meaning.value;
 }
 
 ValueId TextReader::find(std::string_view name, const Scope& scope) const {
   for (const auto* s = &scope; s; s = s->outer)
-    if (const auto found = s->names.find(name); found != s->names.end()) return found->second.value;
+    if (const auto* found = s->names.find(name)) return found->value;
   return {};
 }
 
@@ -55,8 +51,8 @@ ValueId TextReader::use(std::string_view name, Place place, const Scope& scope) 
 
 /// The value of this name, in whatever trace it is; where it is in none, one that nothing more is known of.
 ValueId TextReader::namedAnywhere(std::string_view name) {
-  const auto known = values_.find(name);
-  return known == values_.end() ? newValue(name) : known->second;
+  const auto* known = values_.find(name);
+  return known ? *known : newValue(name);
 }
 
 bool TextReader::isDescribed(ValueId id) const { return described_[id] != 0; }
@@ -91,7 +87,7 @@ void TextReader::setStorage(ValueId id, const ValueNote* note, ValueId base, con
   auto with = note && note->ownStorage ? ValueId() : base;
   if (note && !note->shares.empty()) {
     with = find(note->shares, scope);  // or a value inside a body
-    if (const auto known = values_.find(note->shares); !with && known != values_.end()) with = known->second;
+    if (const auto* known = values_.find(note->shares); !with && known) with = *known;
     if (!with || !document_.value(with).storage) fail(source_, note->place, "expected a tensor above to share storage with, found '" + note->shares + "'");
   }
   const auto shared = with ? document_.value(with).storage : StorageId();

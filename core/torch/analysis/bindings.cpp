@@ -1,6 +1,7 @@
 #include "core/torch/analysis/bindings.h"
 
 #include "core/formats/files/deferred_check.h"
+#include "core/torch/execution/device.h"
 #include "core/torch/execution/placement.h"
 #include "core/torch/tracing/convert.h"
 
@@ -22,6 +23,12 @@ const TensorData* requiredData(const Analysis& analysis, std::size_t i) {
 }
 
 }  // namespace
+
+void requireBindings(const Analysis& analysis) {
+  requireDevice(analysis.device);
+  for (std::size_t i = 0; i < analysis.computation().inputs.size(); ++i)
+    if (analysis.computation().trace.inputs[i]) requiredData(analysis, i);
+}
 
 at::Tensor inputTensor(const Analysis& analysis, std::size_t i) {
   const auto* data = requiredData(analysis, i);

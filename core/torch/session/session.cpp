@@ -304,6 +304,7 @@ struct Session::Impl {
 
 Session::Session(std::shared_ptr<const Analysis> analysis, SessionOptions options) : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
 Session::~Session() = default;
+void Session::requireRunnable(const Analysis& analysis) { requireBindings(analysis); }
 
 const Analysis& Session::analysis() const { return *impl_->analysis; }
 std::size_t Session::size() const { return impl_->program.size(); }

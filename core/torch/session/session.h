@@ -30,6 +30,8 @@ class Session {
  public:
   /// Throws Error(badUse) where the analysis is for a GPU that is not there (torch/execution/device.h).
   explicit Session(std::shared_ptr<const Analysis> analysis, SessionOptions options = {});
+  /// Throws as the constructor does where a weight or the device is missing, and makes nothing.
+  static void requireRunnable(const Analysis& analysis);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

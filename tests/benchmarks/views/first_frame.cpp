@@ -1,6 +1,7 @@
-// From the wish to open a file to the first picture of its listings, in a window of its own process: first_frame FILE. Prints JSON: seconds, and what the
-// process holds in 10^6 bytes before it opens anything (LibTorch and Qt, with the empty window), at that picture, at most until then, and once all is at rest,
-// which is after the run that opening begins. scripts/opening makes the files and the table.
+// From the wish to open a file to the first picture of its computation and to that of its listings, which is the same one unless the first lines come while
+// the rest is derived; in a window of its own process: first_frame FILE. Prints JSON: seconds, and what the process holds in 10^6 bytes before it opens
+// anything (LibTorch and Qt, with the empty window), at each picture, at most until then, and once all is at rest, which is after the run that opening
+// begins. scripts/opening makes the files and the table.
 #include <malloc.h>
 
 #include <QApplication>
@@ -11,6 +12,7 @@
 #include <QTimer>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "tests/benchmarks/process_figures.h"
@@ -22,13 +24,21 @@ namespace {
 
 using namespace views;
 
-/// Sees the first painting of a listing once something is open.
+struct Figures {
+  double seconds = milliseconds(CLOCK_MONOTONIC) / 1e3, cpu = milliseconds(CLOCK_PROCESS_CPUTIME_ID) / 1e3, megabytes = residentMegabytes();
+};
+
+/// Sees the first painting of some widgets, once `begins`.
 class PaintWatch : public QObject {
  public:
-  bool opened = false, painted = false;
+  bool begins = false;
+  std::optional<Figures> painted;
 
   bool eventFilter(QObject* receiver, QEvent* event) override {
-    if (event->type() == QEvent::Paint && opened) QTimer::singleShot(0, this, [this] { painted = true; });  // behind what paints now
+    if (event->type() == QEvent::Paint && begins && !painted)
+      QTimer::singleShot(0, this, [this] {  // behind what paints now
+        if (!painted) painted.emplace();
+      });
     return QObject::eventFilter(receiver, event);
   }
 };
@@ -65,18 +75,18 @@ int measure(const QString& path) {
   const auto shown = milliseconds(CLOCK_MONOTONIC);
   waitFor([shown] { return milliseconds(CLOCK_MONOTONIC) > shown + 300; });  // until the empty window is drawn
   auto& controller = *window.context().controller;
-  PaintWatch watch;
+  PaintWatch lines, listings;
+  window.findChild<FirstLinesView*>()->viewport()->installEventFilter(&lines);
+  lines.begins = true;
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
-    window.listings().listing(kind).viewport()->installEventFilter(&watch);
-  QObject::connect(&controller, &DocumentController::documentChanged, &watch, [&watch] { watch.opened = true; });
+    window.listings().listing(kind).viewport()->installEventFilter(&listings);
+  QObject::connect(&controller, &DocumentController::documentChanged, &listings, [&listings] { listings.begins = true; });
 
-  const auto before = residentMegabytes();
   forgetPeak();
-  const auto begin = milliseconds(CLOCK_MONOTONIC), cpu = milliseconds(CLOCK_PROCESS_CPUTIME_ID);
+  const Figures before;
   window.openFile(path);
-  waitFor([&] { return watch.painted || (!controller.opening() && !controller.document()); });
-  const auto frame = milliseconds(CLOCK_MONOTONIC) - begin, frameCpu = milliseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-  const auto atFrame = residentMegabytes(), peak = peakMegabytes();
+  waitFor([&] { return listings.painted || (!controller.opening() && !controller.document()); });
+  const auto peak = peakMegabytes();
   if (!controller.document()) return std::fprintf(stderr, "%s\n", qPrintable(window.messages().text())), 1;
   auto lastBusy = milliseconds(CLOCK_MONOTONIC);
   waitFor([&] {
@@ -87,11 +97,15 @@ int measure(const QString& path) {
     return now > lastBusy + 200;
   });
   const auto& analysis = *controller.document()->analysis;
-  std::printf(
-      "{\"computation_ops\": %zu, \"joint_ops\": %zu, \"frame_s\": %.3f, \"frame_cpu_s\": %.3f, \"rest_s\": %.3f, \"before_mb\": %.1f, \"frame_mb\": %.1f, "
-      "\"peak_mb\": %.1f, \"rest_mb\": %.1f}\n",
-      analysis.computation().trace.ops.size(), analysis.joint.ops.size(), frame / 1e3, frameCpu / 1e3, (lastBusy - begin) / 1e3, before, atFrame, peak,
-      residentMegabytes());
+  const auto print = [&](const char* name, const Figures& then) {
+    std::printf("\"%s_s\": %.3f, \"%s_cpu_s\": %.3f, \"%s_mb\": %.1f, ", name, then.seconds - before.seconds, name, then.cpu - before.cpu, name,
+                then.megabytes - before.megabytes);
+  };
+  std::printf("{\"computation_ops\": %zu, \"joint_ops\": %zu, ", analysis.computation().trace.ops.size(), analysis.joint.ops.size());
+  print("first", lines.painted.value_or(*listings.painted));
+  print("listings", *listings.painted);
+  std::printf("\"peak_mb\": %.1f, \"rest_s\": %.3f, \"rest_mb\": %.1f, \"empty_mb\": %.1f}\n", peak - before.megabytes, lastBusy / 1e3 - before.seconds,
+              residentMegabytes() - before.megabytes, before.megabytes);
   return 0;
 }
 

@@ -28,7 +28,7 @@ using namespace views;
 class ReadyEngine : public Engine {
  public:
   explicit ReadyEngine(std::shared_ptr<const Analysis> analysis) : analysis_(std::move(analysis)) {}
-  std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&) override { return analysis_; }
+  std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&, const OnRead&) override { return analysis_; }
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override { return live_->run(std::move(analysis)); }
   RunRecord record(const Analysis& a, const std::map<ValueId, double>& fills, const Progress& p) override { return live_->record(a, fills, p); }
   WhatIf whatIf(const Analysis& a, const PartitionOptions& o, const std::vector<OpMeasure>& m, const Progress& p) override { return live_->whatIf(a, o, m, p); }

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <filesystem>
+#include <mutex>
 
 #include "core/formats/folder/folder.h"
 #include "core/formats/kinds/file_kind.h"
@@ -22,78 +23,126 @@
 namespace retrograd::views {
 namespace {
 
-/// Session as Runner.
+/// Session as Runner. The session, and what keeps values of any op beside it, are made when something is first asked of them: both have tables of all ops and
+/// values, and a model that is only looked at needs neither.
 class SessionRunner : public Runner {
  public:
-  explicit SessionRunner(const std::shared_ptr<const Analysis>& analysis) : values_(analysis, withStatistics()), session_(analysis) {
-    session_.setFollower(&values_.follower());
+  explicit SessionRunner(std::shared_ptr<const Analysis> analysis) : analysis_(std::move(analysis)) {
+    Session::requireRunnable(*analysis_);
+    valuesOptions_.statistics = true;
   }
-  std::size_t position() const override { return session_.position(); }
+  std::size_t position() const override { return session_ ? session_->position() : 0; }
   StopReason runTo(std::size_t position, const Progress& progress) override {
-    const auto reason = session_.runTo(position, progress);
+    const auto reason = session().runTo(position, progress);
     forgetFills();
     return reason;
   }
   StopReason continueTo(std::size_t position, const Progress& progress) override {
-    const auto reason = session_.continueTo(position, progress);
+    const auto reason = session().continueTo(position, progress);
     forgetFills();
     return reason;
   }
   void restart() override {
-    session_.restart();
+    if (session_) session_->restart();
     fills_.clear();
   }
-  void setBreakpoints(std::vector<Breakpoint> breakpoints) override { session_.setBreakpoints(std::move(breakpoints)); }
-  std::optional<Breakpoint> hitBreakpoint() const override {
-    const auto& hit = session_.hitBreakpoint();
-    return hit ? std::optional(hit->breakpoint) : std::nullopt;
+  void setBreakpoints(std::vector<Breakpoint> breakpoints) override {
+    const std::lock_guard lock(stops_);
+    breakpoints_ = std::move(breakpoints);
+    if (session_) session_->setBreakpoints(breakpoints_);
   }
-  std::vector<std::int64_t> breakpointHits() override { return session_.breakpointHits(); }
-  void setBreakOnBadNumber(bool on) override { session_.setBreakOnBadNumber(on); }
-  ValueState state(ValueId value) const override { return session_.state(value); }
-  TensorStatistics statistics(ValueId value) const override { return session_.statistics(value); }
-  TensorData contents(ValueId value) const override { return session_.contents(value); }
-  std::vector<std::int64_t> histogram(ValueId value, int bins) const override { return session_.histogram(value, bins); }
+  std::optional<Breakpoint> hitBreakpoint() const override {
+    if (!session_ || !session_->hitBreakpoint()) return std::nullopt;
+    return session_->hitBreakpoint()->breakpoint;
+  }
+  std::vector<std::int64_t> breakpointHits() override {
+    if (session_) return session_->breakpointHits();
+    const std::lock_guard lock(stops_);
+    return std::vector<std::int64_t>(breakpoints_.size(), 0);
+  }
+  void setBreakOnBadNumber(bool on) override {
+    const std::lock_guard lock(stops_);
+    breakOnBadNumber_ = on;
+    if (session_) session_->setBreakOnBadNumber(on);
+  }
+  ValueState state(ValueId value) const override { return session().state(value); }
+  TensorStatistics statistics(ValueId value) const override { return session().statistics(value); }
+  TensorData contents(ValueId value) const override { return session().contents(value); }
+  std::vector<std::int64_t> histogram(ValueId value, int bins) const override { return session().histogram(value, bins); }
   void fill(ValueId value, double number) override {
-    session_.setContents(value, filledWith(session_.contents(value).meta, number));
-    fills_[value] = {session_.position(), number};
+    session().setContents(value, filledWith(session().contents(value).meta, number));
+    fills_[value] = {position(), number};
   }
   std::map<ValueId, double> fills() const override {
     std::map<ValueId, double> numbers;
     for (const auto& [value, fill] : fills_) numbers[value] = fill.second;
     return numbers;
   }
-  std::vector<OpMeasure> measures() const override { return session_.measures(); }
-  std::int64_t liveBytes() const override { return session_.liveBytes(); }
-  std::int64_t peakBytes() const override { return session_.peakBytes(); }
-  Session::HistoryState history() const override { return session_.history(); }
-  void setHistoryBytes(std::int64_t bytes) override { session_.setHistoryBytes(bytes); }
-  std::shared_ptr<const Moment> at(BoundSymbolId op, const Progress& progress) override { return values_.at(op, progress); }
-  std::shared_ptr<const Moment> of(ValueId value, const Progress& progress) override { return values_.of(value, progress); }
+  std::vector<OpMeasure> measures() const override { return session_ ? session_->measures() : std::vector<OpMeasure>(); }
+  std::int64_t liveBytes() const override { return session_ ? session_->liveBytes() : 0; }
+  std::int64_t peakBytes() const override { return session_ ? session_->peakBytes() : 0; }
+  Session::HistoryState history() const override {
+    if (session_) return session_->history();
+    Session::HistoryState none;
+    none.budget = options_.historyBytes;
+    return none;
+  }
+  void setHistoryBytes(std::int64_t bytes) override {
+    options_.historyBytes = bytes;
+    if (session_) session_->setHistoryBytes(bytes);
+  }
+  std::shared_ptr<const Moment> at(BoundSymbolId op, const Progress& progress) override { return values().at(op, progress); }
+  std::shared_ptr<const Moment> of(ValueId value, const Progress& progress) override { return values().of(value, progress); }
   void runAhead(std::size_t position, std::int64_t memory, const Progress& progress) override {
     const auto budget = memory > 0 ? std::make_unique<MemoryBudget>(memory) : nullptr;
-    values_.runAhead(position, progress);
+    values().runAhead(position, progress);
   }
-  std::size_t known() const override { return values_.known(); }
-  RunNews news() override { return values_.news(); }
-  void setOnNews(std::function<void()> onNews) override { values_.setOnNews(std::move(onNews)); }
-  void setKeptBytes(std::int64_t bytes) override { values_.setBytes(bytes); }
-  std::int64_t keptBytes() const override { return values_.bytes(); }
+  std::size_t known() const override { return values_ ? values_->known() : 0; }
+  RunNews news() override { return values_ ? values_->news() : RunNews(); }
+  void setOnNews(std::function<void()> onNews) override {
+    onNews_ = std::move(onNews);
+    if (values_) values_->setOnNews(onNews_);
+  }
+  void setKeptBytes(std::int64_t bytes) override {
+    valuesOptions_.bytes = bytes;
+    if (values_) values_->setBytes(bytes);
+  }
+  std::int64_t keptBytes() const override { return values_ ? values_->bytes() : 0; }
 
  private:
-  static OpValuesOptions withStatistics() {
-    OpValuesOptions options;
-    options.statistics = true;
-    return options;
+  OpValues& values() const {
+    if (!values_) {
+      values_ = std::make_unique<OpValues>(analysis_, valuesOptions_);
+      values_->setOnNews(onNews_);
+    }
+    return *values_;
+  }
+
+  Session& session() const {
+    if (session_) return *session_;
+    auto session = std::make_unique<Session>(analysis_, options_);
+    session->setFollower(&values().follower());
+    const std::lock_guard lock(stops_);
+    session->setBreakpoints(breakpoints_);
+    session->setBreakOnBadNumber(breakOnBadNumber_);
+    session_ = std::move(session);
+    return *session_;
   }
 
   /// A step back over the place of a fill takes it back.
   void forgetFills() {
-    std::erase_if(fills_, [&](const auto& fill) { return fill.second.first > session_.position(); });
+    std::erase_if(fills_, [&](const auto& fill) { return fill.second.first > position(); });
   }
 
-  OpValues values_;
-  Session session_;                                          ///< tells values_ what it runs
+  std::shared_ptr<const Analysis> analysis_;
+  SessionOptions options_;
+  OpValuesOptions valuesOptions_;
+  std::function<void()> onNews_;
+  mutable std::mutex stops_;  ///< breakpoints are set by any thread, also while the session is being made
+  std::vector<Breakpoint> breakpoints_;
+  bool breakOnBadNumber_ = false;
+  mutable std::unique_ptr<OpValues> values_;
+  mutable std::unique_ptr<Session> session_;                 ///< tells values_ what it runs
   std::map<ValueId, std::pair<std::size_t, double>> fills_;  ///< with the position at which it was filled
 };
 
@@ -111,7 +160,7 @@ class LiveEngine : public Engine {
  public:
   explicit LiveEngine(std::shared_ptr<const RuleRegistry> rules) : rules_(std::move(rules)) {}
 
-  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress) override {
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress, const OnRead& onRead) override {
     DerivationRequest options;
     options.seed = request.seed;
     options.rules = rules_;
@@ -120,17 +169,15 @@ class LiveEngine : public Engine {
     options.device = request.device;
     options.data = request.data;
     if (request.device) requireDevice(*request.device);
-    if (const auto choice = chooseGraph(request.path)) return openRecorded(*choice, request, options, progress);
+    if (const auto choice = chooseGraph(request.path)) return openRecorded(*choice, request, options, progress, onRead);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
-    if (request.source == InputSource::file && (std::filesystem::is_directory(request.path) || !isSessionFile(request.path))) {
-      auto file = readModel(request.path, options, progress);
-      fillOpaqueOps(file, options);
-      return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
-    }
-    if (request.source != InputSource::drawn) return openForLoss(request.path, request.loss, options, progress);
-    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
+    const bool isSession = !std::filesystem::is_directory(request.path) && isSessionFile(request.path);
+    if (isSession && request.source != InputSource::drawn) return openForLoss(request.path, request.loss, options, progress);
     auto file = readModel(request.path, options, progress);
-    if (!file.traced) file.sampleInputs.clear();
+    if (onRead) onRead(file);
+    if (request.source == InputSource::file) fillOpaqueOps(file, options);
+    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
+    if (request.source == InputSource::drawn && !file.traced) file.sampleInputs.clear();
     return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
   }
 
@@ -173,7 +220,7 @@ class LiveEngine : public Engine {
   std::int64_t freeMemory() const override { return retrograd::freeMemory(); }
   std::vector<DeviceStatus> devices() override { return retrograd::devices(); }
 
-  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override { return std::make_unique<SessionRunner>(analysis); }
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override { return std::make_unique<SessionRunner>(std::move(analysis)); }
 
   RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills, const Progress& progress) override {
     RecordOptions options;
@@ -218,8 +265,9 @@ class LiveEngine : public Engine {
  private:
   /// A recorded folder's graph, on what it was recorded with unless other inputs are asked for.
   static std::shared_ptr<const Analysis> openRecorded(const FolderChoice& choice, const OpenRequest& request, DerivationRequest options,
-                                                      const Progress& progress) {
+                                                      const Progress& progress, const OnRead& onRead) {
     auto file = readModel(choice.graph.model, options, progress);
+    if (onRead) onRead(file);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source == InputSource::drawn) file.sampleInputs.clear();
     if (request.source == InputSource::sample && !choice.graph.values.empty()) {

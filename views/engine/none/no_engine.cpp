@@ -7,7 +7,7 @@ namespace {
 /// Stands in for LibTorch in a build without it.
 class NoEngine : public Engine {
  public:
-  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress&) override {
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress&, const OnRead&) override {
     throw Error(ErrorCode::badUse, "this build has no LibTorch and opens no models", request.path);
   }
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) override { refuse(); }
