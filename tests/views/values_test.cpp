@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QScreen>
 #include <QTest>
 #include <QTreeView>
 #include <QWindow>
@@ -14,6 +15,7 @@
 #include "tests/support/source_path.h"
 #include "tests/views/panels.h"
 #include "tests/views/user.h"
+#include "views/canvases/histogram_view.h"
 #include "views/canvases/memory_view.h"
 #include "views/dialogs/value_tip.h"
 #include "views/docks/values_dock.h"
@@ -27,7 +29,8 @@ class ValuesTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void V9_statisticsShowIn1280();
+  void V9_statisticsShow_data();
+  void V9_statisticsShow();
   void V9_anOperandIsReadByEnterAndLeadsOnWithCtrl();
   void V1_aFailureIsSaidWhereTheValueWouldBe();
   void V4_theTraceTableListsEveryTrace();
@@ -45,9 +48,15 @@ QTreeView& treeOf(WindowFixture& f, const char* name) { return *f.window().findC
 
 }  // namespace
 
-void ValuesTest::V9_statisticsShowIn1280() {
+void ValuesTest::V9_statisticsShow_data() {
+  QTest::addColumn<QSize>("size");
+  for (const QSize size : {QSize(1280, 800), {1632, 918}, {1920, 1080}}) QTest::newRow(qPrintable(QString::number(size.width()))) << size;
+}
+
+void ValuesTest::V9_statisticsShow() {
+  QFETCH(QSize, size);
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
-  f.window().resize(1280, 800);
+  f.window().resize(size);
   QVERIFY(f.open(gpt()));
   const auto& backward = f.analysis().backward.ops;
   auto& table = treeOf(f, "values");
@@ -65,6 +74,8 @@ void ValuesTest::V9_statisticsShowIn1280() {
         QVERIFY(static_cast<QAbstractItemView&>(table).sizeHintForIndex(table.model()->index(row, column)).width() <= table.columnWidth(column));
     }
     QVERIFY(table.viewport()->height() >= 3 * table.visualRect(table.model()->index(0, 0)).height());
+    const auto* histogram = f.window().panel<ValuesDock>().findChild<HistogramView*>();
+    QVERIFY(histogram->isVisible() && histogram->width() >= 120);
   }
 }
 
@@ -199,6 +210,17 @@ void ValuesTest::V10_livingTensorsAreAListByKeyboard() {
   QVERIFY(list && list->isVisible());
   auto* tree = list->findChild<QTreeView*>();
   QVERIFY(tree->model()->rowCount() > 12);
+  const auto place = list->geometry(), room = list->screen()->availableGeometry();
+  QVERIFY2(room.contains(place), qPrintable(QStringLiteral("%1, %2 to %3, %4 of %5, %6")
+                                                .arg(place.left())
+                                                .arg(place.top())
+                                                .arg(place.right())
+                                                .arg(place.bottom())
+                                                .arg(room.right())
+                                                .arg(room.bottom())));
+  QVERIFY2(tree->header()->length() <= tree->viewport()->width(),
+           qPrintable(
+               QStringLiteral("columns need %1 of %2 pixels in a list of %3").arg(tree->header()->length()).arg(tree->viewport()->width()).arg(list->width())));
   QCOMPARE(QApplication::focusWidget(), tree);
   const auto name = QAccessible::queryAccessibleInterface(tree)->text(QAccessible::Name);
   QVERIFY2(name.contains(QStringLiteral("#%1").arg(f.selection().op().index)), qPrintable(name));

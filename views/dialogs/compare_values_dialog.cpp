@@ -95,7 +95,9 @@ void CompareValuesDialog::show(const Answer& answer) {
   add(tr("Zeros"), QString::number(answer.a.statistics.zeros), QString::number(answer.b.statistics.zeros));
   const auto& d = answer.difference;
   if (!d.failure.empty()) {
-    summary_->setText(tr("They cannot be compared element by element: %1").arg(toQt(d.failure)));
+    const bool sameType = typeText(answer.a.data.meta) == typeText(answer.b.data.meta);
+    summary_->setText(sameType ? tr("They cannot be compared element by element: %1").arg(toQt(d.failure))
+                               : tr("Their types differ, so their elements cannot be compared; the statistics can"));
   } else {
     add(tr("Largest difference"), numberText(d.largest), d.largest > 0 ? tr("at %1").arg(elementText(answer.a.data.meta, d.place)) : QString());
     add(tr("Mean difference"), numberText(d.mean), {});

@@ -53,9 +53,7 @@ MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : Panel(context, "m
       activateWindow();
       view_->setFocus(Qt::PopupFocusReason);
     });
-    list->resize(std::max(width() * 2 / 3, 420), 240);
-    list->move(at);
-    list->show();
+    list->showAt(at, *screen());
   });
   connect(view_, &MemoryView::hovered, this, [this](std::optional<std::size_t> position) { describeAt(position ? position : view_->current()); });
   recolor();

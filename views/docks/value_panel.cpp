@@ -75,8 +75,10 @@ void ValuePanel::clear(const QString& reason) {
 }
 
 void ValuePanel::setWide(bool on) {
+  constexpr int width = 150;  // both ends of its axis have their numbers
   parts_->setDirection(on ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
   parts_->setAlignment(histogram_, on ? Qt::AlignTop : Qt::Alignment());
+  histogram_->setMinimumWidth(on ? width : 0);
 }
 
 void ValuePanel::setPicture(bool on) { stack_->setCurrentWidget(on ? static_cast<QWidget*>(image_) : table_); }

@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QScrollBar>
 #include <QTreeView>
 #include <QVBoxLayout>
 
@@ -18,6 +19,9 @@ namespace {
 
 const QString pictureKey = QStringLiteral("picture");
 const QString besideKey = QStringLiteral("beside");
+
+constexpr int leastTable = 600;   // all but the last two columns
+constexpr int leastDetail = 200;  // a histogram and two columns of elements
 
 }  // namespace
 
@@ -42,10 +46,9 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   splitter_ = new QSplitter(Qt::Horizontal, this);
   splitter_->addWidget(table_);
   splitter_->addWidget(makeDetail());
-  splitter_->setStretchFactor(0, 2);
-  splitter_->setStretchFactor(1, 1);
   splitter_->setChildrenCollapsible(false);
   splitter_->installEventFilter(this);
+  connect(splitter_, &QSplitter::splitterMoved, this, [this] { isShareChosen_ = true; });
   fillWith(splitter_);
   setList(table_);
   new ReadByEnter(table_);
@@ -107,12 +110,26 @@ QWidget* ValuesDock::makeDetail() {
 }
 
 void ValuesDock::arrange() {
-  constexpr int leastTable = 560, leastDetail = 180;  // all but the last two columns; a histogram and two columns of elements
   const bool isBelow = splitter_->width() < leastTable + leastDetail;
   const auto orientation = isBelow ? Qt::Vertical : Qt::Horizontal;
-  if (splitter_->orientation() == orientation) return;
-  splitter_->setOrientation(orientation);
-  for (auto* panel : {panel_, beside_}) panel->setWide(isBelow);
+  if (splitter_->orientation() != orientation) {
+    splitter_->setOrientation(orientation);
+    for (auto* panel : {panel_, beside_}) panel->setWide(isBelow);
+    isShareChosen_ = false;
+  }
+  share();
+}
+
+void ValuesDock::share() {
+  if (model_->rowCount() > 0) tableWidth_ = std::max(tableWidth_, table_->header()->length());
+  if (isShareChosen_) return;
+  if (splitter_->orientation() == Qt::Horizontal) {
+    const int table = std::min(std::max(tableWidth_, leastTable) + table_->verticalScrollBar()->sizeHint().width(), splitter_->width() - leastDetail);
+    return splitter_->setSizes({table, splitter_->width() - table});
+  }
+  constexpr int rows = 4;  // of most ops: all
+  const int table = table_->header()->height() + rows * (table_->fontMetrics().height() + 4) + table_->horizontalScrollBar()->sizeHint().height();
+  splitter_->setSizes({table, splitter_->height() - table});
 }
 
 bool ValuesDock::eventFilter(QObject* watched, QEvent* event) {
@@ -164,6 +181,7 @@ void ValuesDock::showWhatRan() {
   }
   model_->setReport(report);
   columns_->widen();
+  share();
   clearDetail(tr("A run goes on: elements show when it stops"));
 }
 
@@ -171,6 +189,7 @@ void ValuesDock::forget() {
   following_ = true;
   op_ = {};
   model_->expect(nullptr, {});
+  tableWidth_ = 0;
   clearDetail({});
   following_ = false;
 }
@@ -194,6 +213,7 @@ void ValuesDock::show(const std::shared_ptr<const ValueReport>& report) {
   if (!inSight() || report->op != op_) return;
   model_->setReport(report);
   columns_->widen();
+  share();
   showDetail(*report);
 }
 

@@ -32,6 +32,8 @@ class ValuesDock : public Panel {
   QWidget* makeDetail();
   /// The chosen value's elements are beside the table, or below it where the table would lose statistics.
   void arrange();
+  /// Gives the table what its columns need, and its elements the rest, until a person moves the border between them.
+  void share();
   /// Rows of the selected op, with the selected value as the current one, else the first output, which the op is there for. Selects nothing.
   void follow();
   void choose(int row);
@@ -53,7 +55,9 @@ class ValuesDock : public Panel {
   QCheckBox* picture_;
   QCheckBox* withGradient_;
   BoundSymbolId op_;
-  bool following_ = false;  ///< the current row changes because the selection did
+  int tableWidth_ = 0;          ///< of the widest columns so far: the border does not move back and forth from op to op
+  bool isShareChosen_ = false;  ///< a person moved the border
+  bool following_ = false;      ///< the current row changes because the selection did
 };
 
 }  // namespace retrograd::views

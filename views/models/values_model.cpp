@@ -18,6 +18,14 @@ QString shortNumberText(double number) {
   return text.contains(QLatin1Char('e')) ? QString::number(number, 'g', 3) : text;
 }
 
+/// "in  self", "out  indices", "out 1" of several outputs without names.
+QString labelText(const ValueRow& row) {
+  const auto label = QString::fromStdString(row.label);
+  if (!row.output) return QObject::tr("in  %1").arg(label);
+  const auto unnamed = QStringLiteral("output");
+  return label.startsWith(unnamed) ? QObject::tr("out") + label.mid(unnamed.size()) : QObject::tr("out  %1").arg(label);
+}
+
 }  // namespace
 
 void ValuesModel::expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op) {
@@ -118,7 +126,7 @@ QString ValuesModel::text(const ValueRow& row, int column, bool isShort) const {
   // At run time a dynamic size has its number: the present value's shape wins over the trace's.
   const auto* meta = row.state.present && !row.state.number ? &row.state.meta : entry.meta ? &document.meta(entry.meta) : nullptr;
   switch (column) {
-    case label: return (row.output ? tr("out  ") : tr("in  ")) + QString::fromStdString(row.label);
+    case label: return labelText(row);
     case valueName: return nameOf(document, row.value, notes_);
     case type: return meta ? typeText(*meta) : tr("number");
     case state:

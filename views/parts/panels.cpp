@@ -50,7 +50,7 @@ void resizePanels(MainWindow& window) {
   const int below = window.width() - inspector;     // of Modules and the listings
   const int memory = std::max(below * 2 / 5, 350);  // its legend and buttons are whole
   window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {below - memory, memory}, Qt::Horizontal);
-  window.resizeDocks({values}, {250}, Qt::Vertical);
+  window.resizeDocks({values}, {std::clamp(window.height() * 3 / 10, 250, 360)}, Qt::Vertical);
   window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {modules, inspector}, Qt::Horizontal);
 }
 

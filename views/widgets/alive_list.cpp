@@ -1,5 +1,8 @@
 #include "views/widgets/alive_list.h"
 
+#include <QHeaderView>
+#include <QScreen>
+#include <QScrollBar>
 #include <QStandardItemModel>
 #include <QVBoxLayout>
 
@@ -60,7 +63,8 @@ AliveList::AliveList(const OpenDocument& document, const MemoryTimeline& timelin
   tree->setModel(rows);
   prepareTree(*tree, name, true);
   tree->setRootIsDecorated(false);
-  for (int column = 0; column < rows->columnCount(); ++column) tree->resizeColumnToContents(column);
+  tree->setFrameShape(QFrame::StyledPanel);
+  tree->header()->setStretchLastSection(false);  // a stretched section doesn't take the width of its content
   connect(tree, &QTreeView::activated, this, [this](const QModelIndex& row) {
     const auto op = opOf(row);
     close();
@@ -71,6 +75,17 @@ AliveList::AliveList(const OpenDocument& document, const MemoryTimeline& timelin
   layout->addWidget(tree);
   tree->setCurrentIndex(rows->index(0, 0));
   tree->setFocus();
+  tree->ensurePolished();  // columns are measured in the font that they are drawn in
+  for (int column = 0; column < rows->columnCount(); ++column) tree->resizeColumnToContents(column);
+  resize(tree->header()->length() + tree->verticalScrollBar()->sizeHint().width() + 2 * tree->frameWidth() + 2, 240);
+}
+
+void AliveList::showAt(const QPoint& at, const QScreen& screen) {
+  const auto room = screen.availableGeometry().adjusted(0, 0, -4, -4);  // a window system adds a frame
+  resize(std::min(width(), room.width()), height());
+  const QPoint last = room.bottomRight() - rect().bottomRight();
+  move(std::clamp(at.x(), room.left(), std::max(room.left(), last.x())), std::clamp(at.y(), room.top(), std::max(room.top(), last.y())));
+  show();
 }
 
 }  // namespace retrograd::views

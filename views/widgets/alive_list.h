@@ -17,6 +17,8 @@ class AliveList : public QDialog {
  public:
   AliveList(const OpenDocument& document, const MemoryTimeline& timeline, std::size_t position, QWidget* parent);
 
+  /// Shows with its corner at this place, in global coordinates, or where all of it is on the screen.
+  void showAt(const QPoint& at, const QScreen& screen);
   /// Those that are alive after the position, most bytes first, at most `most`.
   static std::vector<const StorageLife*> alive(const MemoryTimeline& timeline, std::size_t position, std::size_t most);
 
