@@ -334,7 +334,13 @@ void AnyOpTest::V3_twoValuesAreCompared() {
   auto* dialog = f.window().findChild<CompareValuesDialog*>();
   QVERIFY(dialog);
   QTRY_VERIFY2(dialog->summary().contains(QStringLiteral("elements differ")), qPrintable(dialog->summary()));
-  QCOMPARE(dialog->findChild<QTreeWidget*>()->topLevelItemCount(), 13);
+  const auto* table = dialog->findChild<QTreeWidget*>();
+  QCOMPARE(table->topLevelItemCount(), 13);
+  // Numbers end below each other, as in Values.
+  for (const int column : {1, 2}) {
+    QVERIFY(table->headerItem()->textAlignment(column) & Qt::AlignRight);
+    for (int row = 0; row < table->topLevelItemCount(); ++row) QVERIFY(table->topLevelItem(row)->textAlignment(column) & Qt::AlignRight);
+  }
   if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty())
     dialog->grab().save(folder + QStringLiteral("/compare-values.png"));
   QTest::keyClick(dialog, Qt::Key_Escape);

@@ -8,6 +8,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr int columnCharacters = 11;
+constexpr float barOpacity = 0.28F, beyondOpacity = 0.45F;  ///< of a bar; of one whose number is beyond the scale
 
 }  // namespace
 
@@ -66,8 +67,9 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
   const double scale = numbers.scale(column_);
   painter.fillRect(column, colors.gutter);
   painter.fillRect(QRect(column.left(), 0, 1, column.height()), colors.border);
-  auto bar = colors.op;
-  bar.setAlphaF(0.28F);
+  auto bar = colors.op, full = colors.op;
+  bar.setAlphaF(barOpacity);
+  full.setAlphaF(beyondOpacity);
   for (int visible = first, top = 0; visible < last; ++visible, top += rowHeight_) {
     top += roomAbove(visible);
     const auto op = opAt(visible);
@@ -84,7 +86,9 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
     }
     if (!number) continue;
     const double share = scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
-    painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4), column_ == LineNumber::bad ? colors.bad : bar);
+    painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4), column_ == LineNumber::bad ? colors.bad
+                                                                                                   : *number > scale          ? full
+                                                                                                                              : bar);
     painter.setPen(colors.text);
     painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberText(column_, number));
   }

@@ -118,10 +118,9 @@ void MemoryView::paintEvent(QPaintEvent*) {
   }
   const auto area = plot();
   if (area.width() < 2 || area.height() < 2) return;
-  paintAxes(painter, area);
+  painter.drawPixmap(QPoint(0, 0), stack(area));
   painter.save();
   painter.setClipRect(area.adjusted(-1, -area.top(), 1, rect().bottom() - area.bottom()));
-  painter.drawPixmap(QPoint(0, 0), stack(area));
   painter.fillRect(QRect(area.left(), area.bottom() + 1, area.width(), 1), colors.border);
   paintMarks(painter, area);
   paintExecution(painter, area);
@@ -143,6 +142,8 @@ const QPixmap& MemoryView::stack(const QRect& area) {
     stack_.setDevicePixelRatio(ratio);
     stack_.fill(Qt::transparent);
     QPainter painter(&stack_);
+    painter.setFont(font());
+    paintAxes(painter, area);
     paintStack(painter, area);
   }
   return stack_;
@@ -188,7 +189,9 @@ void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
     const int x = xOf(position);
     painter.fillRect(QRect(x, area.bottom() + 1, 1, 4), colors.gutterText);
     painter.setPen(colors.gutterText);
-    painter.drawText(QRect(x - 60, area.bottom() + 5, 120, line), Qt::AlignHCenter | Qt::AlignTop, id);
+    // Below its tick, but whole: near an edge it moves inwards.
+    const int width = painter.fontMetrics().horizontalAdvance(id);
+    painter.drawText(QPoint(std::clamp(x - width / 2, 2, std::max(2, this->width() - width - 2)), area.bottom() + 5 + painter.fontMetrics().ascent()), id);
   }
 }
 
@@ -198,12 +201,20 @@ std::vector<std::pair<std::size_t, QString>> MemoryView::ticks() const {
   std::vector<std::pair<std::size_t, QString>> ticks;
   const auto area = plot();
   if (empty() || area.width() < 2) return ticks;
-  // Every 1, 2, 5, 10... ops, as far apart as the ids need. The longest id is that of the first or of the last op.
-  const double room = 2.2 * fontMetrics().horizontalAdvance(std::max(idAt(0), idAt(count() - 1), [](auto& a, auto& b) { return a.size() < b.size(); })) + 12;
-  double apart = 1;
-  for (int i = 0; apart * area.width() / (end_ - begin_) < room && apart < static_cast<double>(count()); ++i) apart *= i % 3 == 1 ? 2.5 : 2;
-  for (double place = std::ceil(begin_ / apart) * apart; place < end_ && place < static_cast<double>(count()); place += apart)
-    ticks.emplace_back(static_cast<std::size_t>(place), idAt(static_cast<std::size_t>(place)));
+  // Every id that 1, 2, 5, 10... divides, as far apart as the ids need. The longest id is that of the first or of the last op.
+  const double room = 1.6 * fontMetrics().horizontalAdvance(std::max(idAt(0), idAt(count() - 1), [](auto& a, auto& b) { return a.size() < b.size(); })) + 12;
+  const double perOp = area.width() / (end_ - begin_);
+  std::uint32_t apart = 1;
+  for (int i = 0; apart * perOp < room && apart < count(); ++i) apart = i % 3 == 1 ? apart / 2 * 5 : apart * 2;
+  // Ids need not follow each other as the ops do: each tick keeps its distance from the one before.
+  const auto [begin, end] = range();
+  double free = 0;
+  for (auto position = static_cast<std::size_t>(std::ceil(begin_)); position < end; ++position) {
+    const auto id = opAt_(position).index;
+    if (id % apart != 0 || static_cast<double>(position) < free) continue;
+    ticks.emplace_back(position, idAt(position));
+    free = static_cast<double>(position) + room / perOp;
+  }
   return ticks;
 }
 

@@ -30,7 +30,7 @@ class MemoryView : public QWidget {
   std::optional<std::size_t> positionAt(const QPointF& point) const;
   /// The positions in sight, from the first to one past the last.
   std::pair<std::size_t, std::size_t> range() const;
-  /// What the axis below names in sight: positions and the ids of their ops, "#12".
+  /// What the axis below names in sight: positions of ops with round ids, and these ids, "#120".
   std::vector<std::pair<std::size_t, QString>> ticks() const;
   /// Shows these positions, at least two.
   void zoomTo(double begin, double end);
@@ -69,7 +69,8 @@ class MemoryView : public QWidget {
   std::size_t count() const { return timeline_->liveBytes.size(); }
   QRect plot() const;
   void pick(std::size_t position);
-  /// The columns of all uses, drawn again when the timeline, the size or the colours changed: a million ops are not walked each time the mouse moves.
+  /// The axes and the columns of all uses, drawn again when the timeline, the size or the colours changed: a million ops are not walked each time the mouse
+  /// moves.
   const QPixmap& stack(const QRect& area);
   void paintStack(QPainter& painter, const QRect& area) const;
   void paintMarks(QPainter& painter, const QRect& area) const;

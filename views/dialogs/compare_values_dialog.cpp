@@ -57,6 +57,7 @@ CompareValuesDialog::CompareValuesDialog(ViewContext context, ValuePlace a, Valu
   table_->setAccessibleName(tr("Two values compared"));
   table_->setRootIsDecorated(false);
   table_->setHeaderLabels({tr("Number"), name(a), name(b)});
+  for (const int column : {1, 2}) table_->headerItem()->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
   addCopy(*table_);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
@@ -80,7 +81,10 @@ CompareValuesDialog::CompareValuesDialog(ViewContext context, ValuePlace a, Valu
 }
 
 void CompareValuesDialog::show(const Answer& answer) {
-  const auto add = [this](const QString& label, const QString& a, const QString& b) { new QTreeWidgetItem(table_, {label, a, b}); };
+  const auto add = [this](const QString& label, const QString& a, const QString& b) {
+    auto* row = new QTreeWidgetItem(table_, {label, a, b});
+    for (const int column : {1, 2}) row->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+  };
   const auto number = [&](const QString& label, double TensorStatistics::* field) {
     add(label, numberText(answer.a.statistics.*field), numberText(answer.b.statistics.*field));
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/derivation/gradient_of.h"
 #include "views/text/format.h"
@@ -98,12 +99,14 @@ std::optional<double> RunNumbers::ownNumber(LineNumber kind, BoundSymbolId op) c
 
 double RunNumbers::scale(LineNumber kind) const {
   if (scale_ && scale_->first == kind) return scale_->second;
-  double most = 0;
+  std::vector<double> all;
   if (analysis_)
     for (auto op : analysis_->joint.ops)
-      if (const auto one = ownNumber(kind, op); one && std::isfinite(*one)) most = std::max(most, *one);
-  scale_ = {kind, most};
-  return most;
+      if (const auto one = ownNumber(kind, op); one && *one > 0 && std::isfinite(*one)) all.push_back(*one);
+  const auto beyond = static_cast<std::ptrdiff_t>(all.size() / 100);
+  if (!all.empty()) std::nth_element(all.begin(), all.begin() + beyond, all.end(), std::greater());
+  scale_ = {kind, all.empty() ? 0 : all[static_cast<std::size_t>(beyond)]};
+  return scale_->second;
 }
 
 QString numberText(LineNumber kind, std::optional<double> number) {

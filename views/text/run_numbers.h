@@ -41,7 +41,8 @@ class RunNumbers : public QObject {
   const TensorStatistics* statistics(ValueId value) const;
   /// nullopt where it is not known, or there is none.
   std::optional<double> number(LineNumber kind, BoundSymbolId op) const;
-  /// The greatest of the numbers of all ops: a bar as long as the column.
+  /// What a bar as long as the column means. At most one op of a hundred has a greater number: the first use of a thread pool takes a thousand times as long as
+  /// another op, and would leave all others without a bar.
   double scale(LineNumber kind) const;
   bool isBad(BoundSymbolId op) const;
   /// The first op of the run whose outputs have a NaN or Inf, as isBad() counts them; invalid where none has.
