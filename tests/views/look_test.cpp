@@ -310,6 +310,9 @@ void LookTest::controlsStandOutInAllThemes() {
     stands(c.columnText, c.idleSelection, look.text, "columns in a selection without focus");
     for (const auto& ground : {theme.colors().selected, theme.colors().origin, theme.colors().derived, theme.colors().sibling})
       stands(c.columnText, ground, look.text, "columns in a marked line");
+    for (const bool isBad : {false, true})
+      for (const bool isBeyond : {false, true})
+        stands(theme.colors().text, ListingView::barColor(theme.colors(), isBad, isBeyond), look.text, "number of a line on its bar");
     for (const auto& text :
          {theme.colors().text, theme.colors().op, theme.colors().literal, theme.colors().comment, theme.colors().ownWords, theme.colors().header})
       stands(text, c.idleSelection, look.text, "code in a selection without focus");
@@ -395,6 +398,8 @@ void LookTest::aLineThatIsCutHasItsWholeText() {
   QVERIFY(label.shownText().contains(QChar(0x2026)) && label.shownText().startsWith(QLatin1Char('l')) && label.shownText().endsWith(QLatin1Char('B')));
   QCOMPARE(tip(), text);
   QCOMPARE(label.text(), text);
+  label.setExplanation(QStringLiteral("what it means"));
+  QCOMPARE(tip(), text + QStringLiteral("\nwhat it means"));
 }
 
 void LookTest::windowsFitTheScreen() {

@@ -19,6 +19,7 @@
 #include "views/canvases/memory_view.h"
 #include "views/dialogs/value_tip.h"
 #include "views/docks/values_dock.h"
+#include "views/numbers/gradient_flow_chart.h"
 #include "views/numbers/trace_table_model.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/marked_scroll_bar.h"
@@ -34,6 +35,7 @@ class ValuesTest : public QObject {
   void V9_anOperandIsReadByEnterAndLeadsOnWithCtrl();
   void V1_aFailureIsSaidWhereTheValueWouldBe();
   void V4_theTraceTableListsEveryTrace();
+  void V4_gradientFlowShowsItsNumbersInANarrowPanel();
   void V10_livingTensorsAreAListByKeyboard();
   void goToFindsOpsOfBodies();
   void aDroppedFileOpens();
@@ -195,6 +197,21 @@ void ValuesTest::V4_theTraceTableListsEveryTrace() {
     for (int row = 0; row < table.model()->rowCount(); ++row) known += !table.model()->index(row, TraceTableModel::norm).data().toString().isEmpty();
     QVERIFY2(known > table.model()->rowCount() / 2, qPrintable(titleText(kind)));
   }
+}
+
+// At 1280 pixels the panel has a third of the window: its table is below the chart then, with all of its numbers.
+void ValuesTest::V4_gradientFlowShowsItsNumbersInANarrowPanel() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(1280, 720);
+  QVERIFY(f.open(gpt()));
+  QVERIFY(f.quiet());
+  auto* panel = f.raise("dock-gradient-flow");
+  QVERIFY(panel);
+  const auto& table = treeOf(f, "gradient-flow");
+  QTRY_VERIFY(!table.model()->index(0, 3).data().toString().isEmpty());
+  QTRY_VERIFY(table.header()->length() <= table.viewport()->width());
+  const auto* chart = panel->findChild<GradientFlowChart*>();
+  QVERIFY(chart->width() >= chart->minimumWidth() && chart->height() >= chart->minimumHeight());
 }
 
 void ValuesTest::V10_livingTensorsAreAListByKeyboard() {

@@ -1,5 +1,6 @@
 // The column of numbers of a listing, and the marks in its scroll bar.
 #include <QPainter>
+#include <cmath>
 
 #include "views/canvases/listing_view.h"
 #include "views/widgets/marked_scroll_bar.h"
@@ -8,11 +9,12 @@ namespace retrograd::views {
 namespace {
 
 constexpr int columnCharacters = 11;
-constexpr float barOpacity = 0.28F, beyondOpacity = 0.45F;  ///< of a bar; of one whose number is beyond the scale
+constexpr double softShare = 0.26, strongShare = 0.4;  ///< of a bar's colour; the rest is the column's, so that text is read on both
 
 }  // namespace
 
 void ListingView::setColumn(LineNumber kind) {
+  if (kind == LineNumber::gradientNorm && kind_ == TraceKind::backward) kind = LineNumber::none;  // gradients have none of their own
   if (kind == column_) return;
   column_ = kind;
   sums_ = {};
@@ -59,6 +61,13 @@ ListingView::Below ListingView::below(std::int32_t row) const {
   return {sums_.number[end] - sums_.number[begin], sums_.known[end] > sums_.known[begin], sums_.bad[end] > sums_.bad[begin]};
 }
 
+QColor ListingView::barColor(const Colors& colors, bool isBad, bool isBeyond) {
+  const auto full = isBad ? colors.bad : colors.op, ground = colors.gutter;
+  const double share = isBeyond ? strongShare : softShare;
+  const auto part = [share](int a, int b) { return static_cast<int>(a * share + b * (1 - share)); };
+  return {part(full.red(), ground.red()), part(full.green(), ground.green()), part(full.blue(), ground.blue())};
+}
+
 void ListingView::paintColumn(QPainter& painter, int first, int last) const {
   const auto column = columnRect();
   if (column.isEmpty()) return;
@@ -67,9 +76,6 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
   const double scale = numbers.scale(column_);
   painter.fillRect(column, colors.gutter);
   painter.fillRect(QRect(column.left(), 0, 1, column.height()), colors.border);
-  auto bar = colors.op, full = colors.op;
-  bar.setAlphaF(barOpacity);
-  full.setAlphaF(beyondOpacity);
   for (int visible = first, top = 0; visible < last; ++visible, top += rowHeight_) {
     top += roomAbove(visible);
     const auto op = opAt(visible);
@@ -85,10 +91,9 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
       painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberAt(visible));
     }
     if (!number) continue;
-    const double share = scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
-    painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4), column_ == LineNumber::bad ? colors.bad
-                                                                                                   : *number > scale          ? full
-                                                                                                                              : bar);
+    const bool isBad = column_ == LineNumber::bad || !std::isfinite(*number);
+    const double share = !std::isfinite(*number) ? 1 : scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
+    painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4), barColor(colors, isBad, *number > scale));
     painter.setPen(colors.text);
     painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberText(column_, number));
   }

@@ -52,13 +52,15 @@ class ListingView : public CodeView {
   void setShortNames(bool on);
   /// The number of each op, as everything else calls it ("#12"), in the gutter.
   void setNumbers(bool on);
-  /// Shows this number of each line at the right, with a bar behind it.
+  /// Shows this number of each line at the right, with a bar behind it. A backward shows no gradient norms.
   void setColumn(LineNumber kind);
   LineNumber column() const { return column_; }
   /// The number of a visible row as it shows; empty where there is none.
   QString numberAt(int visible) const;
   /// Where the column is in the viewport.
   QRect columnRect() const;
+  /// The colour of a bar of the column, opaque; `isBeyond`: its number is greater than what a full bar means.
+  static QColor barColor(const Colors& colors, bool isBad, bool isBeyond);
   /// The value whose name is at this point of a visible row; invalid where there is none.
   ValueId valueAt(const QPoint& point, int visible) const;
   void setAllFolded(bool on);

@@ -1,7 +1,7 @@
 #include "views/numbers/gradient_flow_dock.h"
 
 #include <QHeaderView>
-#include <QSplitter>
+#include <QScrollBar>
 #include <algorithm>
 #include <cmath>
 
@@ -14,6 +14,8 @@ namespace retrograd::views {
 namespace {
 
 constexpr int rowRole = Qt::UserRole + 100;  ///< int: position in rows_
+constexpr int leastName = 80;
+const QList<int> shares{1000, 1500};  ///< of chart and table: the table's numbers need more than the bars
 enum Column { nameColumn, valueColumn, gradientColumn, ratioColumn, badColumn, columnCount };
 
 }  // namespace
@@ -23,6 +25,7 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
       model_(new QStandardItemModel(this)),
       table_(new QTreeView(this)),
       chart_(new GradientFlowChart(context.theme, this)),
+      splitter_(new QSplitter(Qt::Horizontal, this)),
       columns_(new ColumnFitter(table_)) {
   table_->setObjectName(QStringLiteral("gradient-flow"));
   model_->setHorizontalHeaderLabels({tr("Parameter"), tr("Value"), tr("Gradient"), tr("Ratio"), tr("NaN and Inf")});
@@ -32,12 +35,11 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   table_->header()->setStretchLastSection(false);
   fitName();
   table_->setTextElideMode(Qt::ElideLeft);  // parameter and layer are at the end of a path
-  auto* splitter = new QSplitter(Qt::Horizontal, this);
-  splitter->addWidget(chart_);
-  splitter->addWidget(table_);
-  splitter->setChildrenCollapsible(false);
-  splitter->setSizes({1000, 1500});  // parts of what there is: the table's numbers need more than the bars
-  fillWith(splitter);
+  splitter_->addWidget(chart_);
+  splitter_->addWidget(table_);
+  splitter_->setChildrenCollapsible(false);
+  splitter_->setSizes(shares);
+  fillWith(splitter_);
   setList(table_);
   setDelay(100);
   connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &GradientFlowDock::invalidate);
@@ -64,6 +66,7 @@ void GradientFlowDock::refresh() {
     showNumbers(rows_[row]);
   }
   columns_->fit();
+  arrange();
   fitName();
   filling_ = false;
   showBars();
@@ -186,11 +189,24 @@ void GradientFlowDock::showBars() {
 /// Names are longer than there is room: they get what the numbers leave, until a person chooses another width.
 void GradientFlowDock::fitName() {
   if (isNameChosen_) return;
-  constexpr int least = 100;
   auto* header = table_->header();
   fitting_ = true;
-  header->resizeSection(0, std::max(least, table_->viewport()->width() - header->length() + header->sectionSize(0)));
+  header->resizeSection(0, std::max(leastName, table_->viewport()->width() - header->length() + header->sectionSize(0)));
   fitting_ = false;
+}
+
+void GradientFlowDock::arrange() {
+  const auto* header = table_->header();
+  const int numbers = header->length() - header->sectionSize(0) + table_->verticalScrollBar()->sizeHint().width();
+  const auto wanted = width() < chart_->minimumWidth() + splitter_->handleWidth() + leastName + numbers ? Qt::Vertical : Qt::Horizontal;
+  if (splitter_->orientation() == wanted) return;
+  splitter_->setOrientation(wanted);
+  splitter_->setSizes(shares);
+}
+
+void GradientFlowDock::resizeEvent(QResizeEvent* event) {
+  Panel::resizeEvent(event);
+  arrange();
 }
 
 bool GradientFlowDock::eventFilter(QObject* watched, QEvent* event) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <QLabel>
+#include <QSplitter>
 #include <QStandardItemModel>
 #include <QTreeView>
 
@@ -21,6 +22,7 @@ class GradientFlowDock : public Panel {
  protected:
   void refresh() override;
   void forget() override;
+  void resizeEvent(QResizeEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
   QString emptyText() const override { return unlessClosed(tr("The model has no parameters")); }
 
@@ -46,10 +48,13 @@ class GradientFlowDock : public Panel {
   void choose(const QModelIndex& index);
   const Row* rowOf(const QModelIndex& index) const;
   void fitName();
+  /// The table below the chart where there is no room for its numbers beside it.
+  void arrange();
 
   QStandardItemModel* model_;
   QTreeView* table_;
   GradientFlowChart* chart_;
+  QSplitter* splitter_;
   ColumnFitter* columns_;
   std::shared_ptr<const Analysis> shown_;
   std::vector<Row> rows_;             ///< parts before what holds them

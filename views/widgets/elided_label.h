@@ -6,7 +6,7 @@
 namespace retrograd::views {
 
 /// A line of plain text that takes the width there is and cuts its middle where that is too little; the tooltip then has the whole text, and so have screen
-/// readers.
+/// readers. An explanation is in the tooltip always.
 class ElidedLabel : public QLabel {
  public:
   explicit ElidedLabel(QWidget* parent = nullptr) : QLabel(parent) {
@@ -14,18 +14,27 @@ class ElidedLabel : public QLabel {
     setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   }
 
+  void setExplanation(const QString& text) { explanation_ = text; }
+
   /// What is painted now.
   QString shownText() const { return fontMetrics().elidedText(text(), Qt::ElideMiddle, contentsRect().width()); }
 
  protected:
   bool event(QEvent* event) override {
-    if (event->type() == QEvent::ToolTip) setToolTip(shownText() == text() ? QString() : text());
+    if (event->type() == QEvent::ToolTip) {
+      QStringList lines{shownText() == text() ? QString() : text(), explanation_};
+      lines.removeAll(QString());
+      setToolTip(lines.join(QLatin1Char('\n')));
+    }
     return QLabel::event(event);
   }
   void paintEvent(QPaintEvent*) override {
     QStylePainter painter(this);
     painter.drawItemText(contentsRect(), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), palette(), isEnabled(), shownText(), foregroundRole());
   }
+
+ private:
+  QString explanation_;
 };
 
 }  // namespace retrograd::views

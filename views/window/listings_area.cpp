@@ -50,13 +50,19 @@ ListingsArea::Pane ListingsArea::makePane(TraceKind kind) {
 
 void ListingsArea::placePane(Pane& pane, QWidget* content, const QString& toggleText) {
   pane.frame = new QWidget(splitter_);
-  pane.title = new QLabel(pane.frame);
+  pane.title = new ElidedLabel(pane.frame);
   pane.title->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
-  pane.title->setMinimumWidth(1);
+  pane.column = new QLabel(pane.frame);
+  pane.column->setContentsMargins(0, tokens::tight, style()->pixelMetric(QStyle::PM_ScrollBarExtent) + tokens::tight, tokens::tight);
+  pane.column->hide();
+  auto* titles = new QHBoxLayout;
+  titles->setSpacing(0);
+  titles->addWidget(pane.title, 1);
+  titles->addWidget(pane.column);
   auto* layout = new QVBoxLayout(pane.frame);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  layout->addWidget(pane.title);
+  layout->addLayout(titles);
   layout->addWidget(content, 1);
   pane.frame->setMinimumWidth(160);
   pane.toggle = new QAction(toggleText, this);
@@ -255,9 +261,10 @@ void ListingsArea::updateTitles() {
                 : filtered && filtered->document == document ? tr("%1  ·  %2 of %3 ops").arg(titleText(kind)).arg(filtered->trace(kind).count()).arg(ops)
                                                              : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
     if (document && kind == TraceKind::forward && document->saved.count) text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
-    if (const auto column = pane.view->column(); document && column != LineNumber::none) text += tr("  ·  at the right: %1").arg(titleOf(column));
     pane.title->setText(text);
-    pane.title->setToolTip(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count) : text);
+    pane.title->setExplanation(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count) : QString());
+    pane.column->setText(titleOf(pane.view->column()));
+    pane.column->setVisible(document && pane.view->column() != LineNumber::none);
   }
   graph_.title->setText(graphPane_->title());
   setActive(graphIsActive_ ? nullptr : active_);

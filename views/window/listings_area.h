@@ -10,6 +10,7 @@
 #include <array>
 
 #include "views/canvases/listing_view.h"
+#include "views/widgets/elided_label.h"
 #include "views/window/graph_pane.h"
 
 namespace retrograd::views {
@@ -65,7 +66,8 @@ class ListingsArea : public QWidget {
  private:
   struct Pane {
     QWidget* frame = nullptr;
-    QLabel* title = nullptr;
+    ElidedLabel* title = nullptr;
+    QLabel* column = nullptr;  ///< what the numbers below it are
     ListingView* view = nullptr;
     QAction* toggle = nullptr;
   };
