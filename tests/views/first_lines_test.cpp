@@ -1,3 +1,4 @@
+#include <QLabel>
 #include <QScrollBar>
 #include <QTest>
 #include <thread>
@@ -50,6 +51,11 @@ void FirstLinesTest::theyShowUntilTheListingsAreThere() {
   QTRY_VERIFY(lines(f).isVisible());
   QVERIFY(!f.controller().document() && f.controller().opening() && !startPage(f) && !f.window().listings().isVisible());
   QCOMPARE(lines(f).rowCount(), 1000);
+  // A title says what part of the whole they are, above the first of them.
+  const auto* title = lines(f).findChild<QLabel*>(QStringLiteral("first-lines-title"));
+  QVERIFY(title && title->isVisible());
+  const auto said = title->text();
+  QVERIFY(lines(f).viewport()->geometry().top() >= title->geometry().bottom());
   f.picture(QStringLiteral("first-lines"));
   // They scroll by the keyboard, down to the last one that came.
   lines(f).setFocus();
@@ -61,6 +67,7 @@ void FirstLinesTest::theyShowUntilTheListingsAreThere() {
   engine->holds = false;
   QTRY_VERIFY(f.controller().document() && !f.controller().opening());
   QVERIFY(!lines(f).isVisible() && lines(f).rowCount() == 0 && f.window().listings().isVisible());
+  QVERIFY2(said.contains(QStringLiteral("first 1000 of %1 ops").arg(f.analysis().computation().trace.ops.size())), qPrintable(said));
   // The listing has the same.
   const auto& listing = f.listing(TraceKind::computation);
   const auto code = [](const QString& line) { return line.section(QStringLiteral("  # "), 0, 0); };

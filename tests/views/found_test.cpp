@@ -26,6 +26,7 @@ class FoundTest : public QObject {
   void V4_titlesNameTheColumn();
   void V4_barsAreSeenBesideAnOutlier();
   void V5_theComputationIsMarkedToo();
+  void V5_eachListingMarksItsOwnFirst();
   void V5_aClickOnAMarkGoesThere();
   void V6_originsShowAt1920();
   void valuesShowWhileARunGoesOn();
@@ -177,6 +178,23 @@ void FoundTest::V5_theComputationIsMarkedToo() {
   const auto* bar = f.listing(TraceKind::computation).findChild<MarkedScrollBar*>();
   QTRY_COMPARE(bar->marks().size(), std::size_t(1));
   QCOMPARE(bar->marks()[0].what, QStringLiteral("first NaN or Inf"));
+}
+
+// The forward has the first of the run; the backward has NaN too, and one of them is its first.
+void FoundTest::V5_eachListingMarksItsOwnFirst() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(planted()));
+  QVERIFY(allKnown(f));
+  for (auto kind : {TraceKind::forward, TraceKind::backward, TraceKind::joint}) {
+    const auto& view = f.listing(kind);
+    int first = -1;
+    for (int row = 0; row < view.rowCount() && first < 0; ++row)
+      if (view.spokenAt(row).contains(QStringLiteral("NaN"))) first = row;
+    QVERIFY(first >= 0);
+    const auto* bar = view.findChild<MarkedScrollBar*>();
+    QTRY_COMPARE(bar->marks().size(), std::size_t(1));
+    QCOMPARE(bar->marks()[0].place, static_cast<double>(first) / (view.rowCount() - 1));
+  }
 }
 
 void FoundTest::V5_aClickOnAMarkGoesThere() {

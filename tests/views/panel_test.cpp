@@ -268,7 +268,7 @@ void PanelTest::emptyPanelsSayWhy() {
     return label && label->isVisible() ? label->text() : QString();
   };
   for (const char* name : {"modules", "inspector", "why", "watches", "breakpoints", "references", "problems", "notes"})
-    QCOMPARE(hint(name), QStringLiteral("No file is open"));
+    QTRY_COMPARE(hint(name), QStringLiteral("No file is open. Ctrl+O opens one."));
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   QTRY_VERIFY(hint("inspector").contains(QStringLiteral("Select an op")));
   QTRY_VERIFY(hint("watches").contains(QStringLiteral("Nothing is watched")));

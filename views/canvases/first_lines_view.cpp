@@ -4,18 +4,31 @@
 #include <QScrollBar>
 
 #include "views/content/token_color.h"
+#include "views/text/trace_index.h"
+#include "views/theme/tokens.h"
 
 namespace retrograd::views {
 
-FirstLinesView::FirstLinesView(Theme* theme, QWidget* parent) : CodeView(theme, parent) {
+FirstLinesView::FirstLinesView(Theme* theme, QWidget* parent) : CodeView(theme, parent), title_(new ElidedLabel(this)) {
   setObjectName(QStringLiteral("first-lines"));
   setAccessibleName(tr("The computation's first lines"));
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  title_->setObjectName(QStringLiteral("first-lines-title"));
+  title_->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
+  placeTitle();
+}
+
+void FirstLinesView::placeTitle() {
+  const int height = title_->sizeHint().height();
+  setViewportMargins(0, height, 0, 0);
+  title_->setGeometry(0, 0, width(), height);
 }
 
 void FirstLinesView::show(FirstLines first) {
   first_ = std::move(first);
   cursor_ = rowCount() > 0 ? 0 : -1;
+  title_->setText(
+      tr("%1  \u00b7  first %2 of %3 ops, until forward and backward are derived").arg(titleText(TraceKind::computation)).arg(rowCount()).arg(first_.ops));
   verticalScrollBar()->setRange(0, lastTop());
   verticalScrollBar()->setValue(0);
   viewport()->update();
@@ -27,6 +40,7 @@ QString FirstLinesView::spokenAt(int visible) const {
 
 void FirstLinesView::resizeEvent(QResizeEvent* event) {
   CodeView::resizeEvent(event);
+  placeTitle();
   verticalScrollBar()->setPageStep(visibleRows());
   verticalScrollBar()->setRange(0, lastTop());
 }

@@ -1,10 +1,11 @@
 #pragma once
 #include "views/canvases/code_view.h"
 #include "views/text/first_lines.h"
+#include "views/widgets/elided_label.h"
 
 namespace retrograd::views {
 
-/// The first lines of a computation, to be read and scrolled while the rest is being derived.
+/// The first lines of a computation, to be read and scrolled while the rest is being derived; a title says how many of how many they are.
 class FirstLinesView : public CodeView {
   Q_OBJECT
 
@@ -22,6 +23,9 @@ class FirstLinesView : public CodeView {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
+  void placeTitle();
+
+  ElidedLabel* title_;
   FirstLines first_;
 };
 

@@ -9,6 +9,14 @@ namespace retrograd::views {
 namespace {
 
 constexpr int columnCharacters = 11;
+/// The trace's own first op with a NaN or Inf; where it has none, that of the run, from which an op of the computation has its origin.
+BoundSymbolId firstBadOf(const TraceIndex& trace, const RunNumbers& numbers) {
+  BoundSymbolId first;
+  for (auto op : numbers.badOps())
+    if (const auto line = trace.line(op); line >= 0 && (!first || line < trace.line(first))) first = op;
+  return first ? first : numbers.firstBad();
+}
+
 constexpr double softShare = 0.26, strongShare = 0.4;  ///< of a bar's colour; the rest is the column's, so that text is read on both
 
 }  // namespace
@@ -115,9 +123,10 @@ void ListingView::updateMarks() {
   };
   const auto& numbers = context_.controller->ahead().numbers();
   const auto& now = context_.execution->now();
-  mark(numbers.firstBad(), colors.bad, tr("first NaN or Inf"));
+  const auto first = document() ? firstBadOf(index(), numbers) : BoundSymbolId();
+  mark(first, colors.bad, tr("first NaN or Inf"));
   for (auto op : now.bad)
-    if (op != numbers.firstBad()) mark(op, colors.bad, tr("NaN or Inf"));
+    if (op != first) mark(op, colors.bad, tr("NaN or Inf"));
   const auto failed = now.failed ? now.failed : numbers.failed();
   const auto& why = now.failed ? now.error : numbers.failure();
   mark(failed, colors.breakpoint, why.isEmpty() ? tr("error") : tr("error: %1").arg(why));

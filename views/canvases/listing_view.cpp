@@ -324,10 +324,12 @@ QString ListingView::spokenAt(int visible) const {
   if (const auto relation = relationText(relationOf(visible)); !relation.isEmpty()) words << relation;
   if (const auto* note = context_.notes->at(opForKey(visible)); note && note->bookmark) words << tr("bookmark");
   if (context_.execution->mark(op) != BreakpointMark::none) words << tr("breakpoint");
-  if (op && context_.execution->now().current == op) words << tr("runs next");
+  const auto& now = context_.execution->now();
+  if (op && now.current == op) words << tr("runs next");
   if (const auto number = numberAt(visible); !number.isEmpty()) words << views::titleOf(column_) + QLatin1Char(' ') + number;
-  if (op && context_.execution->now().bad.contains(op)) words << tr("made NaN or Inf");
-  if (outline().foldable(rows_.rowAt(visible)) && rows_.folded(rows_.rowAt(visible))) words << tr("folded");
+  if (op && (now.bad.contains(op) || context_.controller->ahead().numbers().isBad(op))) words << tr("made NaN or Inf");
+  if (const auto row = rows_.rowAt(visible); outline().foldable(row) && rows_.folded(row))
+    words << (badBelow(row) ? tr("folded, NaN or Inf in it") : tr("folded"));
   if (isKept(visible)) words << tr("does not pass the filter");
   return words.join(QStringLiteral(", "));
 }

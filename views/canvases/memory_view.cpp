@@ -113,7 +113,7 @@ void MemoryView::paintEvent(QPaintEvent*) {
   if (empty()) {
     painter.setPen(colors.gutterText);
     painter.drawText(rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     tr("Open a model with a backward: here is what memory is alive for after each op"));
+                     tr("Open a model with a backward to see its live memory after each op, and what it is for"));
     return;
   }
   const auto area = plot();

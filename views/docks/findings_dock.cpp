@@ -55,7 +55,7 @@ void FindingsDock::tell() {
   const auto& stopped = context_.execution->now().bad;
   const auto first = context_.controller->ahead().numbers().firstBad();
   const auto op = first ? first : stopped.empty() ? BoundSymbolId() : *stopped.begin();
-  if (!open || !op) return summary_->setText(tr("No NaN or Inf was seen"));
+  if (!open || !op) return summary_->setText(open ? tr("No NaN or Inf was seen") : QString());
   summary_->setText(tr("#%1 %2 made NaN or Inf").arg(op.index).arg(shortOpName(*open->analysis->document, op)));
 }
 

@@ -133,7 +133,11 @@ void Panel::updateEmptyText() {
   empty_->setVisible(!text.isEmpty());
 }
 
-QString Panel::unlessClosed(const QString& text) const { return context_.controller->document() ? text : tr("No file is open"); }
+QString Panel::unlessClosed(const QString& text) const {
+  if (context_.controller->document()) return text;
+  const auto key = keyText(*this, "open");
+  return tr("No file is open. %1 opens one.").arg(key.isEmpty() ? tr("File > Open") : key);
+}
 
 void Panel::activate(const QModelIndex& row) {
   if (const auto op = opOf(row)) Q_EMIT jumpRequested(op);
