@@ -228,11 +228,16 @@ void AnyOpTest::V2_withoutThePreferenceRunAheadIsOffered() {
   QVERIFY(f.open(mlp()));
   QVERIFY(f.quiet());
   QCOMPARE(numbers(f).known(), std::size_t(0));
+  // A chart without numbers says how they come.
+  f.raise("dock-gradient-flow");
+  const auto* chart = f.window().findChild<GradientFlowChart*>();
+  QTRY_COMPARE(chart->accessibleDescription(), QStringLiteral("Run the model to see the norms: F5"));
   auto* button = f.window().findChild<QToolButton*>(QStringLiteral("run-ahead-button"));
   QTRY_VERIFY(button->isVisible());
   QTest::mouseClick(button, Qt::LeftButton);
   QVERIFY(allKnown(f));
   QTRY_VERIFY(!button->isVisible());
+  QTRY_COMPARE(chart->accessibleDescription(), QString());
   QCOMPARE(f.execution().position, std::size_t(0));
 }
 

@@ -44,6 +44,7 @@ class LookTest : public QObject {
   void breakOnNanIsSeenToBeOn();
   void controlsStandOutInAllThemes();
   void controlsOfNarrowDocksAreWhole();
+  void modulesShowWholeNumbers();
   void namesTakeTheRoomThatNumbersLeave();
   void aLineThatIsCutHasItsWholeText();
   void windowsFitTheScreen();
@@ -369,6 +370,17 @@ void LookTest::controlsOfNarrowDocksAreWhole() {
   const auto* cells = f->window().findChild<ScheduleView*>();
   const auto* table = f->window().findChild<QWidget*>(QStringLiteral("schedule-ranks"));
   QVERIFY2(3 * cells->width() >= table->width(), qPrintable(QStringLiteral("%1 next to %2").arg(cells->width()).arg(table->width())));
+}
+
+// Numbers of a large model are not cut, in the narrow panel that they start in.
+void LookTest::modulesShowWholeNumbers() {
+  WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
+  f.window().resize(1280, 720);
+  QVERIFY(f.open(QStringLiteral("synthetic:1200")));
+  const QAbstractItemView* tree = f.window().findChild<QTreeView*>(QStringLiteral("modules"));
+  const auto all = tree->model()->index(0, 1);
+  QTRY_VERIFY(all.data().toInt() >= 1000);
+  for (int column : {1, 2}) QVERIFY(tree->visualRect(all.siblingAtColumn(column)).width() >= tree->sizeHintForIndex(all.siblingAtColumn(column)).width());
 }
 
 // Holds V9: names of parameters take the room that the numbers leave.

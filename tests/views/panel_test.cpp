@@ -18,6 +18,7 @@
 #include "views/docks/references_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/docks/why_dock.h"
+#include "views/numbers/gradient_flow_dock.h"
 #include "views/window/diff_window.h"
 
 namespace retrograd::views {
@@ -38,6 +39,7 @@ class PanelTest : public QObject {
   void V9_wholeTextsAreInTooltipAndByEnter();
   void collapsedSectionsStayCollapsed();
   void emptyPanelsSayWhy();
+  void aListThatIsAboutToBeFilledIsNotCalledEmpty();
   void nothingOfAClosedDocumentStays();
   void whatIsArrangedIsKept();
 };
@@ -275,6 +277,23 @@ void PanelTest::emptyPanelsSayWhy() {
   QTRY_VERIFY(hint("breakpoints").contains(QStringLiteral("No breakpoints")));
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
   QTRY_COMPARE(hint("inspector"), QString());
+}
+
+// A panel that fills its list a little later does not say meanwhile that nothing is open, or that there is nothing to list.
+void PanelTest::aListThatIsAboutToBeFilledIsNotCalledEmpty() {
+  WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
+  const auto* hint = f.window().findChild<QLabel*>(QStringLiteral("gradient-flow-empty"));
+  auto* dock = f.window().findChild<QDockWidget*>(QStringLiteral("dock-gradient-flow"));
+  dock->show();
+  QTRY_VERIFY(hint->isVisible());
+  dock->hide();
+  QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  dock->show();
+  dock->raise();
+  QTRY_VERIFY(f.window().panel<GradientFlowDock>().inSight());
+  QVERIFY2(!hint->isVisible(), qPrintable(hint->text()));
+  QTRY_VERIFY(!f.window().panel<GradientFlowDock>().busy());
+  QVERIFY(hint->isVisible() == (tree(f, "gradient-flow").model()->rowCount() == 0));
 }
 
 void PanelTest::nothingOfAClosedDocumentStays() {

@@ -2,6 +2,7 @@
 
 #include <QAction>
 #include <QHeaderView>
+#include <array>
 
 #include "views/text/format.h"
 #include "views/widgets/command_key.h"
@@ -9,6 +10,11 @@
 #include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
+namespace {
+
+constexpr std::array numbers{1, 2};  ///< columns: ops of the forward, of the backward
+
+}  // namespace
 
 ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, "modules", parent), model_(new ModulesModel(this)), tree_(new QTreeView(this)) {
   tree_->setObjectName(QStringLiteral("modules"));
@@ -18,13 +24,9 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, 
   tree_->setIndentation(12);
   auto* header = tree_->header();
   header->setStretchLastSection(false);
-  // As wide as their titles: to their contents they would keep room for the arrow of sorting, which the names need.
-  const int width = header->fontMetrics().horizontalAdvance(QStringLiteral("0000")) + 4;
-  for (int column : {1, 2}) {
-    header->setSectionResizeMode(column, QHeaderView::Fixed);
-    header->resizeSection(column, width);
-  }
+  for (int column : numbers) header->setSectionResizeMode(column, QHeaderView::Fixed);
   header->setMinimumSectionSize(24);
+  fitNumbers();
   new NamesFirst(tree_);
   fillWith(tree_);
   setList(tree_);
@@ -38,10 +40,21 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, 
   });
 }
 
+void ModulesDock::fitNumbers() {
+  // By hand: Qt would keep room for the arrow of sorting, which the names need. A module has no more ops than the one that holds it.
+  for (int column : numbers) {
+    int width = tree_->header()->fontMetrics().horizontalAdvance(QStringLiteral("0000"));
+    for (int row = 0; row < model_->rowCount(); ++row)
+      width = std::max(width, tree_->fontMetrics().horizontalAdvance(model_->index(row, column).data().toString() + QLatin1Char('0')));
+    tree_->header()->resizeSection(column, width + 4);
+  }
+}
+
 void ModulesDock::refresh() {
   if (const auto open = document(); open != shown_) {
     shown_ = open;
     model_->setDocument(open);
+    fitNumbers();
     tree_->expandToDepth(0);
   }
   follow();

@@ -20,6 +20,8 @@ class ModulesDock : public Panel {
 
  private:
   void follow();
+  /// The columns of numbers are as wide as these need.
+  void fitNumbers();
 
   ModulesModel* model_;
   QTreeView* tree_;

@@ -57,7 +57,10 @@ Panel::~Panel() {
 void Panel::invalidate() {
   stale_ = true;
   if (!inSight_) return;
-  if (soon_.interval() > 0) return soon_.start();
+  if (soon_.interval() > 0) {
+    soon_.start();
+    return updateEmptyText();
+  }
   stale_ = false;
   refresh();
   updateEmptyText();
@@ -127,7 +130,9 @@ void Panel::setList(QAbstractItemView* list) {
 
 void Panel::updateEmptyText() {
   if (!list_) return;
-  const auto text = list_->model()->rowCount() == 0 ? emptyText() : QString();
+  // A list that is about to be filled is not empty yet.
+  const bool isDue = stale_ && context_.controller->document();
+  const auto text = list_->model()->rowCount() == 0 && !isDue ? emptyText() : QString();
   empty_->setText(text);
   empty_->setGeometry(list_->viewport()->rect());
   empty_->setVisible(!text.isEmpty());

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "views/text/format.h"
+#include "views/theme/tokens.h"
 
 namespace retrograd::views {
 namespace {
@@ -27,8 +28,11 @@ GradientFlowChart::GradientFlowChart(Theme* theme, QWidget* parent) : QWidget(pa
 
 QString GradientFlowChart::legendText(int part) { return part == 0 ? tr("value") : part == 1 ? tr("gradient") : tr("ratio"); }
 
-void GradientFlowChart::show(std::vector<Bar> bars) {
+void GradientFlowChart::show(std::vector<Bar> bars, const QString& reason) {
   bars_ = std::move(bars);
+  const bool isKnown = std::any_of(bars_.begin(), bars_.end(), [](const Bar& bar) { return bar.isKnown; });
+  reason_ = isKnown ? QString() : reason;
+  setAccessibleDescription(reason_);
   least_ = 300;
   most_ = -300;
   for (const auto& bar : bars_)
@@ -71,6 +75,11 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
   const auto& colors = theme_->colors();
   painter.fillRect(rect(), colors.background);
   if (bars_.empty()) return;
+  if (!reason_.isEmpty()) {
+    painter.setPen(palette().color(QPalette::PlaceholderText));
+    painter.drawText(rect().adjusted(tokens::wide, 0, -tokens::wide, 0), Qt::AlignCenter | Qt::TextWordWrap, reason_);
+    return;
+  }
   const auto area = plot();
   painter.setPen(colors.gutterText);
   for (double power = least_; power <= most_ + 0.5; power += std::max(1.0, std::ceil((most_ - least_) / 5))) {

@@ -20,7 +20,8 @@ class GradientFlowChart : public QWidget {
   };
 
   explicit GradientFlowChart(Theme* theme, QWidget* parent = nullptr);
-  void show(std::vector<Bar> bars);
+  /// `reason` says why none of the bars is known, where that is so.
+  void show(std::vector<Bar> bars, const QString& reason = {});
   void setCurrent(int bar);
   const std::vector<Bar>& bars() const { return bars_; }
   /// The room of a bar's two columns.
@@ -43,6 +44,7 @@ class GradientFlowChart : public QWidget {
 
   Theme* theme_;
   std::vector<Bar> bars_;
+  QString reason_;  ///< shown in place of bars
   int current_ = -1;
   double least_ = -3, most_ = 3;  ///< powers of ten
 };

@@ -7,6 +7,7 @@
 
 #include "core/derivation/gradient_of.h"
 #include "views/text/format.h"
+#include "views/widgets/command_key.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
 
@@ -182,8 +183,15 @@ void GradientFlowDock::showBars() {
     }
   };
   visit(visit, model_->invisibleRootItem());
-  chart_->show(std::move(bars));
+  chart_->show(std::move(bars), whyNoNorms());
   markBar();
+}
+
+QString GradientFlowDock::whyNoNorms() const {
+  const auto& open = context_.controller->document();
+  if (open && !open->noRunReason.isEmpty()) return open->noRunReason;
+  const auto key = keyText(*this, "continue");
+  return tr("Run the model to see the norms: %1").arg(key.isEmpty() ? tr("Run > Continue") : key);
 }
 
 /// Names are longer than there is room: they get what the numbers leave, until a person chooses another width.

@@ -44,6 +44,7 @@ class GradientFlowDock : public Panel {
   void measure(std::size_t row);
   void showNumbers(const Row& row);
   void showBars();
+  QString whyNoNorms() const;
   void markBar();
   void choose(const QModelIndex& index);
   const Row* rowOf(const QModelIndex& index) const;

@@ -56,11 +56,15 @@ bool NamesFirst::eventFilter(QObject* watched, QEvent* event) {
 }
 
 void NamesFirst::fit() {
-  const auto* header = tree_->header();
-  const int others = header->length() - header->sectionSize(0);
-  // Sizes of rows that were just opened are known after this turn of the event loop.
+  // Sizes of rows that were just opened, and of the other columns, are known after this turn of the event loop.
   QMetaObject::invokeMethod(
-      this, [this, others] { tree_->header()->resizeSection(0, std::max(tree_->viewport()->width() - others, leastWidth())); }, Qt::QueuedConnection);
+      this,
+      [this] {
+        auto* header = tree_->header();
+        const int others = header->length() - header->sectionSize(0);
+        header->resizeSection(0, std::max(tree_->viewport()->width() - others, leastWidth()));
+      },
+      Qt::QueuedConnection);
 }
 
 int NamesFirst::leastWidth() const {
