@@ -1,3 +1,4 @@
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QStatusBar>
@@ -15,6 +16,7 @@ class BreakpointsTest : public QObject {
 
  private Q_SLOTS:
   void breakpointIsAddedByWords();
+  void V12_aBreakpointNamesItsOpInANarrowPanel();
   void wordsThatDoNotParseSayWhy();
   void breakpointsSwitchAndGoByKey();
   void conditionsSurviveAReload();
@@ -38,6 +40,22 @@ void BreakpointsTest::breakpointIsAddedByWords() {
   QCOMPARE(f.execution().hits, (std::vector<std::int64_t>{2}));
   auto* table = f.window().findChild<QTreeView*>(QStringLiteral("breakpoints"));
   QCOMPARE(table->model()->index(0, BreakpointsModel::hits).data().toString(), QStringLiteral("2, first 1 pass"));
+}
+
+// By the op's number and by its call, which is in sight at 1280 pixels.
+void BreakpointsTest::V12_aBreakpointNamesItsOpInANarrowPanel() {
+  WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
+  f.window().resize(1280, 720);
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  front(f, "dock-breakpoints");
+  const auto op = f.analysis().backward.ops[4];
+  f.click(TraceKind::backward, op);
+  f.press(Qt::Key_F9);
+  const auto* table = f.window().findChild<QTreeView*>(QStringLiteral("breakpoints"));
+  QTRY_COMPARE(table->model()->rowCount(), 1);
+  QVERIFY(table->model()->index(0, BreakpointsModel::where).data().toString().startsWith(QStringLiteral("#%1 ").arg(op.index)));
+  const auto room = [&] { return table->viewport()->width() - table->header()->sectionViewportPosition(BreakpointsModel::columns - 1); };
+  QTRY_VERIFY(room() > 24 * table->fontMetrics().averageCharWidth());
 }
 
 void BreakpointsTest::wordsThatDoNotParseSayWhy() {

@@ -234,7 +234,7 @@ void ModelsTest::breakpointsTellWhereAndWhen() {
   const auto text = [&](int row, BreakpointsModel::Column column) { return model.index(row, column).data().toString(); };
   QCOMPARE(text(0, BreakpointsModel::where), QStringLiteral("every mm"));
   QCOMPARE(text(0, BreakpointsModel::condition), QStringLiteral("norm > 2.5"));
-  QCOMPARE(text(1, BreakpointsModel::where), QStringLiteral("backward 3"));
+  QCOMPARE(text(1, BreakpointsModel::where), QStringLiteral("#%1 backward").arg(plain.op.index));
   QCOMPARE(model.placeOf(1), plain.op);
   QCOMPARE(model.placeOf(0), analysis.backward.ops[2]);
   model.setHits({5, 1});

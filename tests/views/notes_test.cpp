@@ -284,7 +284,8 @@ void NotesTest::theDockListsAndEdits() {
   notes(f).edit(forward[5], {}, [](Note& n) { n.bookmark = true; });
   QVERIFY(!hint->isVisible());
   QCOMPARE(column(f, NotesModel::where),
-           (QStringList{QStringLiteral("input"), QStringLiteral("forward 1"), QStringLiteral("forward 5"), QStringLiteral("backward 0")}));
+           (QStringList{QStringLiteral("input"), QStringLiteral("#%1 forward").arg(forward[1].index), QStringLiteral("#%1 forward").arg(forward[5].index),
+                        QStringLiteral("#%1 backward").arg(f.analysis().backward.ops[0].index)}));
   QCOMPARE(column(f, NotesModel::name)[1], QStringLiteral("logits"));
   QCOMPARE(column(f, NotesModel::comment)[3], QStringLiteral("the first \u23ce of the backward"));
   f.selection().select(forward[0]);
@@ -351,7 +352,7 @@ void NotesTest::aPlaceThatIsGoneIsShown() {
   QVERIFY(open(f, 2));
   QTRY_COMPARE(notes(f).notes().size(), std::size_t(2));
   f.window().findChild<QAction*>(QStringLiteral("action-notes"))->trigger();
-  QCOMPARE(column(f, NotesModel::where), (QStringList{QStringLiteral("forward 0"), QStringLiteral("gone")}));
+  QCOMPARE(column(f, NotesModel::where), (QStringList{QStringLiteral("#%1 forward").arg(f.analysis().forward.ops[0].index), QStringLiteral("gone")}));
   QVERIFY2(column(f, NotesModel::what)[1].contains(QStringLiteral("forward")), qPrintable(column(f, NotesModel::what)[1]));
   f.picture(QStringLiteral("notes-lost"));
   // It stays in the file while others are changed, until it is removed.

@@ -7,10 +7,14 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
+namespace {
+
+constexpr int widestWhere = 30;  ///< digits: a module's path would else leave no room for the op
+
+}  // namespace
 
 BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
     : Panel(context, "breakpoints", parent), model_(new BreakpointsModel(this)), table_(new QTreeView(this)) {
@@ -21,9 +25,8 @@ BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
   prepareTree(*table_, tr("Breakpoints"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);
-  table_->header()->resizeSection(BreakpointsModel::where, 150);
-  table_->header()->resizeSection(BreakpointsModel::condition, 130);
-  table_->header()->resizeSection(BreakpointsModel::hits, 110);
+  columns_ = new ColumnFitter(table_);
+  columns_->limit(BreakpointsModel::where, widestWhere);
   table_->installEventFilter(this);
   auto* remove = new QAction(tr("Remove"), table_);
   remove->setShortcut(QKeySequence::Delete);
@@ -81,6 +84,7 @@ QWidget* BreakpointsDock::makeLine() {
 void BreakpointsDock::refresh() {
   model_->set(context_.controller->document(), context_.execution->breakpoints());
   model_->setHits(context_.execution->now().hits);
+  if (model_->rowCount() > 0) columns_->fit();
 }
 
 void BreakpointsDock::activate(const QModelIndex& row) {

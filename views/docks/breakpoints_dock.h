@@ -5,6 +5,7 @@
 
 #include "views/docks/panel.h"
 #include "views/models/breakpoints_model.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 
@@ -29,6 +30,7 @@ class BreakpointsDock : public Panel {
 
   BreakpointsModel* model_;
   QTreeView* table_;
+  ColumnFitter* columns_ = nullptr;
   QLineEdit* words_;
   QLabel* problem_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "views/session/op_place.h"
 #include "views/session/own_names.h"
 #include "views/text/format.h"
 
@@ -64,12 +65,7 @@ int BreakpointsModel::columnCount(const QModelIndex& parent) const { return pare
 
 QString BreakpointsModel::whereText(const Breakpoint& breakpoint) const {
   switch (breakpoint.where) {
-    case Where::op: {
-      const auto position = document_->program.positionOf(breakpoint.op);
-      if (!position) return tr("nowhere");
-      const auto forward = document_->program.forwardSize();
-      return *position < forward ? tr("forward %1").arg(*position) : tr("backward %1").arg(*position - forward);
-    }
+    case Where::op: return placeText(*document_, breakpoint.op);
     case Where::opKind: return tr("every %1").arg(QString::fromStdString(breakpoint.text));
     case Where::module: return tr("module %1").arg(QString::fromStdString(breakpoint.text));
     case Where::value: return tr("value %1").arg(nameOf(*document_->analysis->document, breakpoint.value, notes_));
@@ -87,10 +83,9 @@ QString BreakpointsModel::hitsText(int row) const {
 
 QString BreakpointsModel::opText(const Breakpoint& breakpoint) const {
   const auto& tables = *document_->analysis->document;
-  const auto place = breakpoint.where == Where::op      ? breakpoint.op
-                     : breakpoint.where == Where::value ? tables.value(breakpoint.value).producer
-                                                        : BoundSymbolId();
-  return place ? numberedCallOf(tables, place, notes_) : QString();
+  if (breakpoint.where == Where::op) return callOf(tables, breakpoint.op, notes_);  // the number is in the first column
+  const auto maker = breakpoint.where == Where::value ? tables.value(breakpoint.value).producer : BoundSymbolId();
+  return maker ? numberedCallOf(tables, maker, notes_) : QString();
 }
 
 QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {

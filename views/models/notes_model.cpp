@@ -6,6 +6,7 @@
 #include "core/notes/note_words.h"
 #include "views/content/line_notes.h"
 #include "views/models/tree_model.h"
+#include "views/session/op_place.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -60,12 +61,7 @@ QString NotesModel::whereText(const PlacedNote& note) const {
   if (note.isLost()) return tr("gone");
   const auto op = opOf(*document_, note);
   if (!op) return tr("input");
-  if (document_->analysis->document->boundSymbol(op).origin.role == Role::none)
-    return tr("computation %1").arg(document_->trace(TraceKind::computation).line(op));
-  const auto position = document_->program.positionOf(op);
-  if (!position) return tr("joint");
-  const auto forward = document_->program.forwardSize();
-  return *position < forward ? tr("forward %1").arg(*position) : tr("backward %1").arg(*position - forward);
+  return placeText(*document_, op);
 }
 
 QString NotesModel::whatText(const PlacedNote& note) const {

@@ -1,5 +1,6 @@
 #include "views/models/why_model.h"
 
+#include "views/session/op_place.h"
 #include "views/text/format.h"
 #include "views/text/line_text.h"
 
@@ -34,11 +35,6 @@ class WhyModel::Filler {
     return node;
   }
 
-  QString placeText(std::size_t position) const {
-    const auto forward = open_.program.forwardSize();
-    return position < forward ? tr("forward %1").arg(position) : tr("backward %1").arg(position - forward);
-  }
-
   void savedSection() {
     const auto& why = answer_.saved;
     auto* section = section_ = root_->add(fullNameOf(document_, why.value, notes_), savedText());
@@ -51,8 +47,8 @@ class WhyModel::Filler {
       if (reader.origin) addOp(node, tr("derivative of"), reader.origin);
     }
     if (why.saved && why.maker) {
-      section->add(tr("lives"),
-                   tr("from %1 to %2, over %n ops", nullptr, static_cast<int>(why.lastRead - why.from)).arg(placeText(why.from), placeText(why.lastRead)));
+      section->add(tr("lives"), tr("from %1 to %2, over %n ops", nullptr, static_cast<int>(why.lastRead - why.from))
+                                    .arg(placeText(open_, open_.program.opAt(why.from)), placeText(open_, open_.program.opAt(why.lastRead))));
       section->add(tr("bytes"),
                    why.storageBytes == why.bytes ? bytesText(why.bytes) : tr("%1, in a storage of %2").arg(bytesText(why.bytes), bytesText(why.storageBytes)));
     }

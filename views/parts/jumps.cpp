@@ -3,6 +3,7 @@
 #include <QToolBar>
 #include <QToolButton>
 
+#include "views/session/op_place.h"
 #include "views/text/line_text.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
@@ -13,17 +14,11 @@ namespace {
 constexpr std::size_t mostShown = 20;
 constexpr int longest = 80;  // characters of an op's line
 
-/// "forward 12   #171   t3 = mm(...)".
+/// "#171 forward   t3 = mm(...)".
 QString textOf(const OpenDocument& document, BoundSymbolId op) {
   auto text = lineOf(*document.analysis->document, op, nullptr, true, false).text.section(QStringLiteral("  # "), 0, 0);
   if (text.size() > longest) text = text.left(longest - 1) + QStringLiteral("\u2026");
-  const auto where = [&] {
-    const auto position = document.program.positionOf(op);
-    if (!position || document.analysis->document->boundSymbol(op).origin.role == Role::none) return MainWindow::tr("computation");
-    const auto forward = document.program.forwardSize();
-    return *position < forward ? MainWindow::tr("forward %1").arg(*position) : MainWindow::tr("backward %1").arg(*position - forward);
-  };
-  return QStringLiteral("%1   #%2   %3").arg(where(), QString::number(op.index), text.replace(QLatin1Char('&'), QStringLiteral("&&")));
+  return QStringLiteral("%1   %2").arg(placeText(document, op), text.replace(QLatin1Char('&'), QStringLiteral("&&")));
 }
 
 /// Jumps, the newest first; where one stands is checked.
