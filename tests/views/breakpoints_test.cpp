@@ -54,6 +54,10 @@ void BreakpointsTest::V12_aBreakpointNamesItsOpInANarrowPanel() {
   const auto* table = f.window().findChild<QTreeView*>(QStringLiteral("breakpoints"));
   QTRY_COMPARE(table->model()->rowCount(), 1);
   QVERIFY(table->model()->index(0, BreakpointsModel::where).data().toString().startsWith(QStringLiteral("#%1 ").arg(op.index)));
+  // So does the message of a stop.
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QVERIFY2(f.window().statusBar()->currentMessage().contains(QStringLiteral("'#%1 ").arg(op.index)), qPrintable(f.window().statusBar()->currentMessage()));
   const auto room = [&] { return table->viewport()->width() - table->header()->sectionViewportPosition(BreakpointsModel::columns - 1); };
   QTRY_VERIFY(room() > 24 * table->fontMetrics().averageCharWidth());
 }

@@ -116,6 +116,11 @@ void FindingTest::aPlaceIsOneLineAway() {
   const auto name = QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(op)[0]));
   QTest::keyClicks(&quick.line(), name);
   QTRY_COMPARE(shown(quick).value(0), name);
+  // The row that Enter takes is marked as a list with the focus marks its row: what is right of its name is read on it.
+  const auto row = quick.list().visualRect(quick.list().model()->index(0, 0));
+  const auto mark = quick.list().viewport()->grab().toImage().pixelColor(row.center());
+  const auto lightnessOf = [](QPalette::ColorGroup group) { return QApplication::palette().color(group, QPalette::Highlight).lightness(); };
+  QVERIFY(std::abs(mark.lightness() - lightnessOf(QPalette::Active)) < std::abs(mark.lightness() - lightnessOf(QPalette::Inactive)));
   f.picture(QStringLiteral("go-to"));
   QTest::keyClick(&quick.line(), Qt::Key_Return);
   QVERIFY(!quick.isVisible());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "views/session/op_place.h"
 #include "views/session/own_names.h"
 #include "views/text/format.h"
 

@@ -6,7 +6,7 @@
 #include "core/notes/note_words.h"
 #include "views/content/line_notes.h"
 #include "views/models/tree_model.h"
-#include "views/session/op_place.h"
+#include "views/session/own_names.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {

@@ -1,6 +1,6 @@
 #include "views/models/why_model.h"
 
-#include "views/session/op_place.h"
+#include "views/session/own_names.h"
 #include "views/text/format.h"
 #include "views/text/line_text.h"
 

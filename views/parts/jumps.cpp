@@ -3,7 +3,7 @@
 #include <QToolBar>
 #include <QToolButton>
 
-#include "views/session/op_place.h"
+#include "views/session/own_names.h"
 #include "views/text/line_text.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"

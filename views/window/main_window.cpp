@@ -272,9 +272,9 @@ QString MainWindow::hitText() const {
   if (!now.hit || !controller_->document()) return tr("Stopped at a breakpoint");
   const auto& analysis = *controller_->document()->analysis;
   auto words = QString::fromStdString(describe(analysis, *now.hit));
-  if (now.hit->where == Breakpoint::Where::op)  // people know it by what it makes
+  if (now.hit->where == Breakpoint::Where::op)  // with what it makes, behind its number
     if (const auto outputs = analysis.document->outputs(now.hit->op); !outputs.empty() && outputs[0])
-      words.replace(0, words.section(QLatin1Char(' '), 0, 0).size(), nameOf(*analysis.document, outputs[0], context_.notes));
+      words.insert(words.section(QLatin1Char(' '), 0, 0).size(), QLatin1Char(' ') + nameOf(*analysis.document, outputs[0], context_.notes));
   return (looksAtOutputs(*now.hit) ? tr("Stopped: the op before meets the breakpoint '%1'") : tr("Stopped at the breakpoint '%1'")).arg(words);
 }
 

@@ -27,7 +27,8 @@ class TwoTexts : public QStyledItemDelegate {
     if (room < 40) return;
     const auto detail = metrics.elidedText(index.data(GotoModel::detailRole).toString(), Qt::ElideMiddle, room);
     const bool chosen = option.state & QStyle::State_Selected;
-    auto colour = option.palette.color(chosen ? QPalette::HighlightedText : QPalette::Text);
+    const auto group = option.state & QStyle::State_Active ? QPalette::Active : QPalette::Inactive;
+    auto colour = option.palette.color(group, chosen ? QPalette::HighlightedText : QPalette::Text);
     if (!chosen) colour.setAlphaF(0.65F);
     painter->setPen(colour);
     painter->drawText(area, Qt::AlignRight | Qt::AlignVCenter, detail);
@@ -56,6 +57,7 @@ QuickOpen::QuickOpen(ViewContext context, std::function<QList<QAction*>()> comma
   list_->setUniformItemSizes(true);
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   list_->setFocusPolicy(Qt::NoFocus);  // keys stay with the line, which hands arrows on
+  list_->setFocusProxy(line_);         // its chosen row is the one that Enter takes, and looks so
   list_->setFrameShape(QFrame::NoFrame);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(6, 6, 6, 6);
