@@ -1,6 +1,7 @@
 #include "core/derivation/gradient_of.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
 
 namespace retrograd {
@@ -14,20 +15,22 @@ BoundSymbolId lastAddition(const Analysis& analysis, ValueId value) {
   return {};
 }
 
+/// What the joint gives as the gradient of this input; none where it has none, or another name of the parameter has it.
+ValueId gradientAt(const Analysis& analysis, std::size_t input) {
+  const auto at = analysis.joint.resultCount + input;
+  return at < analysis.joint.outputs.size() ? analysis.joint.outputs[at] : ValueId();
+}
+
 /// A tied parameter's gradient stands under its first name.
 ValueId gradientOfInput(const Analysis& analysis, ValueId value) {
   const auto& computation = analysis.computation();
   const auto& inputs = computation.trace.inputs;
-  const auto gradientAt = [&](std::size_t i) {
-    const auto at = analysis.joint.resultCount + i;
-    return at < analysis.joint.outputs.size() ? analysis.joint.outputs[at] : ValueId();
-  };
   const std::size_t own = std::find(inputs.begin(), inputs.end(), value) - inputs.begin();
   if (own == inputs.size()) return {};
-  if (const auto gradient = gradientAt(own)) return gradient;
+  if (const auto gradient = gradientAt(analysis, own)) return gradient;
   const auto& key = computation.inputs[own].storageKey;
   for (std::size_t i = 0; i < inputs.size() && !key.empty(); ++i)
-    if (computation.inputs[i].storageKey == key && gradientAt(i)) return gradientAt(i);
+    if (computation.inputs[i].storageKey == key && gradientAt(analysis, i)) return gradientAt(analysis, i);
   return {};
 }
 
@@ -66,18 +69,43 @@ ValueId gradientOf(const Analysis& analysis, ValueId value) {
   return last ? analysis.document->outputs(last)[0] : gradientWithoutAddition(analysis, value);
 }
 
-std::vector<ValueId> gradientsOfInputs(const Analysis& analysis) {
-  const auto& inputs = analysis.computation().trace.inputs;
-  std::unordered_map<ValueId, ValueId> sums;
-  const auto& ops = analysis.joint.ops;
-  for (auto i = analysis.joint.forwardCount; i < ops.size(); ++i)
-    if (const auto& origin = analysis.document->boundSymbol(ops[i]).origin; origin.role == Role::accumulation && origin.value)
-      sums[origin.value] = analysis.document->outputs(ops[i])[0];  // the last addition completes the sum
-  std::vector<ValueId> gradients;
-  for (auto input : inputs) {
-    const auto sum = sums.find(input);
-    gradients.push_back(sum != sums.end() ? sum->second : gradientWithoutAddition(analysis, input));
+// As gradientOf() has them, from what gives way to what wins: what the backward tells, gradients of inputs, sums.
+IdVector<ValueId, ValueId> gradientsOfValues(const Analysis& analysis) {
+  const auto& document = *analysis.document;
+  const auto& joint = analysis.joint;
+  IdVector<ValueId, ValueId> gradients(document.valueCount());
+  IdVector<ValueId, std::uint8_t> isMade(document.valueCount());  // passes after the transform leave out what nobody needs
+  for (auto input : joint.inputs)
+    if (input) isMade[input] = true;
+  for (std::size_t i = 0; i < joint.ops.size(); ++i) {
+    const auto outputs = document.outputs(joint.ops[i]);
+    const auto& origin = document.boundSymbol(joint.ops[i]).origin;
+    for (auto output : outputs)
+      if (output && i >= joint.forwardCount) isMade[output] = true;
+    if (analysis.gradients.empty() && origin.role == Role::gradient && origin.value && !outputs.empty()) gradients[origin.value] = outputs[0];
   }
+  for (const auto& [value, gradient] : analysis.gradients)
+    if (gradient && isMade[gradient]) gradients[value] = gradient;
+  const auto& computation = analysis.computation();
+  std::unordered_map<std::string_view, ValueId> tied;  // the gradient that stands under a parameter's first name
+  for (std::size_t i = 0; i < computation.inputs.size(); ++i)
+    if (const auto gradient = gradientAt(analysis, i)) tied.try_emplace(computation.inputs[i].storageKey, gradient);
+  for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
+    const auto& input = computation.inputs[i];
+    const auto own = gradientAt(analysis, i);
+    if (own) gradients[input.value] = own;
+    else if (const auto first = tied.find(input.storageKey); first != tied.end() && !input.storageKey.empty()) gradients[input.value] = first->second;
+  }
+  for (auto i = joint.forwardCount; i < joint.ops.size(); ++i)
+    if (const auto& origin = document.boundSymbol(joint.ops[i]).origin; origin.role == Role::accumulation && origin.value)
+      gradients[origin.value] = document.outputs(joint.ops[i])[0];  // the last addition completes the sum
+  return gradients;
+}
+
+std::vector<ValueId> gradientsOfInputs(const Analysis& analysis) {
+  const auto all = gradientsOfValues(analysis);
+  std::vector<ValueId> gradients;
+  for (auto input : analysis.computation().trace.inputs) gradients.push_back(all[input]);
   return gradients;
 }
 

@@ -1,12 +1,16 @@
 #pragma once
 #include <vector>
 
+#include "core/base/id_vector.h"
 #include "core/derivation/analysis.h"
 
 namespace retrograd {
 
 /// The gradient of a parameter, an input or a value of the forward: the sum where several were added up. None where there is none.
 ValueId gradientOf(const Analysis& analysis, ValueId value);
+
+/// gradientOf() of every value, with one look at the trace for all.
+IdVector<ValueId, ValueId> gradientsOfValues(const Analysis& analysis);
 
 /// gradientOf() of each input of the computation, with one look at the trace for all.
 std::vector<ValueId> gradientsOfInputs(const Analysis& analysis);

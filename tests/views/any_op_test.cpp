@@ -231,12 +231,18 @@ void AnyOpTest::V2_withoutThePreferenceRunAheadIsOffered() {
   // A chart without numbers says how they come.
   f.raise("dock-gradient-flow");
   const auto* chart = f.window().findChild<GradientFlowChart*>();
-  QTRY_COMPARE(chart->accessibleDescription(), QStringLiteral("Run the model to see the norms: F5"));
+  const auto why = QStringLiteral("Run the model to see its numbers: F5");
+  QTRY_COMPARE(chart->accessibleDescription(), why);
+  f.raise("dock-trace-table");
+  const auto* hint = f.window().findChild<QLabel*>(QStringLiteral("trace-table-hint"));
+  QTRY_COMPARE(hint->text(), why);
   auto* button = f.window().findChild<QToolButton*>(QStringLiteral("run-ahead-button"));
   QTRY_VERIFY(button->isVisible());
   QTest::mouseClick(button, Qt::LeftButton);
   QVERIFY(allKnown(f));
   QTRY_VERIFY(!button->isVisible());
+  QTRY_COMPARE(hint->text(), QString());
+  f.raise("dock-gradient-flow");
   QTRY_COMPARE(chart->accessibleDescription(), QString());
   QCOMPARE(f.execution().position, std::size_t(0));
 }

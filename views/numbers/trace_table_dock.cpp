@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QVBoxLayout>
 
+#include "views/numbers/why_no_numbers.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/prepare_box.h"
@@ -66,7 +67,10 @@ QWidget* TraceTableDock::makeChoice() {
     traces_->addItem(titleText(kind), static_cast<int>(kind));
   layout->addWidget(label);
   layout->addWidget(traces_);
-  layout->addStretch(1);
+  hint_ = new ElidedLabel(row);
+  hint_->setObjectName(QStringLiteral("trace-table-hint"));
+  hint_->setForegroundRole(QPalette::PlaceholderText);
+  layout->addWidget(hint_, 1);
   connect(traces_, &QComboBox::currentIndexChanged, this, &TraceTableDock::invalidate);
   return row;
 }
@@ -92,6 +96,7 @@ void TraceTableDock::refresh() {
     model_->update();
   }
   following_ = false;
+  hint_->setText(shown_ && context_.controller->ahead().numbers().known() == 0 ? whyNoNumbers(*this, *context_.controller) : QString());
   follow();
 }
 
@@ -99,6 +104,7 @@ void TraceTableDock::forget() {
   following_ = true;
   shown_.reset();
   model_->show(nullptr, kind());
+  hint_->clear();
   following_ = false;
 }
 

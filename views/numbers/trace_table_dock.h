@@ -4,6 +4,7 @@
 
 #include "views/docks/panel.h"
 #include "views/numbers/trace_table_model.h"
+#include "views/widgets/elided_label.h"
 
 namespace retrograd::views {
 
@@ -29,6 +30,7 @@ class TraceTableDock : public Panel {
 
   TraceTableModel* model_;
   QComboBox* traces_;
+  ElidedLabel* hint_ = nullptr;  ///< why there are no numbers
   QTreeView* table_;
   std::shared_ptr<const OpenDocument> shown_;
   TraceKind shownKind_ = TraceKind::joint;

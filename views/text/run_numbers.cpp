@@ -16,6 +16,7 @@ void RunNumbers::reset(std::shared_ptr<const Analysis> analysis, IntendedInfinit
   positions_.clear();
   statistics_.clear();
   scale_.reset();
+  gradients_.clear();
   firstBad_ = failed_ = {};
   failure_.clear();
   badOps_.clear();
@@ -87,7 +88,7 @@ std::optional<double> RunNumbers::ownNumber(LineNumber kind, BoundSymbolId op) c
   }
   std::optional<double> bad;
   for (auto output : analysis_->document->outputs(op)) {
-    const auto value = kind == LineNumber::gradientNorm && output ? gradientOf(*analysis_, output) : output;
+    const auto value = kind == LineNumber::gradientNorm && output ? gradientOf(output) : output;
     const auto* s = statistics(value);
     if (!s) continue;
     if (kind == LineNumber::norm || kind == LineNumber::gradientNorm) return s->norm;
@@ -95,6 +96,12 @@ std::optional<double> RunNumbers::ownNumber(LineNumber kind, BoundSymbolId op) c
     bad = bad.value_or(0) + (intended_.isFault(output, *s) ? static_cast<double>(s->nan + s->inf) : 0);
   }
   return bad;
+}
+
+// To look for each in the trace would take minutes for 100,000 ops.
+ValueId RunNumbers::gradientOf(ValueId value) const {
+  if (gradients_.size() == 0) gradients_ = gradientsOfValues(*analysis_);
+  return gradients_.contains(value) ? gradients_[value] : ValueId();
 }
 
 double RunNumbers::scale(LineNumber kind) const {

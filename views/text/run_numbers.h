@@ -58,6 +58,7 @@ class RunNumbers : public QObject {
 
  private:
   std::optional<double> ownNumber(LineNumber kind, BoundSymbolId op) const;
+  ValueId gradientOf(ValueId value) const;
 
   std::shared_ptr<const Analysis> analysis_;
   IntendedInfinities intended_;
@@ -65,6 +66,7 @@ class RunNumbers : public QObject {
   IdVector<BoundSymbolId, std::int32_t> positions_;  ///< -1 where it does not run
   IdVector<ValueId, std::optional<TensorStatistics>> statistics_;
   mutable std::optional<std::pair<LineNumber, double>> scale_;  ///< the last that was asked for
+  mutable IdVector<ValueId, ValueId> gradients_;                ///< of all values, from when one was asked for first
   BoundSymbolId firstBad_, failed_;
   std::set<BoundSymbolId> badOps_;
   QString failure_;

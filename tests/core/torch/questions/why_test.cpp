@@ -145,6 +145,23 @@ TEST(WhyNoGradient, AGradientThatPassesUnchangedIsOne) {
   EXPECT_EQ(gradientOf(*loadSession(path), left), gradient);
 }
 
+// The table of all values says what a search for each of them finds: sums, tied parameters, cotangents that pass unchanged.
+TEST(GradientOf, AllValuesAreAsEachAlone) {
+  ModelBuilder m;
+  const auto x = m.input("x", {3}), w = m.parameter("w", {3}), frozen = m.input("y", {3});
+  const auto sum = m.op("aten.add.Tensor", {m.op("aten.sin.default", {x}), m.op("aten.mul.Tensor", {x, w})});
+  m.output(m.op("aten.cos.default", {m.op("aten.mul.Tensor", {m.op("aten.alias.default", {sum}), frozen})}));
+  for (const auto& a : {m.analyse(), openModel(sourcePath("resources/samples/tiny_gpt.pt2"))}) {
+    const auto all = gradientsOfValues(*a);
+    std::size_t known = 0;
+    for (auto value : all.ids()) {
+      EXPECT_EQ(all[value], gradientOf(*a, value)) << a->document->displayName(value);
+      known += all[value].valid();
+    }
+    EXPECT_GT(known, 3u);
+  }
+}
+
 TEST(WhyNoGradient, OfARealModel) {
   const auto a = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   EXPECT_TRUE(whyNoGradient(*a, findValue(*a, "l1.weight").value()).gradient);

@@ -1,0 +1,142 @@
+#include "views/numbers/gradient_flow_model.h"
+
+#include <array>
+#include <cmath>
+
+#include "core/derivation/gradient_of.h"
+#include "views/models/tree_model.h"
+#include "views/text/format.h"
+
+namespace retrograd::views {
+namespace {
+
+/// A parameter's numbers, and the NaN and Inf in its gradient.
+std::pair<GradientFlowChart::Bar, std::int64_t> measured(const GradientFlowModel::Row& row, const RunNumbers& numbers) {
+  GradientFlowChart::Bar bar;
+  const auto* value = numbers.statistics(row.parameter);
+  const auto* gradient = row.gradient ? numbers.statistics(row.gradient) : nullptr;
+  bar.hasGradient = row.gradient.valid();
+  bar.isKnown = value && (gradient || !bar.hasGradient);
+  if (value) bar.value = value->norm;
+  if (gradient) bar.gradient = gradient->norm;
+  return {std::move(bar), gradient ? gradient->nan + gradient->inf : 0};
+}
+
+}  // namespace
+
+void GradientFlowModel::show(std::shared_ptr<const Analysis> analysis) {
+  beginResetModel();
+  analysis_ = std::move(analysis);
+  rows_.clear();
+  top_.clear();
+  if (analysis_) {
+    const auto gradients = gradientsOfInputs(*analysis_);
+    for (const auto& part : parameterTree(analysis_->computation()).parts) add(part, gradients, -1);
+  }
+  endResetModel();
+}
+
+void GradientFlowModel::add(const ParameterTree& tree, const std::vector<ValueId>& gradients, int parent) {
+  const int row = static_cast<int>(rows_.size());
+  auto& siblings = parent < 0 ? top_ : rows_[static_cast<std::size_t>(parent)].parts;
+  const int place = static_cast<int>(siblings.size());
+  siblings.push_back(row);
+  auto& added = rows_.emplace_back();
+  added.label = toQt(tree.label);
+  added.path = added.numbers.name = toQt(tree.path);
+  added.isLayer = tree.isMember || !tree.holdsMembers();
+  added.parent = parent;
+  added.place = place;
+  if (tree.input) {
+    added.parameter = analysis_->computation().inputs[*tree.input].value;
+    added.gradient = gradients[*tree.input];
+  }
+  for (const auto& part : tree.parts) add(part, gradients, row);
+}
+
+void GradientFlowModel::measure(const RunNumbers& numbers) {
+  for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
+    GradientFlowChart::Bar bar;
+    row->bad = 0;
+    if (row->parameter) {
+      std::tie(bar, row->bad) = measured(*row, numbers);
+    } else {
+      bar.isKnown = true;
+      bar.hasGradient = false;
+      for (const auto part : row->parts) {
+        const auto& of = rows_[static_cast<std::size_t>(part)];
+        bar.isKnown = bar.isKnown && of.numbers.isKnown;
+        bar.hasGradient = bar.hasGradient || of.numbers.hasGradient;
+        bar.value = std::hypot(bar.value, of.numbers.value);
+        bar.gradient = std::hypot(bar.gradient, of.numbers.gradient);
+        row->bad += of.bad;
+      }
+    }
+    bar.name = std::move(row->numbers.name);
+    row->numbers = std::move(bar);
+  }
+  const auto changed = [this](const std::vector<int>& parts) {
+    if (!parts.empty()) Q_EMIT dataChanged(createIndex(0, value, parts.front()), createIndex(static_cast<int>(parts.size()) - 1, bad, parts.back()));
+  };
+  changed(top_);
+  for (const auto& row : rows_) changed(row.parts);
+}
+
+QModelIndex GradientFlowModel::indexOf(int row) const { return createIndex(rows_[static_cast<std::size_t>(row)].place, name, row); }
+
+const std::vector<int>& GradientFlowModel::partsOf(const QModelIndex& parent) const {
+  return parent.isValid() ? rows_[static_cast<std::size_t>(rowOf(parent))].parts : top_;
+}
+
+QModelIndex GradientFlowModel::index(int row, int column, const QModelIndex& parent) const {
+  const auto& parts = partsOf(parent);
+  return row >= 0 && std::cmp_less(row, parts.size()) && column >= 0 && column < columns ? createIndex(row, column, parts[static_cast<std::size_t>(row)])
+                                                                                        : QModelIndex();
+}
+
+QModelIndex GradientFlowModel::parent(const QModelIndex& index) const {
+  if (!index.isValid()) return {};
+  const int parent = rows_[static_cast<std::size_t>(rowOf(index))].parent;
+  return parent < 0 ? QModelIndex() : indexOf(parent);
+}
+
+int GradientFlowModel::rowCount(const QModelIndex& parent) const { return parent.column() > 0 ? 0 : static_cast<int>(partsOf(parent).size()); }
+
+QString GradientFlowModel::textOf(const Row& row, int column) const {
+  const auto& bar = row.numbers;
+  const bool isMeasured = bar.isKnown && bar.hasGradient;
+  switch (column) {
+    case name: return row.label;
+    case value: return bar.isKnown ? numberText(bar.value) : QString();
+    case gradient: return isMeasured ? numberText(bar.gradient) : bar.hasGradient ? QString() : tr("none");
+    case ratio: return isMeasured ? numberText(bar.ratio()) : QString();
+    default: return isMeasured ? numberText(LineNumber::bad, static_cast<double>(row.bad)) : QString();
+  }
+}
+
+QVariant GradientFlowModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  const auto& row = rows_[static_cast<std::size_t>(rowOf(index))];
+  switch (role) {
+    case Qt::DisplayRole: return textOf(row, index.column());
+    case Qt::ToolTipRole: return index.column() == name ? QVariant(row.path) : QVariant();
+    case Qt::TextAlignmentRole: return index.column() == name ? QVariant() : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    case opRole: return row.gradient ? analysis_->document->value(row.gradient).producer.index : -1;
+    case sortRole: {
+      if (index.column() == name) return {};
+      const auto& bar = row.numbers;
+      if (!bar.isKnown || (index.column() != value && !bar.hasGradient)) return qQNaN();
+      const std::array<double, columns> numbers{0, bar.value, bar.gradient, bar.ratio(), static_cast<double>(row.bad)};
+      return numbers[static_cast<std::size_t>(index.column())];
+    }
+    default: return {};
+  }
+}
+
+QVariant GradientFlowModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  static const std::array<const char*, columns> names{"Parameter", "Value", "Gradient", "Ratio", "NaN and Inf"};
+  if (orientation != Qt::Horizontal || role != Qt::DisplayRole || section < 0 || section >= columns) return {};
+  return tr(names[static_cast<std::size_t>(section)]);
+}
+
+}  // namespace retrograd::views
