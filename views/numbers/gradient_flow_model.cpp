@@ -91,7 +91,7 @@ const std::vector<int>& GradientFlowModel::partsOf(const QModelIndex& parent) co
 QModelIndex GradientFlowModel::index(int row, int column, const QModelIndex& parent) const {
   const auto& parts = partsOf(parent);
   return row >= 0 && std::cmp_less(row, parts.size()) && column >= 0 && column < columns ? createIndex(row, column, parts[static_cast<std::size_t>(row)])
-                                                                                        : QModelIndex();
+                                                                                         : QModelIndex();
 }
 
 QModelIndex GradientFlowModel::parent(const QModelIndex& index) const {
