@@ -58,6 +58,7 @@ CompareValuesDialog::CompareValuesDialog(ViewContext context, ValuePlace a, Valu
   table_->setRootIsDecorated(false);
   table_->setHeaderLabels({tr("Number"), name(a), name(b)});
   for (const int column : {1, 2}) table_->headerItem()->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+  table_->header()->setStretchLastSection(false);  // both columns of numbers are next to each other
   addCopy(*table_);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
