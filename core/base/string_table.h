@@ -1,9 +1,12 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "core/base/ids.h"
 
@@ -12,21 +15,15 @@ namespace retrograd {
 /// Strings kept once, by id. A copy is independent of its original.
 class StringTable {
  public:
-  StringTable() = default;
-  StringTable(const StringTable& other) : strings_(other.strings_), nextSuffix_(other.nextSuffix_) { index(); }
-  StringTable& operator=(const StringTable& other) {
-    if (this != &other) *this = StringTable(other);
-    return *this;
-  }
-  StringTable(StringTable&&) = default;  // NOLINT(performance-noexcept-move-constructor): a deque allocates when it is moved
-  StringTable& operator=(StringTable&&) = default;
-
   StringId intern(std::string_view text) {
-    if (auto it = index_.find(text); it != index_.end()) return it->second;
-    strings_.emplace_back(text);
-    const StringId id(static_cast<std::int64_t>(strings_.size()) - 1);
-    index_.emplace(strings_.back(), id);  // a deque never moves its strings: the key stays valid
-    return id;
+    if (2 * (strings_.size() + 1) > slots_.size()) grow();
+    const auto hash = hashOf(text);
+    auto& slot = slots_[placeOf(text, hash)];
+    if (!slot.id) {
+      slot = {hash, StringId(static_cast<std::int64_t>(strings_.size()))};
+      strings_.emplace_back(text);
+    }
+    return slot.id;
   }
 
   /// `base`, or where that is taken `base_1`, `base_2`, ...
@@ -39,7 +36,7 @@ class StringTable {
   }
 
   std::size_t size() const { return strings_.size(); }
-  bool contains(std::string_view text) const { return index_.contains(text); }
+  bool contains(std::string_view text) const { return !slots_.empty() && slots_[placeOf(text, hashOf(text))].id; }
   std::string_view text(StringId id) const { return id ? std::string_view(strings_[id.index]) : std::string_view(); }
 
   std::size_t bytes() const {
@@ -49,12 +46,36 @@ class StringTable {
   }
 
  private:
-  void index() {
-    for (std::size_t i = 0; i < strings_.size(); ++i) index_.emplace(strings_[i], StringId(static_cast<std::int64_t>(i)));
+  /// A document of a million ops has millions of names, each of which is looked up: eight bytes for one, in one block of memory.
+  struct Slot {
+    std::uint32_t hash = 0;
+    StringId id;
+  };
+
+  static std::uint32_t hashOf(std::string_view text) { return static_cast<std::uint32_t>(std::hash<std::string_view>()(text)); }
+
+  /// Where the string is, or would be.
+  std::size_t placeOf(std::string_view text, std::uint32_t hash) const {
+    const auto mask = slots_.size() - 1;
+    auto at = hash & mask;
+    while (slots_[at].id && (slots_[at].hash != hash || strings_[slots_[at].id.index] != text)) at = (at + 1) & mask;
+    return at;
   }
 
-  std::deque<std::string> strings_;
-  std::unordered_map<std::string_view, StringId> index_;
+  void grow() {
+    std::vector<Slot> larger(slots_.empty() ? 16 : 2 * slots_.size());
+    const auto mask = larger.size() - 1;
+    for (const auto& slot : slots_) {
+      if (!slot.id) continue;
+      auto at = slot.hash & mask;
+      while (larger[at].id) at = (at + 1) & mask;
+      larger[at] = slot;
+    }
+    slots_.swap(larger);
+  }
+
+  std::deque<std::string> strings_;  // which never moves them: what text() gave stays good
+  std::vector<Slot> slots_;          // a power of two of them, at most half of them taken
   std::unordered_map<std::string, int> nextSuffix_;
 };
 

@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QLineEdit>
+#include <QListView>
 #include <QSignalSpy>
 #include <QTest>
 #include <ctime>
@@ -12,6 +13,7 @@
 #include "tests/views/window_fixture.h"
 #include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
+#include "views/window/quick_open.h"
 
 namespace retrograd::views {
 
@@ -76,6 +78,9 @@ QString model() {
   return given.isEmpty() ? QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2")) : given;
 }
 
+/// A made up model; RETROGRAD_TEST_BLOCKS tries other sizes (112,000 blocks are a million ops in the joint trace).
+QString blocks(const char* count) { return QStringLiteral("synthetic") + qEnvironmentVariable("RETROGRAD_TEST_BLOCKS", QLatin1String(count)); }
+
 void check() {
   QVERIFY2(application().processor().seconds <= longestAllowed, qPrintable(application().processor().what));
   QVERIFY2(application().waiting().seconds <= longestWait, qPrintable(application().waiting().what));
@@ -92,6 +97,7 @@ class ResponsiveTest : public QObject {
   void recordingAndCancelling();
   void breakpointsDoNotWaitForARun();
   void filteringManyLines();
+  void foldingAndSearchingManyLines();
   void theGraphOfManyOps();
 };
 
@@ -182,7 +188,7 @@ void ResponsiveTest::breakpointsDoNotWaitForARun() {
 void ResponsiveTest::filteringManyLines() {
   WindowFixture f(std::make_shared<FakeEngine>());
   // 12,000 blocks are 216,000 lines in the three listings, and as many again in other groupings.
-  QVERIFY(f.open(QStringLiteral("synthetic") + qEnvironmentVariable("RETROGRAD_TEST_BLOCKS", QStringLiteral("12000"))));
+  QVERIFY(f.open(blocks("12000")));
   auto& filter = *f.window().context().filter;
   QVERIFY(f.quiet() && standsStill(f.window()));
   application().begin();
@@ -202,10 +208,46 @@ void ResponsiveTest::filteringManyLines() {
   check();
 }
 
+void ResponsiveTest::foldingAndSearchingManyLines() {
+  WindowFixture f(std::make_shared<FakeEngine>());
+  QVERIFY(f.open(blocks("12000")));
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  const auto& ops = f.analysis().forward.ops;
+  const auto nameOf = [&](BoundSymbolId op) { return QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(op)[0])); };
+  application().begin();
+  auto& listing = f.listing(TraceKind::forward);
+  listing.setFocus();
+  const int all = listing.rowCount();
+  f.press(Qt::Key_Slash);
+  QTRY_VERIFY_WITH_TIMEOUT(listing.rowCount() < all, 30000);
+  f.press(Qt::Key_Asterisk);
+  QTRY_COMPARE_WITH_TIMEOUT(listing.rowCount(), all, 30000);
+  f.press(Qt::Key_Home);
+  f.press(Qt::Key_Minus);
+  QVERIFY(listing.rowCount() < all);
+  f.press(Qt::Key_Plus);
+  QCOMPARE(listing.rowCount(), all);
+
+  f.press(Qt::Key_F, Qt::ControlModifier);
+  auto* text = f.window().findChild<QLineEdit*>(QStringLiteral("find-text"));
+  QTest::keyClicks(text, nameOf(ops[ops.size() - 2]) + QStringLiteral(" = "));
+  QTest::keyClick(text, Qt::Key_Return);
+  QTRY_COMPARE_WITH_TIMEOUT(listing.opAt(listing.cursor()), ops[ops.size() - 2], 60000);
+  f.press(Qt::Key_Escape);
+
+  f.press(Qt::Key_P, Qt::ControlModifier);
+  auto& quick = f.window().quickOpen();
+  QTest::keyClicks(&quick.line(), nameOf(ops[ops.size() / 2]));
+  QTRY_COMPARE_WITH_TIMEOUT(quick.list().model()->index(0, 0).data().toString(), nameOf(ops[ops.size() / 2]), 60000);
+  QTest::keyClick(&quick.line(), Qt::Key_Return);
+  QTRY_COMPARE(f.selection().op(), ops[ops.size() / 2]);
+  check();
+}
+
 // 100,000 ops in the graph, with all that is worked out of a layout: overlay, filter, lit ways, labels.
 void ResponsiveTest::theGraphOfManyOps() {
   WindowFixture f(std::make_shared<FakeEngine>());
-  QVERIFY(f.open(QStringLiteral("synthetic11200")));
+  QVERIFY(f.open(blocks("11200")));
   QVERIFY(f.analysis().joint.ops.size() >= 100'000);
   QVERIFY(f.quiet() && standsStill(f.window()));
   auto& listings = f.window().listings();

@@ -36,8 +36,11 @@ std::int32_t AliasFamilies::versionGroupOf(ValueId value, std::int32_t memoryInd
   }
 }
 
-void AliasFamilies::noteWrite(std::int32_t index, ValueId content, MetaId geometry) {
-  family(versionGroup(index)).wroteHere = true;
+void AliasFamilies::noteWrite(std::int32_t index, ValueId content, MetaId geometry, bool seen) {
+  auto& memory = memoryOf(family(index));
+  memory.lastWrite = content.index;
+  if (seen) family(versionGroup(index)).lastSeen = content.index;
+  else memory.silent = true;
   contents_[content.index] = {index, geometry};
 }
 
@@ -50,10 +53,15 @@ bool AliasFamilies::isOfContent(ValueId value) const {
   }
 }
 
+/// Values are numbered as they are made, and what a write leaves is made by it.
+bool AliasFamilies::writtenUnseenAfter(ValueId value, std::int32_t group) const {
+  return value.index >= family(group).lastSeen && value.index < memory(family(group).memory).lastWrite;
+}
+
 std::vector<AliasFamilies::Stale> AliasFamilies::writtenUnseen() const {
   std::unordered_set<std::int32_t> unseen;
   for (const auto& family : families_)
-    if (family.parent >= 0 && isUnsafe(family.path.back()) && memory(family.memory).version > 0) unseen.insert(family.memory);
+    if (memory(family.memory).silent || (family.parent >= 0 && isUnsafe(family.path.back()) && memory(family.memory).version > 0)) unseen.insert(family.memory);
   std::vector<Stale> stale;
   if (unseen.empty()) return stale;
   std::unordered_set<std::int32_t> clones;  // what an in-place op wrote to in place of the tensor
@@ -64,11 +72,11 @@ std::vector<AliasFamilies::Stale> AliasFamilies::writtenUnseen() const {
     if (!document_.isTensor(value) || clones.contains(value.index)) continue;
     if (const auto content = contents_.find(value.index); content != contents_.end()) {
       const auto& [index, geometry] = content->second;
-      if (unseen.contains(family(index).memory) && !family(versionGroup(index)).wroteHere) stale.push_back({value, family(index).memory, geometry});
+      if (unseen.contains(family(index).memory) && writtenUnseenAfter(value, versionGroup(index))) stale.push_back({value, family(index).memory, geometry});
       continue;
     }
     const auto known = memoryOf_.find(document_.value(value).storage.index);
-    if (known == memoryOf_.end() || !unseen.contains(known->second) || family(versionGroupOf(value, known->second)).wroteHere) continue;
+    if (known == memoryOf_.end() || !unseen.contains(known->second) || !writtenUnseenAfter(value, versionGroupOf(value, known->second))) continue;
     stale.push_back({value, known->second, document_.value(value).meta});
   }
   return stale;

@@ -24,26 +24,28 @@ using ViewPath = std::vector<ViewStep>;
 struct AliasFamily {
   ValueId current;  ///< the base as the joint has it, after all writes that the family has seen
   std::int32_t memory = -1;
-  std::int32_t version = 0;   ///< of the memory, when `current` was made
-  std::int32_t parent = -1;   ///< the family it was taken from; -1: it owns the memory
-  ViewPath path;              ///< from the parent's base to its own
-  std::int32_t input = -1;    ///< position of the computation input that the base is
-  bool isInner = false;       ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
-  bool viewInRule = false;    ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
-  std::int32_t results = 0;   ///< of an inner one: views of it that the op gives
-  bool wroteHere = false;     ///< a tensor that shares its version counter was written to; told of the family that leads them
-  std::int32_t former = -1;   ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still
-  bool baseReshaped = false;  ///< the base changed its sizes or strides under `no_grad`: it left the family, its views did not
-  bool leaf = false;          ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
+  std::int32_t version = 0;    ///< of the memory, when `current` was made
+  std::int32_t parent = -1;    ///< the family it was taken from; -1: it owns the memory
+  ViewPath path;               ///< from the parent's base to its own
+  std::int32_t input = -1;     ///< position of the computation input that the base is
+  bool isInner = false;        ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
+  bool viewInRule = false;     ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
+  std::int32_t results = 0;    ///< of an inner one: views of it that the op gives
+  std::int32_t lastSeen = -1;  ///< what the last write left that its version counter saw, by value; told of the family that leads those that share it
+  std::int32_t former = -1;    ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still
+  bool baseReshaped = false;   ///< the base changed its sizes or strides under `no_grad`: it left the family, its views did not
+  bool leaf = false;           ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
 };
 
 /// Memory that several tensors may share. Each write makes a new version of it.
 struct SharedMemory {
   std::int32_t version = 0;
-  std::int32_t owner = 0;    ///< the family that was there first; its base holds the whole content
-  std::int32_t members = 0;  ///< tensors that were found to lie in it
-  BoundSymbolId lastWriter;  ///< computation op
-  bool unsure = false;       ///< two results of one op lie in it, and how a gradient goes from one to the other is not known
+  std::int32_t owner = 0;       ///< the family that was there first; its base holds the whole content
+  std::int32_t members = 0;     ///< tensors that were found to lie in it
+  BoundSymbolId lastWriter;     ///< computation op
+  std::int32_t lastWrite = -1;  ///< what the last write left, by value
+  bool silent = false;          ///< an op wrote to it that tells no version counter: batch norm, to running statistics
+  bool unsure = false;          ///< two results of one op lie in it, and how a gradient goes from one to the other is not known
 };
 
 /// A tensor's place: its family, and the views that lead from the family's base to it.
@@ -71,15 +73,16 @@ class AliasFamilies {
   std::size_t memoryCount() const { return memories_.size(); }
   /// Whether autograd does not know that such a view shares memory (unsafe_split, _unsafe_view).
   bool isUnsafe(const ViewStep& step) const { return step.view && !document_.symbol(document_.boundSymbol(step.view).symbol).isView; }
-  /// A write to a tensor of `family` with this geometry left `content` in its place.
-  void noteWrite(std::int32_t family, ValueId content, MetaId geometry);
+  /// A write to a tensor of `family` with this geometry left `content` in its place. `seen`: autograd's version counter went on.
+  void noteWrite(std::int32_t family, ValueId content, MetaId geometry, bool seen);
   /// A value that stood for a tensor in memory that was written; `geometry`: the tensor's.
   struct Stale {
     ValueId value;
     std::int32_t memory = 0;
     MetaId geometry;
   };
-  /// All values that stand, or stood, for tensors whose memory was written by others alone, of which autograd does not know that they share it.
+  /// All values that stand, or stood, for tensors whose memory was written afterwards without their version counter: by tensors of which autograd does not
+  /// know that they share it, or silently.
   std::vector<Stale> writtenUnseen() const;
 
   /// Whether the value is what an op left in all of a tensor, or a view of that.
@@ -99,6 +102,7 @@ class AliasFamilies {
   };
   /// The tensors that share a version counter in eager PyTorch, by the family that leads them.
   std::int32_t versionGroup(std::int32_t family) const;
+  bool writtenUnseenAfter(ValueId value, std::int32_t group) const;
   std::int32_t versionGroupOf(ValueId value, std::int32_t memory) const;
   bool breaksGradient(const ViewStep& step, ValueId result) const;
   bool readsMemory(const ViewStep& step) const;

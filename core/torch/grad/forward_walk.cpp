@@ -114,6 +114,7 @@ void JointBuilder::visit(BoundSymbolId op) {
   if (symbol.schema.empty() || name.starts_with("aten.sym_")) return evaluateNumbers(op);
   // Checks of what was true on export; shapes are checked by the ops themselves.
   if (symbol.returns.empty() && (name.starts_with("aten._assert") || name.starts_with("aten.sym_constrain"))) return;
+  refuseSharedStatistics(op);
   if (symbol.isMutable) return applyMutation(op);
   applyOp(op);
 }

@@ -92,12 +92,13 @@ class JointBuilder {
   TensorState* tensorOf(ValueId computationValue);
   void placeBinding(Binding& binding);
   void catchUp(std::int32_t family);
+  void refuseSharedStatistics(BoundSymbolId op);
   void applyMutation(BoundSymbolId op);
   void renewFromBase(BoundSymbolId op, ValueId written);
   void applyWriter(BoundSymbolId op, const Call& call, WriteMode writes);
   ValueId asAliased(BoundSymbolId op, const Call& call, std::int32_t written, ValueId content);
   bool writesUnseen(BoundSymbolId op) const;
-  void write(BoundSymbolId op, ValueId target, ValueId content, bool recorded);
+  void write(BoundSymbolId op, ValueId target, ValueId content, WriteMode writes);
   void refuseLeaf(std::int32_t family);
   void replaceBase(BoundSymbolId op, std::int32_t family, const ViewPath& path, ValueId content, bool recorded);
   ValueId inGeometryOf(BoundSymbolId op, ValueId like, ValueId content);

@@ -38,6 +38,13 @@ bool sameGeometry(const TensorMeta& a, const TensorMeta& b) {
   return a.sizes == b.sizes && a.strides == b.strides && a.offset == b.offset && a.conjugate == b.conjugate && a.negative == b.negative;
 }
 
+/// Whether autograd's version counters see what an op of this name writes. Those of ops in place and of ops with `out` do, and instance norm is made of such;
+/// an op that writes next to its results, as batch norm does its running statistics, tells none, even where its schema says that it writes.
+bool tellsVersions(std::string_view name) {
+  const auto overload = std::min(name.rfind('.'), name.size());
+  return name.substr(0, overload).ends_with('_') || name.substr(overload).find("out") != std::string_view::npos || name.starts_with("aten.instance_norm.");
+}
+
 }  // namespace
 
 /// Aliases are only followed where a write could be seen through one: most computations write nothing. What an earlier derivation on the document left
@@ -132,6 +139,36 @@ bool JointBuilder::writesUnseen(BoundSymbolId op) const {
   return false;
 }
 
+/// LibTorch's kernels of batch norm write their running statistics while they read weight, bias and the statistics themselves: where these share memory, the
+/// result depends on what the kernel does first.
+void JointBuilder::refuseSharedStatistics(BoundSymbolId op) {
+  const auto& bound = document_.boundSymbol(op);
+  const auto& symbol = document_.symbol(bound.symbol);
+  if (!(bound.effects & effect::writes) || (symbol.name.find("batch_norm") == std::string::npos && symbol.name.find("instance_norm") == std::string::npos))
+    return;
+  const auto operandSpan = document_.operands(op);
+  const std::vector<ValueId> operands(operandSpan.begin(), operandSpan.end());
+  std::vector<std::pair<std::size_t, ValueId>> read;  // position in the schema, value
+  const auto& arguments = document_.pattern(bound.pattern).arguments;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    forEachOperand(arguments[i], [&](std::size_t hole) {
+      if (operands[hole] && document_.isTensor(operands[hole])) read.emplace_back(i, operands[hole]);
+    });
+  const auto share = [&](ValueId a, ValueId b) {
+    const auto first = resolve(a).value, second = resolve(b).value;
+    if (!first || !second) return false;
+    const auto *one = tensorOf(a), *other = tensorOf(b);
+    const bool isOneMemory = one && other ? aliases_.family(one->family).memory == aliases_.family(other->family).memory
+                                          : document_.value(first).storage == document_.value(second).storage;
+    return isOneMemory && overlap(document_.meta(document_.value(first).meta), document_.meta(document_.value(second).meta));
+  };
+  for (auto written : writtenArguments(symbol, arguments))
+    for (const auto& [i, value] : read)
+      for (const auto& [j, other] : read)
+        if (i == written && j != written && (value == other || share(value, other)))
+          throw Error(ErrorCode::unsupportedOp, "it writes running statistics to memory in which another of its operands lies", "torch.ops." + symbol.name);
+}
+
 void JointBuilder::applyMutation(BoundSymbolId op) {
   const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
   if (changesGeometryOnly(name)) return applyGeometryChange(op);
@@ -164,7 +201,7 @@ void JointBuilder::applyWriter(BoundSymbolId op, const Call& call, WriteMode wri
     if (const auto* tensor = tensorOf(target); tensor && !tensor->path.empty() && instance.rule->anyRequiresGrad) instances_[recorded - 1].writesView = true;
     const auto content = asAliased(op, call, hole, own);
     if (content != own && instance.rule->anyRequiresGrad) instances_[recorded - 1].readInstead.emplace_back(local, content);  // a formula may read the result
-    write(op, target, content, region_.gradMode && writes == WriteMode::cloneMarked);
+    write(op, target, content, writes);
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i] && instance.rule->outputs[i] == local) bindings_[outputs[i]] = resolve(target);
   }
@@ -212,15 +249,17 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
   return withGradientOf(op, data, content);
 }
 
-/// `content` is what `target` holds after the write; every tensor of its memory sees it from now on. `recorded`: autograd records the write, as part of
-/// the history of target's family. In any case the other families of the memory see the data alone, and keep their gradients.
-void JointBuilder::write(BoundSymbolId op, ValueId target, ValueId content, bool recorded) {
+/// `content` is what `target` holds after the write; every tensor of its memory sees it from now on. A write that autograd records is part of the history
+/// of target's family. In any case the other families of the memory see the data alone, and keep their gradients.
+void JointBuilder::write(BoundSymbolId op, ValueId target, ValueId content, WriteMode writes) {
+  const bool recorded = region_.gradMode && writes == WriteMode::cloneMarked;
+  const bool seen = tellsVersions(document_.symbol(document_.boundSymbol(op).symbol).name);
   resolve(target);
   const auto* tensor = tensorOf(target);
   if (!tensor) throw Error(ErrorCode::internal, "a written value is in no alias family", document_.displayName(target));
   const auto path = tensor->path;
   auto index = tensor->family;
-  aliases_.noteWrite(index, content, document_.value(tensor->value).meta);
+  aliases_.noteWrite(index, content, document_.value(tensor->value).meta, seen);
   if (recorded) refuseLeaf(index);
   if (recorded) refuseViewsOf(op, aliases_.family(index).former);
   auto& memory = aliases_.memoryOf(aliases_.family(index));
@@ -296,7 +335,8 @@ ValueId JointBuilder::withLaziness(BoundSymbolId op, ValueId tensor, const Tenso
 
 /// What the backward reads of memory that was written afterwards. Where autograd knows that tensors share it, eager PyTorch refuses that ("modified by an
 /// inplace operation"), and here the value as it was is right. Views that autograd does not know of (_unsafe_view, within kron and other composites, and
-/// unsafe_split) have versions of their own: eager PyTorch reads what the memory holds by then, and so does the backward here.
+/// unsafe_split) have versions of their own, and batch norm tells no version of its running statistics: eager PyTorch reads what the memory holds by then, and
+/// so does the backward here.
 void JointBuilder::renewWhatIsReadLate() {
   for (const auto& [before, now] : options_.readLate)
     if (const auto late = resolve(now).value) result_.readLate[resolve(before).value] = late;  // none where nothing of the joint needs it

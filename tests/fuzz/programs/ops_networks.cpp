@@ -48,6 +48,13 @@ bool layerNorm(Draft& d, const std::string& op) {
                      d.random.chance(0.7) ? Arg::value(b) : Arg::none(), Arg::number(0.01)});
 }
 
+/// Running statistics that others use too: what was computed, without its gradient. Their memory is that of a value that a backward may read.
+int sharedStatistics(Draft& d, std::int64_t channels) {
+  const auto x = d.pick({Want::real, 1, 1, [channels](const at::Tensor& t) { return t.size(0) == channels; }});
+  if (x < 0 || d.tensor(x).scalar_type() != scalarType(d.main)) return -1;
+  return d.make("aten.detach.default", {Arg::value(d.random.chance(0.5) ? d.make("aten.abs.default", {Arg::value(x)}) : x)});
+}
+
 /// batch norm and instance norm, with running statistics that are written in training.
 bool batchNorm(Draft& d, const std::string& op) {
   const auto channels = d.random.between(2, 3);
@@ -62,7 +69,14 @@ bool batchNorm(Draft& d, const std::string& op) {
   const bool affine = d.random.chance(0.7), instance = op == "aten.instance_norm.default";
   const auto w = affine ? parameter(d, {channels}, x) : -1, b = affine ? parameter(d, {channels}, x) : -1;
   const bool statistics = d.random.chance(0.85);
-  const auto mean = statistics ? d.input(Input::Kind::buffer, dtype, {channels}) : -1, var = mean >= 0 ? d.input(Input::Kind::buffer, dtype, {channels}) : -1;
+  const auto statistic = [&](std::initializer_list<int> others) {
+    const auto shared = d.random.chance(0.3) ? sharedStatistics(d, channels) : -1;
+    // Those in the memory of another operand are refused.
+    const bool isApart =
+        std::none_of(others.begin(), others.end(), [&](int other) { return shared >= 0 && other >= 0 && d.tensor(other).is_alias_of(d.tensor(shared)); });
+    return shared >= 0 && (isApart || d.random.chance(0.02)) ? shared : d.input(Input::Kind::buffer, dtype, {channels});
+  };
+  const auto mean = statistics ? statistic({x, w, b}) : -1, var = mean >= 0 ? statistic({x, w, b, mean}) : -1;
   if (statistics && var < 0) return false;
   const auto optional = [](int id) { return id < 0 ? Arg::none() : Arg::value(id); };
   const bool training = !statistics || d.random.chance(0.75);

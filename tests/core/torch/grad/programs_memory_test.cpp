@@ -344,5 +344,63 @@ TEST(Programs, AZeroGradientOutlivesNaN) {
 )");
 }
 
+// Batch norm tells no version of its running statistics: what an earlier op saved of their memory is read as they are by then.
+TEST(Programs, TheBackwardReadsRunningStatisticsAsBatchNormLeftThem) {
+  const std::string program = R"(def computation(x1, x2, p3, b4):
+    # x1: "f64[3]", no grad
+    # x2: "f64[4, 3, 2]"
+    # p3: "f64[3]", parameter
+    # b4: "f64[3]", buffer
+    v5 = torch.ops.aten.add.Scalar(x1, 0.25)
+    v6 = torch.ops.aten.mul.Tensor(p3, v5)
+    v7 = torch.ops.aten.detach.default(v5)
+    (v8, v9, v10) = torch.ops.aten.native_batch_norm.default(x2, None, None, v7, b4, True, 0.25, 0.01)
+    return (v6, v8)
+)";
+  expectAsEager(program);
+  auto legitimate = program;  // says what it writes to, and tells no version either
+  legitimate.replace(legitimate.find("native_batch_norm.default"), 25, "_native_batch_norm_legit.default");
+  expectAsEager(legitimate);
+}
+
+// A write that autograd saw, before what is saved, doesn't keep it from being read late.
+TEST(Programs, TheBackwardReadsRunningStatisticsLateAfterAnEarlierWrite) {
+  expectAsEager(R"(def computation(x1, x2, p3, b4):
+    # x1: "f64[3]", no grad
+    # x2: "f64[4, 3, 2]"
+    # p3: "f64[3]", parameter
+    # b4: "f64[3]", buffer
+    v5 = torch.ops.aten.add.Scalar(x1, 0.25)
+    v6 = torch.ops.aten.mul_.Scalar(v5, 1.5)
+    v7 = torch.ops.aten.mul.Tensor(p3, v5)
+    v8 = torch.ops.aten.detach.default(v5)
+    (v9, v10, v11) = torch.ops.aten.native_batch_norm.default(x2, None, None, v8, b4, True, 0.25, 0.01)
+    return (v7, v9)
+)");
+}
+
+// The kernel writes its running statistics while it reads its other operands.
+TEST(Programs, RunningStatisticsInTheMemoryOfAnotherOperandAreRefused) {
+  for (const char* op : {"_native_batch_norm_legit", "native_batch_norm"})
+    for (const char* operands : {"None, None, b2, b2", "b2, None, b2, b3", "None, b2, b3, v4"})
+      expectRefused(fmt::format(R"(def computation(x1, b2, b3):
+    # x1: "f64[4, 3, 2]"
+    # b2: "f64[3]", buffer
+    # b3: "f64[3]", buffer
+    v4 = torch.ops.aten.detach.default(b2)
+    (v5, v6, v7) = torch.ops.aten.{}.default(x1, {}, True, 0.25, 0.01)
+    return (v5,)
+)",
+                                op, operands));
+  expectAsEager(R"(def computation(x1, b2):
+    # x1: "f64[4, 3, 2]"
+    # b2: "f64[6]", buffer
+    v3 = torch.ops.aten.narrow.default(b2, 0, 0, 3)
+    v4 = torch.ops.aten.narrow.default(b2, 0, 3, 3)
+    (v5, v6, v7) = torch.ops.aten._native_batch_norm_legit.default(x1, None, None, v3, v4, True, 0.25, 0.01)
+    return (v5,)
+)");
+}
+
 }  // namespace
 }  // namespace retrograd
