@@ -5,6 +5,7 @@ import contextlib
 import copy
 import inspect
 import logging
+import os
 import re
 import traceback
 import warnings
@@ -339,15 +340,20 @@ def _chosen(outputs: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
 # ---- Failures --------------------------------------------------------------------------------------------------------------------------------------------
 
 
+def _is_ours(file: str) -> bool:
+    """A file of torch or of this package, also in a virtual environment that is reached through a link."""
+    return os.path.realpath(file).startswith((_TORCH, _HERE))
+
+
 def line_of(error: BaseException) -> Optional[str]:
     """The innermost line outside of torch and this package at which `error` arose: "model.py:12 in forward: y = x.item()"."""
     frames = traceback.extract_tb(error.__traceback__)
     told = re.findall(r'File "([^"]+)", line (\d+), in (\S+)\n\s*(.*)', str(error))
     for file, line, function, code in reversed(told):
-        if not file.startswith((_TORCH, _HERE)):
+        if not _is_ours(file):
             return f"{file}:{line} in {function}: {code.strip()}"
     for frame in reversed(frames):
-        if not frame.filename.startswith((_TORCH, _HERE)) and not frame.filename.startswith("<"):
+        if not frame.filename.startswith("<") and not _is_ours(frame.filename):
             return f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(": ")
     return None
 

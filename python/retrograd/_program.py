@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,14 @@ class ProgramNotFound(RuntimeError):
                          "portable archive, or set RETROGRAD to the program's path.")
 
 
+class OtherPyTorch(ProgramNotFound):
+    """The program of this wheel was built for another minor version of PyTorch than is installed: LibTorch's C++ interface differs between them."""
+
+    def __init__(self, built_for: str, installed: str) -> None:
+        RuntimeError.__init__(self, f"this wheel is for PyTorch {built_for}, and PyTorch {installed} is installed. Install the wheel for that one "
+                                    f"(docs/installing.md), or PyTorch again: pip install 'torch=={built_for}.*'")
+
+
 def carried() -> Optional[Path]:
     """The program inside this package, if this is a wheel that carries it."""
     program = Path(__file__).resolve().parent / "program" / "bin" / "retrograd"
@@ -27,7 +36,8 @@ def carried() -> Optional[Path]:
 def _is_our_script(path: Path) -> bool:
     """True for the script that pip installed for this package: it would find itself again."""
     try:
-        return path.resolve().parent == Path(sys.executable).parent and path.read_bytes()[:2] == b"#!"
+        # The folder, not the interpreter: that is a link out of a virtual environment, which may itself be reached through a link.
+        return path.resolve().parent == Path(sys.executable).parent.resolve() and path.read_bytes()[:2] == b"#!"
     except OSError:
         return False
 
@@ -58,12 +68,24 @@ def torch_libraries() -> Optional[Path]:
     return folder if folder.is_dir() else None
 
 
+def _refuse_other(program: Path, libraries: Path) -> None:
+    """Raises OtherPyTorch where the installed torch is not of the minor version that scripts/wheel noted. Reads files: importing torch takes a second."""
+    try:
+        built_for = (program.parent.parent / "torch-version").read_text().strip()
+        installed = re.search(r"__version__ = '([^']+)'", (libraries.parent / "version.py").read_text())
+    except OSError:
+        return  # a wheel or a torch that does not say
+    if installed and installed[1].split(".")[:2] != built_for.split("."):
+        raise OtherPyTorch(built_for, installed[1])
+
+
 def environment(program: Path) -> dict[str, str]:
-    """What the program is started with. The program in a wheel uses the LibTorch of the installed torch."""
+    """What the program is started with. The program in a wheel uses the LibTorch of the installed torch. Raises OtherPyTorch."""
     variables = dict(os.environ)
     if program == carried():
         libraries = torch_libraries()
         if libraries is not None:
+            _refuse_other(program, libraries)
             variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(libraries), variables.get("LD_LIBRARY_PATH")]))
     return variables
 
@@ -84,6 +106,7 @@ def main() -> NoReturn:
     """`retrograd` on PATH: becomes the program."""
     try:
         program = find()
+        variables = environment(program)
     except ProgramNotFound as error:
         sys.exit(f"retrograd: {error}")
-    os.execve(program, ["retrograd", *sys.argv[1:]], environment(program))
+    os.execve(program, ["retrograd", *sys.argv[1:]], variables)

@@ -48,7 +48,7 @@ bool tellsVersions(std::string_view name) {
 }  // namespace
 
 /// Aliases are only followed where a write could be seen through one: most computations write nothing. What an earlier derivation on the document left
-/// does not count. Running statistics that batch norm alone uses need no following either; it writes them as eager PyTorch does.
+/// does not count. Inputs that batch norm alone uses as running statistics need no following either; it writes them as eager PyTorch does.
 bool JointBuilder::needsAliases() const {
   IdVector<ValueId, char> silently(document_.valueCount());
   bool any = false;
@@ -61,6 +61,7 @@ bool JointBuilder::needsAliases() const {
     if (symbol.isHigherOrder || !(bound.effects & effect::writes)) continue;
     if (symbol.name.starts_with("aten.instance_norm.")) return true;
     for (auto operand : writtenOperands(document_, op)) {
+      if (document_.value(operand).producer) return true;  // computed: it may lie in the memory of an input, or of what others read
       silently[operand] = 1;
       any = true;
     }

@@ -44,6 +44,33 @@ class Program(InFolder):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("retrograd" if _program.carried() else "other version", done.stdout)
 
+    @unittest.skipUnless(SCRIPT.exists(), "pip has not installed the package")
+    def test_nor_through_a_link(self):
+        """A virtual environment may be reached through a link."""
+        self.other()
+        link = self.folder / "linked"
+        link.symlink_to(SCRIPT.parent.parent)
+        script = link / "bin" / "retrograd"
+        code = "import sys; sys.argv = ['retrograd', 'version']; from retrograd._program import main; main()"
+        path = os.pathsep.join([str(script.parent), str(self.folder), "/usr/bin", "/bin"])
+        done = subprocess.run([link / "bin" / "python", "-c", code], env=dict(os.environ, RETROGRAD=str(script), PATH=path), capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_another_pytorch_is_refused(self):
+        """LibTorch of another minor version would crash the program."""
+        program = self.folder / "program" / "bin" / "retrograd"
+        libraries = self.folder / "torch" / "lib"
+        libraries.mkdir(parents=True)
+        program.parent.mkdir(parents=True)
+        (libraries.parent / "version.py").write_text("__version__ = '2.15.0+cu132'\n")
+        said = program.parent.parent / "torch-version"
+        said.write_text("2.15\n")
+        _program._refuse_other(program, libraries)
+        said.write_text("2.1\n")
+        with self.assertRaisesRegex(ProgramNotFound, r"for PyTorch 2\.1, and PyTorch 2\.15\.0\+cu132 is installed"):
+            _program._refuse_other(program, libraries)
+
 
 if __name__ == "__main__":
     unittest.main()

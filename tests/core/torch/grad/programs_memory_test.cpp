@@ -363,6 +363,19 @@ TEST(Programs, TheBackwardReadsRunningStatisticsAsBatchNormLeftThem) {
   expectAsEager(legitimate);
 }
 
+// The same where an input itself was saved.
+TEST(Programs, TheBackwardReadsAnInputAsBatchNormLeftIt) {
+  expectAsEager(R"(def computation(x0, x5, b6):
+    # x0: "f64[3]"
+    # x5: "f64[2, 3, 2]"
+    # b6: "f64[3]", buffer
+    v21 = torch.ops.aten.atan.default(x0)
+    v25 = torch.ops.aten.detach.default(x0)
+    (v26, v27, v28) = torch.ops.aten.native_batch_norm.default(x5, None, None, v25, b6, True, 0.25, 0.01)
+    return (v21,)
+)");
+}
+
 // A write that autograd saw, before what is saved, doesn't keep it from being read late.
 TEST(Programs, TheBackwardReadsRunningStatisticsLateAfterAnEarlierWrite) {
   expectAsEager(R"(def computation(x1, x2, p3, b4):
@@ -377,6 +390,24 @@ TEST(Programs, TheBackwardReadsRunningStatisticsLateAfterAnEarlierWrite) {
     (v9, v10, v11) = torch.ops.aten.native_batch_norm.default(x2, None, None, v8, b4, True, 0.25, 0.01)
     return (v7, v9)
 )");
+}
+
+// Nobody else names the tensor that batch norm writes to, but it lies in the memory of an input.
+TEST(Programs, RunningStatisticsInTheMemoryOfAnInputAreWrittenOnce) {
+  fuzz::Mode mode;
+  mode.cuts = {4};
+  const std::string program = R"(def computation(x0, b3, p4):
+    # x0: "f64[3]"
+    # b3: "f64[3]", buffer
+    # p4: "f64[3, 3]", parameter
+    v13 = torch.ops.aten.repeat.default(x0, [6])
+    v14 = torch.ops.aten.reshape.default(v13, [2, 3, 3])
+    v15 = torch.ops.aten.detach.default(x0)
+    v16 = torch.ops.aten.batch_norm.default(v14, None, None, b3, v15, True, 0.25, 0.01, False)
+    return (p4,)
+)";
+  expectAsEager(program);
+  EXPECT_FALSE(verdictOf(program, mode, 639).isFinding()) << verdictOf(program, mode, 639).message;
 }
 
 // The kernel writes its running statistics while it reads its other operands.
