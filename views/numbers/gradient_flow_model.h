@@ -32,7 +32,7 @@ class GradientFlowModel : public QAbstractItemModel {
 
   /// Null shows nothing. The numbers come with measure().
   void show(std::shared_ptr<const Analysis> analysis);
-  /// Takes the numbers of all rows anew.
+  /// Takes the numbers of all rows from the run.
   void measure(const RunNumbers& numbers);
 
   /// What holds others comes before them.

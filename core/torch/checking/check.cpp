@@ -305,8 +305,8 @@ struct ModelCheck::Impl {
     forEachName(written_->run, eager, [&](const std::string& name, const TensorData* x, const TensorData* y) {
       if (leftOut_.names.contains(name) || leftOut_.partial.contains(name)) return;
       if (isWrittenName(name)) {
-        if (!x) x = beforeTheRun(analysis, name);
-        if (!y) y = beforeTheRun(analysis, name);
+        if (!x) x = afterTheRun(analysis, written_->run, name);
+        if (!y) y = afterTheRun(analysis, eager, name);
       }
       if (x && y) verdicts_.add(written_->compare(prefix, name, *x, *y));
       else if (x) verdicts_.fail(prefix + name, isGradientName(name) ? "should be None: LibTorch gives none" : "LibTorch gives none");
@@ -349,7 +349,7 @@ struct ModelCheck::Impl {
   /// What a run has for a name of a reference; what was not written is as it was given.
   std::optional<TensorData> actualFor(CheckReport& report, const JudgedRun& judged, const std::string& name, const TensorData& expected) const {
     const auto* found = find(judged.run, name);
-    if (!found && isWrittenName(name)) found = beforeTheRun(*judged.analysis, name);
+    if (!found && isWrittenName(name)) found = afterTheRun(*judged.analysis, judged.run, name);
     if (!found) return std::nullopt;
     return name.starts_with("out.") ? fitUnits(report, *judged.analysis, name, *found, expected.meta) : *found;
   }

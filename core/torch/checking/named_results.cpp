@@ -1,5 +1,7 @@
 #include "core/torch/checking/named_results.h"
 
+#include <algorithm>
+
 #include "core/derivation/result_names.h"
 #include "core/torch/checking/reference.h"
 
@@ -78,14 +80,23 @@ std::vector<std::string> refusedGradientNames(const Analysis& analysis) {
 bool isGradientName(const std::string& name) { return name.starts_with("grad."); }
 bool isWrittenName(const std::string& name) { return name.starts_with("mut."); }
 
-const TensorData* beforeTheRun(const Analysis& analysis, const std::string& name) {
+const TensorData* afterTheRun(const Analysis& analysis, const TensorMap& results, const std::string& name) {
   const auto find = [](const TensorMap& map, const std::string& key) {
     const auto it = map.find(key);
     return it == map.end() ? nullptr : &it->second;
   };
-  if (name.starts_with("mut.b.")) return find(analysis.file.weights, name.substr(6));
   if (name.starts_with("mut.in.")) return find(analysis.request.inputs, name.substr(7));
-  return nullptr;
+  if (!name.starts_with("mut.b.")) return nullptr;
+  const auto target = name.substr(6);
+  const auto& inputs = analysis.computation().inputs;
+  const auto own =
+      std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.kind == InputKind::buffer && input.target == target; });
+  const auto metaOf = [&](const InputSpec& input) { return analysis.document->value(input.value).meta; };
+  if (own != inputs.end() && !own->storageKey.empty())
+    for (const auto& other : inputs)
+      if (other.kind == InputKind::buffer && other.storageKey == own->storageKey && metaOf(other) == metaOf(*own))
+        if (const auto* left = find(results, "mut.b." + other.target)) return left;
+  return find(analysis.file.weights, target);
 }
 
 }  // namespace retrograd

@@ -30,7 +30,8 @@ std::vector<std::string> refusedGradientNames(const Analysis& analysis);
 bool isGradientName(const std::string& name);  ///< "grad.*"
 bool isWrittenName(const std::string& name);   ///< "mut.*"
 
-/// What written memory held before the run: "mut.b.x", "mut.in.x" of the file and the inputs. Null for what is neither.
-const TensorData* beforeTheRun(const Analysis& analysis, const std::string& name);
+/// What is in memory after a run whose results have nothing under this name, "mut.b.x" or "mut.in.x": what it left under another name of a tied buffer, else
+/// what the file or the inputs gave. Null for other names.
+const TensorData* afterTheRun(const Analysis& analysis, const TensorMap& results, const std::string& name);
 
 }  // namespace retrograd

@@ -102,6 +102,7 @@ class AliasFamilies {
   };
   /// The tensors that share a version counter in eager PyTorch, by the family that leads them.
   std::int32_t versionGroup(std::int32_t family) const;
+  /// Whether a write came after the value that the version counter of these tensors did not see, and none that it did.
   bool writtenUnseenAfter(ValueId value, std::int32_t group) const;
   std::int32_t versionGroupOf(ValueId value, std::int32_t memory) const;
   bool breaksGradient(const ViewStep& step, ValueId result) const;

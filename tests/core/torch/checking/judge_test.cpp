@@ -76,6 +76,22 @@ def computation(x, w, u):
     return y
 )";
 
+// Eager finds what was written to a tied buffer under both of its names, a trace under one.
+TEST(Judge, AWriteToATiedBufferIsNoFalseAlarm) {
+  const auto path = writeTemporary("tied.txt", R"(
+def computation(p, b, tied):
+    # p: "f64[3]", parameter p
+    # b: "f64[3]", buffer b
+    # tied: "f64[3]", buffer tied, shares b
+    x = aten.add.Tensor(p, tied)
+    w = aten.add_.Scalar(b, 1.0)
+    y = aten.add.Tensor(x, tied)
+    return y
+)");
+  const auto report = checkModel(path, {});
+  EXPECT_EQ(report.status, CheckStatus::pass) << report.worst;
+}
+
 // Holds FA5: a check whose eager run found no memory would pass without having compared anything with it.
 TEST(Judge, FA5_MemoryThatRunsShortIsNoRefusalOfTheModel) {
   const auto analysis = opened(R"(
