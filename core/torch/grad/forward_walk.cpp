@@ -87,6 +87,7 @@ void JointBuilder::bindInputs() {
     family.input = static_cast<std::int32_t>(i);
     family.leaf = value.requiresGrad;
   }
+  noteWhatIsReadLate(computation_.trace.inputs);
 }
 
 void JointBuilder::walk(const std::vector<BoundSymbolId>& ops) {
@@ -94,6 +95,7 @@ void JointBuilder::walk(const std::vector<BoundSymbolId>& ops) {
     progress_.check();
     try {
       visit(op);
+      noteWhatIsReadLate(std::as_const(document_).outputs(op));
     } catch (const Error& e) {
       const auto& bound = document_.boundSymbol(op);
       if (e.code() == ErrorCode::cancelled || !bound.name || e.place().find("node ") != std::string::npos) throw;

@@ -1,5 +1,6 @@
 #pragma once
 // Working state of the grad transform; only the .cpp files of grad/ include this.
+#include <map>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -104,6 +105,7 @@ class JointBuilder {
   ValueId inGeometryOf(BoundSymbolId op, ValueId like, ValueId content);
   ValueId withGradientOf(BoundSymbolId op, ValueId data, ValueId lineage);
   ValueId joined(BoundSymbolId op, ValueId data, ValueId lineage);
+  void noteWhatIsReadLate(std::span<const ValueId> bound);
   void renewWhatIsReadLate();
   void copyBack();
   void leaveInInput(std::size_t i, std::string_view op, std::vector<Argument> literals, const std::vector<ValueId>& operands, MetaId meta,
@@ -166,6 +168,7 @@ class JointBuilder {
   IdVector<ValueId, Binding> bindings_;  // of computation values
   std::vector<TensorState> tensors_;
   std::unordered_map<std::int32_t, ValueId> reshapedLeaves_;  // by family: the input that it is, reshaped under no_grad before a recorded op used it
+  std::map<ValueId, ValueId> readLateAsBound_;                // what the keys of options_.readLate were when they were made
   bool tracksAliases_ = false;
 
   int decompositionDepth_ = 0;

@@ -334,13 +334,23 @@ ValueId JointBuilder::withLaziness(BoundSymbolId op, ValueId tensor, const Tenso
   return tensor;
 }
 
+/// Of the values that the derivation before found to be read late: what they are now. An input that gets its content at the end of that joint's forward, and
+/// each view of it, is another value afterwards, which no op of the forward has read.
+void JointBuilder::noteWhatIsReadLate(std::span<const ValueId> bound) {
+  if (options_.readLate.empty()) return;
+  for (auto value : bound)
+    if (value && options_.readLate.contains(value)) readLateAsBound_[value] = bindings_[value].value;
+}
+
 /// What the backward reads of memory that was written afterwards. Where autograd knows that tensors share it, eager PyTorch refuses that ("modified by an
 /// inplace operation"), and here the value as it was is right. Views that autograd does not know of (_unsafe_view, within kron and other composites, and
 /// unsafe_split) have versions of their own, and batch norm tells no version of its running statistics: eager PyTorch reads what the memory holds by then, and
 /// so does the backward here.
 void JointBuilder::renewWhatIsReadLate() {
-  for (const auto& [before, now] : options_.readLate)
-    if (const auto late = resolve(now).value) result_.readLate[resolve(before).value] = late;  // none where nothing of the joint needs it
+  for (const auto& [before, now] : options_.readLate) {
+    const auto late = resolve(now).value;  // none where nothing of the joint needs it
+    if (const auto bound = readLateAsBound_.find(before); late && bound != readLateAsBound_.end()) result_.readLate[bound->second] = late;
+  }
   if (!tracksAliases_) return;
   const GradModeScope dataAlone(region_, false);
   for (const auto& [value, memoryIndex, geometry] : aliases_.writtenUnseen()) {
