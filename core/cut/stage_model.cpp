@@ -71,30 +71,46 @@ class Extraction {
     return values_[id] = made;
   }
 
-  /// Works on a copy of a received value from here on, which lies as that did: what a view or a reshape in this stage shares depends on it.
+  /// Works on a copy of a received value from here on, which lies as that did and is lazily conjugated and negated as that was: what a view, a reshape or a
+  /// resolve_conj in this stage shares depends on it.
   std::vector<BoundSymbolId> copy(ValueId id, const SymbolLookup& lookup) {
     const auto received = values_.at(id);
     auto value = to_.value(received);
     value.kind = ValueKind::activation;
-    value.name = to_.internUnique(std::string(to_.text(value.name)) + "_copy");
     value.storage = to_.addStorage(to_.meta(value.meta).storageBytes(), ValueId(static_cast<std::int64_t>(to_.valueCount())));
     storages_[from_.value(id).storage] = value.storage;
-    const auto meta = to_.meta(value.meta);
-    if (meta.layout != Layout::strided || isDense(meta)) {
-      const auto made = addCall(lookup, "aten.clone.default", {Argument::ofOperand(0)}, {received}, value);
-      values_[id] = made.second;
-      return {made.first};
+    const auto name = std::string(to_.text(value.name)) + "_copy";
+    std::vector<BoundSymbolId> ops;
+    const auto emit = [&](const char* op, std::vector<Argument> arguments, const std::vector<ValueId>& operands) {
+      value.name = to_.internUnique(name);
+      const auto [made, output] = addCall(lookup, op, std::move(arguments), operands, value);
+      ops.push_back(made);
+      return output;
+    };
+    const auto unary = [&](const char* op, ValueId operand) { return emit(op, {Argument::ofOperand(0)}, {operand}); };
+    const auto lazily = from_.meta(from_.value(id).meta);
+    auto meta = to_.meta(value.meta);
+    auto content = received;
+    if (lazily.conjugate) content = unary("aten.conj_physical.default", content);
+    if (lazily.negative) content = unary("aten.neg.default", content);
+    if (meta.layout == Layout::strided && !isDense(meta)) {  // clone() closes the gaps
+      const auto room = emit("aten.new_empty_strided.default",
+                             {Argument::ofOperand(0), listOf(meta.sizes, meta.symbols), listOf(meta.strides, meta.strideSymbols)}, {received});
+      value.version = 1;
+      content = emit("aten.copy_.default", {Argument::ofOperand(0), Argument::ofOperand(1)}, {room, content});
+    } else if (content == received) {
+      content = unary("aten.clone.default", content);
     }
-    // clone() closes the gaps.
-    auto room = value;
-    room.name = to_.internUnique(std::string(to_.text(value.name)) + "_room");
-    const auto [makesRoom, empty] =
-        addCall(lookup, "aten.new_empty_strided.default", {Argument::ofOperand(0), listOf(meta.sizes, meta.symbols), listOf(meta.strides, meta.strideSymbols)},
-                {received}, room);
-    value.version = 1;
-    const auto [fills, copied] = addCall(lookup, "aten.copy_.default", {Argument::ofOperand(0), Argument::ofOperand(1)}, {empty, received}, value);
-    values_[id] = copied;
-    return {makesRoom, fills};
+    const auto view = [&](bool TensorMeta::* flag, const char* op) {
+      if (!(lazily.*flag)) return;
+      meta.*flag = true;
+      value.meta = to_.internMeta(meta);
+      content = unary(op, content);
+    };
+    view(&TensorMeta::conjugate, "aten._conj.default");
+    view(&TensorMeta::negative, "aten._neg_view.default");
+    values_[id] = content;
+    return ops;
   }
 
   BoundSymbolId op(BoundSymbolId id, BoundSymbolId parent = {}) {

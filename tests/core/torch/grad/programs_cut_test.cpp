@@ -108,6 +108,34 @@ TEST(Programs, AStageKeepsTheStridesOfWhatItWritesTo) {
                 mode);
 }
 
+// Whether resolve_conj and resolve_neg copy depends on whether a tensor is conjugated or negated lazily, so a stage keeps that of what it writes to.
+TEST(Programs, AStageKeepsTheLazyConjugateOfWhatItWritesTo) {
+  fuzz::Mode mode;
+  mode.cuts = {2};
+  expectAsEager(R"(def computation(x2):
+    # x2: "f64[3, 2, 2]", no grad
+    v14 = torch.ops.aten.complex.default(x2, x2)
+    v15 = torch.ops.aten.conj.default(v14)
+    v17 = torch.ops.aten.resolve_conj.default(v15)
+    v24 = torch.ops.aten.fill_.Scalar(v15, 0.375)
+    return (v17,)
+)",
+                mode);
+  mode.cuts = {4};
+  expectAsEager(R"(def computation(x2, x3):
+    # x2: "f64[3, 4]"
+    # x3: "f64[3, 2]"
+    v13 = torch.ops.aten.slice.Tensor(x2, 1, None, None, 2)
+    v14 = torch.ops.aten.complex.default(v13, x3)
+    v15 = torch.ops.aten.conj.default(v14)
+    v16 = torch.ops.aten.imag.default(v15)
+    v17 = torch.ops.aten.resolve_neg.default(v16)
+    v18 = torch.ops.aten.mul_.Tensor(v16, x3)
+    return (v17, v18)
+)",
+                mode);
+}
+
 // The document knows a tensor by the sizes and strides that it had, under each of its names: an op in place gives it another, and so does a region.
 TEST(Programs, AStageThatReadsWhatAnotherReshapesInPlaceIsNoCut) {
   const auto expectNoCut = [](const std::string& text, std::size_t cut) {
