@@ -7,6 +7,7 @@
 #   OBJECTS    its units register themselves, so programs link the objects; of a library only what is asked for would be taken.
 #   USES       folders of core whose headers it includes
 #   LIBRARIES  of others that it needs
+# The variable precompiled_header, where it is set, names the target whose precompiled header the folders that follow share.
 function(retrograd_folder folder sentence)
   cmake_parse_arguments(PARSE_ARGV 2 part "ATEN;OBJECTS" "" "USES;LIBRARIES")
   string(REPLACE "/" "_" target "retrograd_${folder}")
@@ -29,8 +30,8 @@ function(retrograd_folder folder sentence)
       target_precompile_headers(${target} REUSE_FROM retrograd_aten_header)
     endif()
   endif()
-  if(NOT part_ATEN AND TARGET retrograd_core_header)
-    target_precompile_headers(${target} REUSE_FROM retrograd_core_header)
+  if(NOT part_ATEN AND TARGET "${precompiled_header}")
+    target_precompile_headers(${target} REUSE_FROM ${precompiled_header})
   endif()
   set_property(GLOBAL APPEND PROPERTY RETROGRAD_FOLDERS ${target})
 endfunction()

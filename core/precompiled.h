@@ -24,4 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/trace/document.h"
+#include "core/trace/tensor_data.h"
+#include "core/trace/trace.h"

@@ -173,7 +173,7 @@ void report(const RunArguments& arguments, int rank, const std::vector<ExecutedA
   const double seconds = actions.empty() ? 0 : actions.back().end;
   const auto numbers = numbersOf(results);
   if (arguments.format == "json") {
-    nlohmann::ordered_json json{{"rank", rank},       {"actions", nlohmann::json::array()},
+    nlohmann::ordered_json json{{"rank", rank},       {"actions", nlohmann::ordered_json::array()},
                                 {"seconds", seconds}, {"gradients", results.gradients.size()},
                                 {"outputs", numbers}, {"transfers", carrier}};
     for (const auto& one : actions) json["actions"].push_back({{"action", text(one.action)}, {"start", one.start}, {"end", one.end}});

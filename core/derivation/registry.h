@@ -69,27 +69,20 @@ using Decomposition = std::function<std::vector<Argument>(RuleScope&, const Rule
 /// Order of precedence: grad transform, augmented pair, Retrograd's own rule (own_rules.h), LibTorch's derivative, decomposition.
 class RuleRegistry {
  public:
-  virtual ~RuleRegistry() = default;
-  virtual void addGradTransform(std::string op, GradTransform rule) { transforms_[std::move(op)] = std::move(rule); }
-  virtual void addAugmentedPair(std::string op, AugmentedForward forward, AugmentedBackward backward) {
-    pairs_[std::move(op)] = {std::move(forward), std::move(backward)};
-  }
-  virtual void addDecomposition(std::string op, Decomposition rule) { decompositions_[std::move(op)] = std::move(rule); }
+  virtual ~RuleRegistry();
+  virtual void addGradTransform(std::string op, GradTransform rule);
+  virtual void addAugmentedPair(std::string op, AugmentedForward forward, AugmentedBackward backward);
+  virtual void addDecomposition(std::string op, Decomposition rule);
 
   struct Pair {
     AugmentedForward forward;
     AugmentedBackward backward;
   };
-  const GradTransform* findGradTransform(std::string_view op) const { return find(transforms_, op); }
-  const Pair* findAugmentedPair(std::string_view op) const { return find(pairs_, op); }
-  const Decomposition* findDecomposition(std::string_view op) const { return find(decompositions_, op); }
+  const GradTransform* findGradTransform(std::string_view op) const;
+  const Pair* findAugmentedPair(std::string_view op) const;
+  const Decomposition* findDecomposition(std::string_view op) const;
 
  private:
-  template <class T>
-  static const T* find(const std::map<std::string, T, std::less<>>& map, std::string_view op) {
-    const auto it = map.find(op);
-    return it == map.end() ? nullptr : &it->second;
-  }
   std::map<std::string, GradTransform, std::less<>> transforms_;
   std::map<std::string, Pair, std::less<>> pairs_;
   std::map<std::string, Decomposition, std::less<>> decompositions_;

@@ -1,21 +1,21 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "core/base/hash_index.h"
 
 namespace retrograd::text {
 
-/// What names mean, in one block of memory: a text of a hundred thousand ops has several hundred thousand names, each of which is looked up several times. The
-/// names must stay where they are.
+/// What names mean. The names must stay where they are.
 template <class Meaning>
 class NameTable {
  public:
   /// Null where it has none. Good until the next insert().
   const Meaning* find(std::string_view name) const {
-    if (slots_.empty()) return nullptr;
-    const auto& slot = slots_[placeOf(name, hashOf(name))];
-    return slot.isTaken ? &slot.meaning : nullptr;
+    const auto at = positionOf(name, HashIndex::hashOf(name));
+    return at < 0 ? nullptr : &entries_[at].meaning;
   }
   bool contains(std::string_view name) const { return find(name) != nullptr; }
 
@@ -25,42 +25,25 @@ class NameTable {
   };
   /// The meaning that the name has; a new one has this one from now on.
   Place insert(std::string_view name, Meaning meaning = {}) {
-    if (2 * (count_ + 1) > slots_.size()) grow();
-    const auto hash = hashOf(name);
-    auto& slot = slots_[placeOf(name, hash)];
-    if (slot.isTaken) return {slot.meaning, false};
-    slot = {name, hash, true, std::move(meaning)};
-    ++count_;
-    return {slot.meaning, true};
+    const auto hash = HashIndex::hashOf(name);
+    if (const auto at = positionOf(name, hash); at >= 0) return {entries_[at].meaning, false};
+    index_.add(hash, static_cast<std::int32_t>(entries_.size()));
+    entries_.push_back({name, std::move(meaning)});
+    return {entries_.back().meaning, true};
   }
 
  private:
-  struct Slot {
+  struct Entry {
     std::string_view name;
-    std::uint32_t hash = 0;
-    bool isTaken = false;
     Meaning meaning{};
   };
 
-  static std::uint32_t hashOf(std::string_view name) { return static_cast<std::uint32_t>(std::hash<std::string_view>()(name)); }
-
-  /// Where the name is, or would be.
-  std::size_t placeOf(std::string_view name, std::uint32_t hash) const {
-    const auto mask = slots_.size() - 1;
-    auto at = hash & mask;
-    while (slots_[at].isTaken && (slots_[at].hash != hash || slots_[at].name != name)) at = (at + 1) & mask;
-    return at;
+  std::int32_t positionOf(std::string_view name, std::uint32_t hash) const {
+    return index_.find(hash, [&](std::int32_t at) { return entries_[at].name == name; });
   }
 
-  void grow() {
-    std::vector<Slot> old(slots_.empty() ? 16 : 2 * slots_.size());
-    old.swap(slots_);
-    for (auto& slot : old)
-      if (slot.isTaken) slots_[placeOf(slot.name, slot.hash)] = std::move(slot);
-  }
-
-  std::vector<Slot> slots_;  // a power of two of them, at most half of them taken
-  std::size_t count_ = 0;
+  std::vector<Entry> entries_;
+  HashIndex index_;
 };
 
 }  // namespace retrograd::text

@@ -5,28 +5,29 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
+
+#include "core/formats/json/json_tree.h"
 
 namespace fs = std::filesystem;
 
 namespace retrograd {
 namespace {
 
-nlohmann::json readJson(const fs::path& path) {
-  std::ifstream stream(path);
-  if (!stream) return nullptr;
-  auto json = nlohmann::json::parse(stream, nullptr, false);
-  if (json.is_discarded()) throw Error(ErrorCode::badInput, "is not JSON", path.string());
-  return json;
-}
-
 /// What manifest.json of a folder says of the cases in it.
 class FolderNotes {
  public:
   explicit FolderNotes(const fs::path& folder) {
-    if (const auto manifest = readJson(folder / "manifest.json"); manifest.is_array())
-      for (const auto& entry : manifest)
-        if (entry.is_object() && entry.contains("dir")) deterministic_[entry["dir"]] = entry.value("deterministic", true);
+    const auto manifest = folder / "manifest.json";
+    std::ifstream file(manifest);
+    if (!file) return;
+    try {
+      const JsonTree tree(std::string{std::istreambuf_iterator<char>(file), {}});
+      if (tree.root().isArray()) read(tree.root());
+    } catch (const Error& e) {
+      throw e.at(manifest.string());
+    }
   }
 
   void apply(const std::string& name, CheckOptions& options) const {
@@ -34,6 +35,13 @@ class FolderNotes {
   }
 
  private:
+  void read(const Json& entries) {
+    for (const auto& entry : entries.items()) {
+      const auto *name = entry.find("dir"), *deterministic = entry.find("deterministic");
+      if (name) deterministic_[std::string(name->text())] = !deterministic || deterministic->boolean();
+    }
+  }
+
   std::map<std::string, bool> deterministic_;
 };
 
