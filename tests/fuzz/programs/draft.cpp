@@ -241,6 +241,11 @@ bool Draft::isDense(int id) const {
   return dense(there) && there.storage_offset() == here.storage_offset() && there.numel() >= here.numel();
 }
 
+bool Draft::isDistinct(int id) const {
+  const auto distinct = [](const at::Tensor& t) { return std::get<0>(at::_unique(t.detach())).numel() == t.numel(); };
+  return distinct(tensor(id)) && (!other_ || distinct(other_->value(id).toTensor()));
+}
+
 bool Draft::isViewed(int id) const {
   const auto& t = tensor(id);
   return std::any_of(visible_.begin(), visible_.end(), [&](int other) {

@@ -101,6 +101,8 @@ class Draft {
   /// Whether it fills its memory without holes, at the other size too: eager's as_strided forgets gradients of what its operand does not hold.
   /// Literal offsets and sizes of as_strided have to stay within it there.
   bool isDense(int id) const;
+  /// Whether no two of its elements are equal, for all sizes that the program runs with.
+  bool isDistinct(int id) const;
   void consumed(int id) { used_.insert(id); }
   bool isUsed(int id) const { return used_.contains(id); }
   std::size_t writesThroughViews = 0, writes = 0;
