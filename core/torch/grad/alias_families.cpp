@@ -10,8 +10,11 @@ void AliasFamilies::noteOp(BoundSymbolId op) {
   const auto operands = document_.operands(op);
   const auto outputs = std::as_const(document_).outputs(op);
   const bool writes = document_.symbol(document_.boundSymbol(op).symbol).isMutable;
+  ++now_;
+  madeAt_.resize(document_.valueCount());
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (!outputs[k] || !document_.isTensor(outputs[k])) continue;
+    madeAt_[outputs[k].index] = now_;
     const auto storage = document_.value(outputs[k]).storage;
     for (std::size_t j = 0; storage && j < operands.size(); ++j) {
       if (!operands[j] || operands[j] == outputs[k] || document_.value(operands[j]).storage != storage) continue;
@@ -38,10 +41,10 @@ std::int32_t AliasFamilies::versionGroupOf(ValueId value, std::int32_t memoryInd
 
 void AliasFamilies::noteWrite(std::int32_t index, ValueId content, MetaId geometry, bool seen) {
   auto& memory = memoryOf(family(index));
-  memory.lastWrite = content.index;
-  if (seen) family(versionGroup(index)).lastSeen = content.index;
+  memory.lastWrite = now_;
+  if (seen) family(versionGroup(index)).lastSeen = now_;
   else memory.silent = true;
-  contents_[content.index] = {index, geometry};
+  contents_[content.index] = {index, geometry, now_};
 }
 
 bool AliasFamilies::isOfContent(ValueId value) const {
@@ -53,9 +56,8 @@ bool AliasFamilies::isOfContent(ValueId value) const {
   }
 }
 
-/// Values are numbered as they are made, and what a write leaves is made by it.
-bool AliasFamilies::writtenUnseenAfter(ValueId value, std::int32_t group) const {
-  return value.index >= family(group).lastSeen && value.index < memory(family(group).memory).lastWrite;
+bool AliasFamilies::writtenUnseenAfter(std::int32_t time, std::int32_t group) const {
+  return time >= family(group).lastSeen && time < memory(family(group).memory).lastWrite;
 }
 
 std::vector<AliasFamilies::Stale> AliasFamilies::writtenUnseen() const {
@@ -71,12 +73,12 @@ std::vector<AliasFamilies::Stale> AliasFamilies::writtenUnseen() const {
     const ValueId value(static_cast<std::int64_t>(v));
     if (!document_.isTensor(value) || clones.contains(value.index)) continue;
     if (const auto content = contents_.find(value.index); content != contents_.end()) {
-      const auto& [index, geometry] = content->second;
-      if (unseen.contains(family(index).memory) && writtenUnseenAfter(value, versionGroup(index))) stale.push_back({value, family(index).memory, geometry});
+      const auto& [index, geometry, writtenAt] = content->second;
+      if (unseen.contains(family(index).memory) && writtenUnseenAfter(writtenAt, versionGroup(index))) stale.push_back({value, family(index).memory, geometry});
       continue;
     }
     const auto known = memoryOf_.find(document_.value(value).storage.index);
-    if (known == memoryOf_.end() || !unseen.contains(known->second) || !writtenUnseenAfter(value, versionGroupOf(value, known->second))) continue;
+    if (known == memoryOf_.end() || !unseen.contains(known->second) || !writtenUnseenAfter(timeOf(value), versionGroupOf(value, known->second))) continue;
     stale.push_back({value, known->second, document_.value(value).meta});
   }
   return stale;

@@ -1,6 +1,7 @@
 #pragma once
 // What shares memory while a joint is built, and whose gradient each alias carries; only the .cpp files of grad/ include this.
 #include <cstdint>
+#include <iterator>
 #include <unordered_map>
 #include <vector>
 
@@ -31,7 +32,7 @@ struct AliasFamily {
   bool isInner = false;        ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
   bool viewInRule = false;     ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
   std::int32_t results = 0;    ///< of an inner one: views of it that the op gives
-  std::int32_t lastSeen = -1;  ///< what the last write left that its version counter saw, by value; told of the family that leads those that share it
+  std::int32_t lastSeen = -1;  ///< when the last write came that its version counter saw; told of the family that leads those that share it
   std::int32_t former = -1;    ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still
   bool baseReshaped = false;   ///< the base changed its sizes or strides under `no_grad`: it left the family, its views did not
   bool leaf = false;           ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
@@ -43,7 +44,7 @@ struct SharedMemory {
   std::int32_t owner = 0;       ///< the family that was there first; its base holds the whole content
   std::int32_t members = 0;     ///< tensors that were found to lie in it
   BoundSymbolId lastWriter;     ///< computation op
-  std::int32_t lastWrite = -1;  ///< what the last write left, by value
+  std::int32_t lastWrite = -1;  ///< when the last write came
   bool silent = false;          ///< an op wrote to it that tells no version counter: batch norm, to running statistics
   bool unsure = false;          ///< two results of one op lie in it, and how a gradient goes from one to the other is not known
 };
@@ -102,8 +103,10 @@ class AliasFamilies {
   };
   /// The tensors that share a version counter in eager PyTorch, by the family that leads them.
   std::int32_t versionGroup(std::int32_t family) const;
-  /// Whether a write came after the value that the version counter of these tensors did not see, and none that it did.
-  bool writtenUnseenAfter(ValueId value, std::int32_t group) const;
+  /// Whether a write came after that time which the version counter of these tensors did not see, and none that it did.
+  bool writtenUnseenAfter(std::int32_t time, std::int32_t group) const;
+  /// Times are counted in joint ops: that of an input is 0.
+  std::int32_t timeOf(ValueId value) const { return value.index < std::ssize(madeAt_) ? madeAt_[value.index] : 0; }
   std::int32_t versionGroupOf(ValueId value, std::int32_t memory) const;
   bool breaksGradient(const ViewStep& step, ValueId result) const;
   bool readsMemory(const ViewStep& step) const;
@@ -117,11 +120,18 @@ class AliasFamilies {
   Document& document_;
   std::vector<AliasFamily> families_;
   std::vector<SharedMemory> memories_;
-  std::unordered_map<std::int32_t, Source> sources_;                            // by joint value
-  std::unordered_map<std::int32_t, std::int32_t> familyOf_;                     // by the value that is a family's current
-  std::unordered_map<std::int32_t, std::int32_t> memoryOf_;                     // by storage
-  std::unordered_map<std::int32_t, std::int32_t> everCurrentOf_;                // by value: the family whose current it is or was
-  std::unordered_map<std::int32_t, std::pair<std::int32_t, MetaId>> contents_;  // by value: family and geometry
+  std::unordered_map<std::int32_t, Source> sources_;              // by joint value
+  std::unordered_map<std::int32_t, std::int32_t> familyOf_;       // by the value that is a family's current
+  std::unordered_map<std::int32_t, std::int32_t> memoryOf_;       // by storage
+  std::unordered_map<std::int32_t, std::int32_t> everCurrentOf_;  // by value: the family whose current it is or was
+  struct Content {
+    std::int32_t family;
+    MetaId geometry;
+    std::int32_t writtenAt;
+  };
+  std::unordered_map<std::int32_t, Content> contents_;  // by value
+  std::vector<std::int32_t> madeAt_;                    // by value; ids don't tell, as an op's results keep those of the computation
+  std::int32_t now_ = 0;
 };
 
 }  // namespace retrograd

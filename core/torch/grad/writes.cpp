@@ -153,11 +153,12 @@ void JointBuilder::refuseSharedStatistics(BoundSymbolId op) {
   const auto& arguments = document_.pattern(bound.pattern).arguments;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     forEachOperand(arguments[i], [&](std::size_t hole) {
-      if (operands[hole] && document_.isTensor(operands[hole])) read.emplace_back(i, operands[hole]);
+      // What an op in place returns may have no type of its own in the computation.
+      if (const auto value = operands[hole] ? resolve(operands[hole]).value : ValueId(); value && document_.isTensor(value))
+        read.emplace_back(i, operands[hole]);
     });
   const auto share = [&](ValueId a, ValueId b) {
     const auto first = resolve(a).value, second = resolve(b).value;
-    if (!first || !second) return false;
     const auto *one = tensorOf(a), *other = tensorOf(b);
     const bool isOneMemory = one && other ? aliases_.family(one->family).memory == aliases_.family(other->family).memory
                                           : document_.value(first).storage == document_.value(second).storage;

@@ -422,6 +422,24 @@ TEST(Programs, TheBackwardReadsRunningStatisticsLateAfterAnEarlierWrite) {
 )");
 }
 
+// And a view taken after that write is younger than what the write left, whatever their numbers in the document.
+TEST(Programs, TheBackwardReadsRunningStatisticsLateThroughAViewOfWhatWasWritten) {
+  expectAsEager(R"(def computation(x1, p2, b4):
+    # x1: "f32[]", no grad
+    # p2: "f32[]", parameter
+    # b4: "f32[2]", buffer
+    v28 = torch.ops.aten.repeat.default(x1, [8])
+    v29 = torch.ops.aten.reshape.default(v28, [2, 2, 2])
+    v35 = torch.ops.aten.repeat.default(x1, [2])
+    v41 = torch.ops.aten.mul_.Tensor(b4, p2)
+    v42 = torch.ops.aten.unsqueeze.default(b4, 1)
+    v43 = torch.ops.aten.sin.default(v42)
+    v46 = torch.ops.aten.detach.default(b4)
+    (v47, v48, v49) = torch.ops.aten._native_batch_norm_legit.default(v29, None, None, v35, v46, True, 0.25, 0.01)
+    return (v43,)
+)");
+}
+
 // Nobody else names the tensor that batch norm writes to, but it lies in the memory of an input.
 TEST(Programs, RunningStatisticsInTheMemoryOfAnInputAreWrittenOnce) {
   fuzz::Mode mode;
@@ -453,6 +471,14 @@ TEST(Programs, RunningStatisticsInTheMemoryOfAnotherOperandAreRefused) {
     return (v5,)
 )",
                                 op, operands));
+  expectRefused(R"(def computation(x1, b2, b3):
+    # x1: "f64[4, 3, 2]"
+    # b2: "f64[3]", buffer
+    # b3: "f64[3]", buffer
+    v4 = torch.ops.aten.mul_.Tensor(b2, b2)
+    (v5, v6, v7) = torch.ops.aten._native_batch_norm_legit.default(x1, v4, None, b3, b2, True, 0.25, 0.01)
+    return (v5,)
+)");
   expectAsEager(R"(def computation(x1, b2):
     # x1: "f64[4, 3, 2]"
     # b2: "f64[6]", buffer
