@@ -35,7 +35,7 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
   const auto before = resolve(target).value;
   const bool isUnseen = !region_.gradMode && document_.value(before).requiresGrad;
   // Of a view autograd makes the history again when it sees a new version, from the sizes and strides that it has then: as if the change had been recorded.
-  const bool isSeenLater = isUnseen && !tensorOf(target)->path.empty();
+  const bool isSeenLater = isUnseen && tensorOf(target)->isView;
   if (isUnseen && !isSeenLater && aliases_.family(tensorOf(target)->family).viewInRule)
     throw Error(ErrorCode::unsupportedOp,
                 "it changes, unseen by autograd, a tensor that an op of several made a view of: its gradient afterwards is not known here",
@@ -58,10 +58,11 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
       changed.value = changeUnseen(op, leaf, before, changed.value);
     }
     placeBinding(changed);
-    const auto former = std::exchange(*tensorOf(target), tensors_[changed.tensor]).family;
-    if (const auto now = tensorOf(target)->family; now != former && isUnseen) {
-      aliases_.family(now).former = former;
-      aliases_.family(former).baseReshaped = true;
+    const auto former = std::exchange(*tensorOf(target), tensors_[changed.tensor]);
+    tensorOf(target)->isView = former.isView;
+    if (const auto now = tensorOf(target)->family; now != former.family && isUnseen) {
+      aliases_.family(now).former = former.family;
+      aliases_.family(former.family).baseReshaped = true;
     }
     if (leaf) reshapedLeaves_[tensorOf(target)->family] = leaf;
   }

@@ -28,6 +28,7 @@ struct TensorState {
   std::int32_t family = -1;
   std::int32_t version = 0;  ///< of the family when `value` was made
   ViewPath path;             ///< from the family's base to the tensor
+  bool isView = false;       ///< to autograd, which an op in place that gives a base other sizes or strides does not make it
 };
 
 /// Walks the computation forward, then backward. It decides what each op becomes; RuleFinder finds the rules, JointWriter writes the ops, GradientSums adds

@@ -111,8 +111,9 @@ TensorState* JointBuilder::tensorOf(ValueId computationValue) {
 void JointBuilder::placeBinding(Binding& binding) {
   if (!tracksAliases_ || !document_.isTensor(binding.value) || !document_.value(binding.value).storage) return;
   auto place = aliases_.place(binding.value);
+  const bool isView = !place.path.empty();
   binding.tensor = static_cast<std::int32_t>(tensors_.size());
-  tensors_.push_back({binding.value, place.family, aliases_.family(place.family).version, std::move(place.path)});
+  tensors_.push_back({binding.value, place.family, aliases_.family(place.family).version, std::move(place.path), isView});
 }
 
 /// A family that missed writes takes the data over from its parent and keeps its own gradient.
@@ -200,7 +201,7 @@ void JointBuilder::applyWriter(BoundSymbolId op, const Call& call, WriteMode wri
   for (const auto& [hole, local] : instance.rule->written) {
     const auto target = call.computationValues[hole];
     const auto own = valueOfLocal(instance, local);
-    if (const auto* tensor = tensorOf(target); tensor && !tensor->path.empty() && instance.rule->anyRequiresGrad) instances_[recorded - 1].writesView = true;
+    if (const auto* tensor = tensorOf(target); tensor && tensor->isView && instance.rule->anyRequiresGrad) instances_[recorded - 1].writesView = true;
     const auto content = asAliased(op, call, hole, own);
     if (content != own && instance.rule->anyRequiresGrad) instances_[recorded - 1].readInstead.emplace_back(local, content);  // a formula may read the result
     write(op, target, content, writes);

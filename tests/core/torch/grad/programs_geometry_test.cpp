@@ -232,5 +232,21 @@ TEST(Programs, AViewReadAfterItsBaseChangedItsGeometryUnderNoGradIsRefused) {
   }
 }
 
+// An op in place gives a base other sizes; it is no view then, of which autograd would make the history again.
+TEST(Programs, ABaseThatIsTransposedInPlaceAndAgainUnseenIsNoView) {
+  for (const char* between : {"v3 = torch.ops.aten.t_.default(v2)", "v3 = torch.ops.aten.mul_.Scalar(v2, 1.5)"})
+    expectAsEager(fmt::format(R"(def computation(x1):
+    # x1: "f64[3, 3]"
+    v2 = torch.ops.aten.sin.default(x1)
+    {}
+    def body_0(v4):
+        v5 = torch.ops.aten.t_.default(v4)
+        return (v5,)
+    (v6,) = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body_0, v2)
+    return (v6,)
+)",
+                              between));
+}
+
 }  // namespace
 }  // namespace retrograd
