@@ -77,8 +77,6 @@ class Extraction {
     const auto received = values_.at(id);
     auto value = to_.value(received);
     value.kind = ValueKind::activation;
-    value.storage = to_.addStorage(to_.meta(value.meta).storageBytes(), ValueId(static_cast<std::int64_t>(to_.valueCount())));
-    storages_[from_.value(id).storage] = value.storage;
     const auto name = std::string(to_.text(value.name)) + "_copy";
     std::vector<BoundSymbolId> ops;
     const auto emit = [&](const char* op, std::vector<Argument> arguments, const std::vector<ValueId>& operands) {
@@ -87,28 +85,33 @@ class Extraction {
       ops.push_back(made);
       return output;
     };
-    const auto unary = [&](const char* op, ValueId operand) { return emit(op, {Argument::ofOperand(0)}, {operand}); };
+    const auto emitInNewMemory = [&](const char* op, std::vector<Argument> arguments, ValueId operand) {
+      value.storage = to_.addStorage(to_.meta(value.meta).storageBytes(), ValueId(static_cast<std::int64_t>(to_.valueCount())));
+      return emit(op, std::move(arguments), {operand});
+    };
+    const std::vector<Argument> first{Argument::ofOperand(0)};
     const auto lazily = from_.meta(from_.value(id).meta);
     auto meta = to_.meta(value.meta);
     auto content = received;
-    if (lazily.conjugate) content = unary("aten.conj_physical.default", content);
-    if (lazily.negative) content = unary("aten.neg.default", content);
+    if (lazily.conjugate) content = emitInNewMemory("aten.conj_physical.default", first, content);
+    if (lazily.negative) content = emitInNewMemory("aten.neg.default", first, content);
     if (meta.layout == Layout::strided && !isDense(meta)) {  // clone() closes the gaps
-      const auto room = emit("aten.new_empty_strided.default",
-                             {Argument::ofOperand(0), listOf(meta.sizes, meta.symbols), listOf(meta.strides, meta.strideSymbols)}, {received});
+      const auto room = emitInNewMemory("aten.new_empty_strided.default",
+                                        {Argument::ofOperand(0), listOf(meta.sizes, meta.symbols), listOf(meta.strides, meta.strideSymbols)}, received);
       value.version = 1;
       content = emit("aten.copy_.default", {Argument::ofOperand(0), Argument::ofOperand(1)}, {room, content});
     } else if (content == received) {
-      content = unary("aten.clone.default", content);
+      content = emitInNewMemory("aten.clone.default", first, content);
     }
     const auto view = [&](bool TensorMeta::* flag, const char* op) {
       if (!(lazily.*flag)) return;
       meta.*flag = true;
       value.meta = to_.internMeta(meta);
-      content = unary(op, content);
+      content = emit(op, first, {content});
     };
     view(&TensorMeta::conjugate, "aten._conj.default");
     view(&TensorMeta::negative, "aten._neg_view.default");
+    storages_[from_.value(id).storage] = value.storage;
     values_[id] = content;
     return ops;
   }
