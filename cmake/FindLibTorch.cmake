@@ -5,7 +5,8 @@ find_path(LibTorch_INCLUDE_DIR ATen/ATen.h HINTS "${_root}/include" NO_DEFAULT_P
 foreach(_name torch_cpu c10)
   find_library(LibTorch_${_name} ${_name} HINTS "${_root}/lib" NO_DEFAULT_PATH)
 endforeach()
-# libtorch_cpu.so links these two whether or not there is a GPU.
+# libtorch_cpu.so links these two whether or not there is a GPU. They are named so that a build finds them when it runs, and as needed: a program of ours that
+# asked for them itself would have to find them where only LibTorch looks, in the folders of NVIDIA's packages for Python.
 find_library(LibTorch_cupti NAMES libcupti.so.13 libcupti.so.12 HINTS "${_root}/lib" /usr/local/cuda/extras/CUPTI/lib64 /usr/local/cuda/lib64)
 find_library(LibTorch_cudart NAMES libcudart.so.13 libcudart.so.12 HINTS "${_root}/lib" /usr/local/cuda/lib64)
 if(LibTorch_INCLUDE_DIR)
@@ -34,6 +35,6 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   set_target_properties(LibTorch::LibTorch PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_BINARY_DIR}/headers-first;${LibTorch_INCLUDE_DIR};${LibTorch_INCLUDE_DIR}/torch/csrc/api/include"
     INTERFACE_LINK_LIBRARIES "${_libraries}"
-    INTERFACE_LINK_OPTIONS "-Wl,--allow-shlib-undefined"
+    INTERFACE_LINK_OPTIONS "-Wl,--allow-shlib-undefined;-Wl,--as-needed"
     INTERFACE_COMPILE_FEATURES cxx_std_20)
 endif()

@@ -68,6 +68,12 @@ class Installed(unittest.TestCase):
             self.assertTrue(inside or path.startswith(("/lib", "/usr/lib")), path)
         self.assertIn(str(PREFIX / "lib/retrograd/libtorch_cpu.so"), libraries)
 
+    # LibTorch asks for libraries of NVIDIA and knows the folder of the Python package that each lies in. The program does not.
+    def test_the_program_asks_for_no_library_of_nvidia(self):
+        needed = re.findall(r"NEEDED.*\[(.*)\]", self.good("readelf", "-d", PREFIX / "lib" / "retrograd" / "retrograd-program"))
+        self.assertIn("libtorch_cpu.so", needed)
+        self.assertEqual([name for name in needed if name.startswith(("libcu", "libnv"))], [])
+
     def test_nothing_of_nvidias_is_there(self):
         lib = PREFIX / "lib" / "retrograd"
         theirs = [path for path in PREFIX.rglob("lib*.so*") if re.match(r"lib(cu|nv|torch_cuda|c10_cuda|retrograd_cuda)", path.name)]

@@ -43,7 +43,7 @@ at::Tensor plain(const at::Tensor& tensor) {
 
 template <class Scalar, class Visit>
 void forEach(const at::Tensor& t, Visit&& visit) {
-  const auto* data = t.const_data_ptr<Scalar>();
+  const auto* data = static_cast<const Scalar*>(t.const_data_ptr());
   for (std::int64_t i = 0, n = t.numel(); i < n; ++i) visit(static_cast<double>(data[i]));
 }
 

@@ -19,22 +19,27 @@ class Elements {
   }
 
   std::string text(std::int64_t i) const {
-    if (integral_) return std::to_string(values_.const_data_ptr<std::int64_t>()[i]);
-    if (!complex_) return fmt::format("{:.6g}", values_.const_data_ptr<double>()[i]);
-    const auto z = values_.const_data_ptr<c10::complex<double>>()[i];
+    if (integral_) return std::to_string(at<std::int64_t>(i));
+    if (!complex_) return fmt::format("{:.6g}", at<double>(i));
+    const auto z = at<c10::complex<double>>(i);
     return fmt::format("{:.6g}{:+.6g}j", z.real(), z.imag());
   }
 
   nlohmann::ordered_json json(std::int64_t i) const {
-    if (integral_) return values_.const_data_ptr<std::int64_t>()[i];
+    if (integral_) return at<std::int64_t>(i);
     if (complex_) return text(i);
-    const double x = values_.const_data_ptr<double>()[i];
+    const double x = at<double>(i);
     if (std::isnan(x)) return "nan";
     if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
     return x;
   }
 
  private:
+  template <class T>
+  const T& at(std::int64_t i) const {
+    return static_cast<const T*>(values_.const_data_ptr())[i];
+  }
+
   bool complex_, integral_;
   at::Tensor values_;
 };

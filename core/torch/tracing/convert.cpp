@@ -236,9 +236,9 @@ std::optional<Argument> numberArgument(const c10::IValue& value) {
 std::optional<Argument> literalOf(const at::Tensor& tensor) {
   if (!tensor.unsafeGetTensorImpl()->is_wrapped_number() || !tensor.is_cpu()) return std::nullopt;
   switch (tensor.scalar_type()) {
-    case at::kDouble: return Argument::ofReal(*tensor.const_data_ptr<double>());
-    case at::kLong: return Argument::ofInt(*tensor.const_data_ptr<std::int64_t>());
-    case at::kBool: return Argument::ofBool(*tensor.const_data_ptr<bool>());
+    case at::kDouble: return Argument::ofReal(*static_cast<const double*>(tensor.const_data_ptr()));
+    case at::kLong: return Argument::ofInt(*static_cast<const std::int64_t*>(tensor.const_data_ptr()));
+    case at::kBool: return Argument::ofBool(*static_cast<const bool*>(tensor.const_data_ptr()));
     default: return std::nullopt;
   }
 }

@@ -34,8 +34,8 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, double thresho
   const auto count = all.size(0);
   std::vector<std::int64_t> kept;
   AT_DISPATCH_FLOATING_TYPES(all.scalar_type(), "nms", [&] {
-    const auto* at = all.const_data_ptr<scalar_t>();
-    const auto* ranked = order.const_data_ptr<std::int64_t>();
+    const auto* at = static_cast<const scalar_t*>(all.const_data_ptr());
+    const auto* ranked = static_cast<const std::int64_t*>(order.const_data_ptr());
     const auto box = [&](std::int64_t i) {
       const auto* b = at + 4 * i;
       return Box<scalar_t>{b[0], b[1], b[2], b[3]};

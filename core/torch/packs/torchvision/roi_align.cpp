@@ -98,10 +98,10 @@ at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double s
   const auto channels = input.size(1), high = input.size(2), wide = input.size(3);
   auto result = at::zeros({regions.size(0), channels, height, width}, input.options());
   AT_DISPATCH_FLOATING_TYPES(input.scalar_type(), "roi_align", [&] {
-    const auto* from = pixels.const_data_ptr<scalar_t>();
+    const auto* from = static_cast<const scalar_t*>(pixels.const_data_ptr());
     auto* to = result.mutable_data_ptr<scalar_t>();
     for (std::int64_t k = 0; k < all.size(0); ++k)
-      forEachSample(all.const_data_ptr<scalar_t>() + 5 * k, options, high, wide,
+      forEachSample(static_cast<const scalar_t*>(all.const_data_ptr()) + 5 * k, options, high, wide,
                     [&](auto image, auto row, auto column, const Corners<scalar_t>& corners, scalar_t count) {
                       for (std::int64_t c = 0; c < channels; ++c) {
                         const auto* plane = from + (image * channels + c) * high * wide;
@@ -121,10 +121,10 @@ at::Tensor roiAlignBackward(const at::Tensor& gradient, const at::Tensor& region
   const auto arriving = gradient.contiguous(), all = regions.contiguous();
   auto result = at::zeros({images, channels, high, wide}, gradient.options());
   AT_DISPATCH_FLOATING_TYPES(gradient.scalar_type(), "_roi_align_backward", [&] {
-    const auto* from = arriving.const_data_ptr<scalar_t>();
+    const auto* from = static_cast<const scalar_t*>(arriving.const_data_ptr());
     auto* to = result.mutable_data_ptr<scalar_t>();
     for (std::int64_t k = 0; k < all.size(0); ++k)
-      forEachSample(all.const_data_ptr<scalar_t>() + 5 * k, options, high, wide,
+      forEachSample(static_cast<const scalar_t*>(all.const_data_ptr()) + 5 * k, options, high, wide,
                     [&](auto image, auto row, auto column, const Corners<scalar_t>& corners, scalar_t count) {
                       for (std::int64_t c = 0; c < channels; ++c) {
                         const auto part = from[((k * channels + c) * height + row) * width + column] / count;

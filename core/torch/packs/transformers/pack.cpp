@@ -27,7 +27,7 @@ using Pair = std::tuple<at::Tensor, at::Tensor>;
 template <class Visit>
 void forEachGroup(const at::Tensor& offsets, std::int64_t rows, Visit&& visit) {
   const auto ends = offsets.to(at::kCPU, at::kLong).contiguous();
-  const auto* end = ends.const_data_ptr<std::int64_t>();
+  const auto* end = static_cast<const std::int64_t*>(ends.const_data_ptr());
   const auto place = [rows](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rows : at, 0, rows); };
   std::int64_t start = 0;
   for (std::int64_t group = 0; group < ends.numel(); ++group) {
