@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "app/cli/program.h"
 #include "app/command_line.h"
@@ -16,12 +18,21 @@
 namespace retrograd {
 namespace {
 
+/// A machine without Fontconfig's settings, a container say, has no fonts that it would find, and all text would be boxes. The archive and the wheel carry some
+/// with settings of their own (scripts/bundle).
+void bringFonts() {
+  std::error_code error;
+  if (std::getenv("FONTCONFIG_PATH") || std::filesystem::exists("/etc/fonts/fonts.conf", error)) return;
+  if (const auto own = privateFile("fonts/fonts.conf"); !own.empty()) setenv("FONTCONFIG_FILE", own.c_str(), 0);
+}
+
 int becomeProgram(char** argv) {
   const auto program = privateFile("retrograd-program");
   if (program.empty()) throw Error(ErrorCode::io, "it should lie where scripts/build or the installation put it", "retrograd-program");
   // LibTorch's threads wait by sleeping: those that spin at the end of each parallel loop take the cores from whatever else runs, and from one another. OpenMP
   // reads this when it is loaded, so it has to be there before the program starts.
   setenv("OMP_WAIT_POLICY", "passive", 0);
+  bringFonts();
   execv(program.c_str(), argv);
   throw Error(ErrorCode::io, "cannot be started", program.string());
 }
