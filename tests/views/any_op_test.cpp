@@ -390,6 +390,7 @@ void AnyOpTest::V4_theTraceTableIsSorted() {
   table->setFocus();
   table->setCurrentIndex(table->model()->index(2, time));
   QTest::keyClick(table, Qt::Key_Down, Qt::AltModifier);
+  QVERIFY(f.quiet());
   double before = std::numeric_limits<double>::infinity();
   for (int row = 0; row < table->model()->rowCount(); ++row) {
     const BoundSymbolId op(table->model()->index(row, 0).data(opRole).toInt());

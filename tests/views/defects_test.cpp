@@ -229,6 +229,7 @@ void DefectsTest::lettersSearchInTrees() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:12")));
   front(f, "dock-modules");
+  QVERIFY(f.quiet());
   auto* tree = child<QTreeView>(f, "modules");
   tree->expandAll();
   tree->setFocus();

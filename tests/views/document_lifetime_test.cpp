@@ -2,11 +2,11 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
-#include <QThreadPool>
 #include <thread>
 
 #include "tests/views/menus.h"
 #include "tests/views/panels.h"
+#include "views/engine/pool_job.h"
 #include "views/window/session_keeper.h"
 
 namespace retrograd::views {
@@ -226,7 +226,7 @@ void DocumentLifetimeTest::aSecondInstanceLeavesTheSessionAlone() {
 
 // Holds W15: breakpoints come back in the order in which they were set, however many threads there are.
 void DocumentLifetimeTest::breakpointsKeepTheirOrder() {
-  auto* pool = QThreadPool::globalInstance();
+  auto* pool = &PoolJob::pool();
   const int threads = pool->maxThreadCount();
   pool->setMaxThreadCount(8);
   WindowFixture f;

@@ -6,12 +6,12 @@
 #include <QSvgRenderer>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QThreadPool>
 #include <QTimer>
 #include <csignal>
 
 #include "tests/views/window_fixture.h"
 #include "views/dialogs/export_dialog.h"
+#include "views/engine/pool_job.h"
 #include "views/window/graph_pane.h"
 
 namespace retrograd::views {
@@ -233,7 +233,7 @@ void ExportTest::cancelLeavesNothing() {
   QVERIFY(!dialog.busy());
   QVERIFY(dialog.isVisible());
   QVERIFY(dialog.message().startsWith(QStringLiteral("Cancelled")));
-  QVERIFY(QTest::qWaitFor([&] { return QThreadPool::globalInstance()->activeThreadCount() == 0; }, 10000));
+  QVERIFY(QTest::qWaitFor([&] { return PoolJob::pool().activeThreadCount() == 0; }, 10000));
   QCOMPARE(QDir(e.folder.path()).entryList(QDir::Files | QDir::Hidden).size(), 0);
   QTest::keyClick(&dialog, Qt::Key_Escape);
   QVERIFY(!dialog.isVisible());

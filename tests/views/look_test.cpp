@@ -8,6 +8,7 @@
 #include <QLayout>
 #include <QScreen>
 #include <QScrollBar>
+#include <QSignalSpy>
 #include <QStyle>
 #include <QStyleOption>
 #include <QTest>
@@ -50,6 +51,7 @@ class LookTest : public QObject {
   void windowsFitTheScreen();
   void theChartsSelectionIsSeenInAnInactiveWindow();
   void ratiosHaveAColourOfTheirOwn();
+  void barsThatShareAPlaceShowTheGreatest();
   void aMenuHasItsArrowAfterItsName();
 };
 
@@ -378,8 +380,9 @@ void LookTest::modulesShowWholeNumbers() {
   f.window().resize(1280, 720);
   QVERIFY(f.open(QStringLiteral("synthetic:1200")));
   const QAbstractItemView* tree = f.window().findChild<QTreeView*>(QStringLiteral("modules"));
+  QTRY_VERIFY(tree->model()->rowCount() > 0);
   const auto all = tree->model()->index(0, 1);
-  QTRY_VERIFY(all.data().toInt() >= 1000);
+  QVERIFY(all.data().toInt() >= 1000);
   for (int column : {1, 2}) QVERIFY(tree->visualRect(all.siblingAtColumn(column)).width() >= tree->sizeHintForIndex(all.siblingAtColumn(column)).width());
 }
 
@@ -447,6 +450,30 @@ void LookTest::ratiosHaveAColourOfTheirOwn() {
   for (const auto& color : {colors.plot, colors.derivedMark, colors.originMark}) QVERIFY(hasColor(image, color));
   // A gradient of zero has no ratio on a logarithmic axis: the half of the chart that is its own has no mark.
   QVERIFY(!hasColor(image.copy(image.width() / 2 + 40, 30, image.width() / 2 - 40, image.height() - 30), colors.originMark));
+}
+
+// Of a thousand parameters in a narrow chart the one whose gradient explodes is seen, and a click on it leads there.
+void LookTest::barsThatShareAPlaceShowTheGreatest() {
+  const auto f = opened();
+  GradientFlowChart chart(&f->theme());
+  chart.resize(300, 200);
+  std::vector<GradientFlowChart::Bar> bars(1000, {QStringLiteral("same"), 1, 1e-3, true});
+  bars[617] = {QStringLiteral("exploding"), 1, 1e3, true};
+  chart.show(bars);
+  QCOMPARE(chart.barAt(chart.barRect(617).center().toPoint()), 617);
+  const auto place = [&](std::size_t bar) { return chart.barRect(bar).toAlignedRect().adjusted(-1, 0, 1, 0); };
+  const auto& colors = f->theme().colors();
+  const auto image = imageOf(chart);
+  const auto topHalf = [&](std::size_t bar) { return image.copy(place(bar).adjusted(0, 8, 0, -place(bar).height() / 2)); };
+  QVERIFY(hasColor(topHalf(617), colors.derivedMark));
+  QVERIFY(!hasColor(topHalf(100), colors.derivedMark));
+  QSignalSpy chosen(&chart, &GradientFlowChart::chosen);
+  QTest::mouseClick(&chart, Qt::LeftButton, Qt::NoModifier, chart.barRect(617).center().toPoint());
+  QCOMPARE(chosen.value(0).value(0).toInt(), 617);
+  // As many as have room have one each.
+  bars.resize(20);
+  chart.show(bars);
+  for (int bar = 0; bar < 20; ++bar) QCOMPARE(chart.barAt(chart.barRect(static_cast<std::size_t>(bar)).center().toPoint()), bar);
 }
 
 void LookTest::aMenuHasItsArrowAfterItsName() {

@@ -198,7 +198,7 @@ void ModelsTest::colorsAreToldApartByLightness() {
 void ModelsTest::modulesCountOps() {
   ModulesModel model;
   Tester tester(&model, fatal);
-  model.setDocument(openDocument(3));
+  model.show(ModulesModel::modulesOf(*openDocument(3)));
   const auto layer = model.find(QStringLiteral("layers.1"));
   QVERIFY(layer.isValid());
   QCOMPARE(layer.siblingAtColumn(1).data().toInt(), 3);

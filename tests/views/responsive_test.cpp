@@ -5,14 +5,18 @@
 #include <QElapsedTimer>
 #include <QLineEdit>
 #include <QListView>
+#include <QPainter>
+#include <QSemaphore>
 #include <QSignalSpy>
 #include <QTest>
+#include <QTreeView>
 #include <ctime>
 
 #include "tests/support/source_path.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
+#include "views/engine/pool_job.h"
 #include "views/window/quick_open.h"
 
 namespace retrograd::views {
@@ -93,12 +97,15 @@ class ResponsiveTest : public QObject {
 
  private Q_SLOTS:
   void theWatchSeesABlock();
+  void paintingDoesNotWaitForJobs();
   void running();
   void recordingAndCancelling();
   void breakpointsDoNotWaitForARun();
   void filteringManyLines();
   void foldingAndSearchingManyLines();
   void theGraphOfManyOps();
+  void panelsOfManyParameters();
+  void theTraceTableOfManyOps();
 };
 
 void ResponsiveTest::theWatchSeesABlock() {
@@ -126,6 +133,31 @@ void ResponsiveTest::theWatchSeesABlock() {
   QTRY_VERIFY(slept);
   QVERIFY(application().processor().seconds <= longestAllowed);
   QVERIFY(application().waiting().seconds > longestWait);
+}
+
+// Qt fills large areas with threads of a pool, and waits for them: jobs that keep all threads must not keep the painter.
+void ResponsiveTest::paintingDoesNotWaitForJobs() {
+  QSemaphore painted;
+  std::atomic<int> begun = 0, gaveUp = 0;
+  std::vector<std::unique_ptr<PoolJob>> jobs;
+  const int threads = std::max(PoolJob::pool().maxThreadCount(), QThreadPool::globalInstance()->maxThreadCount());
+  for (int i = 0; i < threads; ++i) {
+    jobs.push_back(std::make_unique<PoolJob>());
+    jobs.back()->start([&](const Progress&) -> PoolJob::Deliver {
+      ++begun;
+      if (!painted.tryAcquire(1, 10'000)) ++gaveUp;
+      return {};
+    });
+  }
+  QTRY_COMPARE(begun.load(), PoolJob::pool().maxThreadCount());
+  QImage image(2000, 2000, QImage::Format_ARGB32_Premultiplied);
+  QLinearGradient gradient(0, 0, 2000, 2000);
+  gradient.setColorAt(0, Qt::red);
+  gradient.setColorAt(1, QColor(0, 0, 255, 100));
+  QPainter(&image).fillRect(image.rect(), gradient);
+  painted.release(threads);
+  QVERIFY(QTest::qWaitFor([&] { return std::none_of(jobs.begin(), jobs.end(), [](const auto& job) { return job->busy(); }); }, 30'000));
+  QCOMPARE(gaveUp.load(), 0);
 }
 
 void ResponsiveTest::running() {
@@ -285,6 +317,51 @@ void ResponsiveTest::theGraphOfManyOps() {
   measured("open one", [&] { graph.setOpen(node, true); });
   measured("select", [&] { f.selection().select(f.analysis().forward.ops[f.analysis().forward.ops.size() / 2]); });
   measured("close all", [&] { graph.setAllOpen(false); });
+}
+
+// The panels that list all modules, parameters and ops: filled, sorted and measured beside the window. 60,000 parameters in 30,000 layers.
+void ResponsiveTest::panelsOfManyParameters() {
+  WindowFixture f(std::make_shared<FakeEngine>());
+  const auto rowsOf = [&](const char* name) { return f.window().findChild<QTreeView*>(QLatin1String(name))->model(); };
+  const auto measured = [&](const char* what, auto&& work) {
+    QVERIFY(f.quiet() && standsStill(f.window()));
+    application().begin();
+    work();
+    QVERIFY(f.quiet() && standsStill(f.window()));
+    qInfo("%s: %s; %s", what, qPrintable(application().processor().what), qPrintable(application().waiting().what));
+    check();
+  };
+  f.raise("dock-modules");
+  measured("open", [&] { QVERIFY(f.open(blocks("30000"))); });
+  QCOMPARE(rowsOf("modules")->rowCount(rowsOf("modules")->index(0, 0)), 30000);
+  measured("gradient flow", [&] { f.raise("dock-gradient-flow"); });
+  QCOMPARE(rowsOf("gradient-flow")->rowCount(), 30000);
+  measured("run", [&] {
+    f.listing(TraceKind::forward).setFocus();
+    f.press(Qt::Key_F5);
+    QVERIFY(f.settle());
+  });
+  auto* table = f.window().findChild<QTreeView*>(QStringLiteral("gradient-flow"));
+  measured("sort by gradient", [&] { table->sortByColumn(2, Qt::DescendingOrder); });
+}
+
+void ResponsiveTest::theTraceTableOfManyOps() {
+  WindowFixture f(std::make_shared<FakeEngine>());
+  QVERIFY(f.open(blocks("11200")));
+  f.raise("dock-trace-table");
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  auto* table = f.window().findChild<QTreeView*>(QStringLiteral("trace-table"));
+  QVERIFY(table->model()->rowCount() >= 100'000);
+  application().begin();
+  for (const auto order : {Qt::AscendingOrder, Qt::DescendingOrder})
+    for (int column = 0; column < table->model()->columnCount(); ++column) {
+      table->sortByColumn(column, order);
+      QVERIFY(f.quiet());
+    }
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  check();
 }
 
 }  // namespace retrograd::views

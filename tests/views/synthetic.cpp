@@ -85,6 +85,7 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
     InputSpec spec;
     spec.kind = InputKind::parameter;
     spec.name = document.displayName(value);
+    spec.target = "layers." + index + ".linear." + (value == bias ? "bias" : "weight");
     spec.value = value;
     computation.inputs.push_back(spec);
   }

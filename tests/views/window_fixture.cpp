@@ -3,8 +3,8 @@
 #include <QApplication>
 #include <QImage>
 #include <QScrollBar>
-#include <QThreadPool>
 
+#include "views/engine/pool_job.h"
 #include "views/theme/tokens.h"
 
 namespace retrograd::views {
@@ -44,7 +44,7 @@ bool WindowFixture::quiet() {
       [&] {
         const auto panels = window_->findChildren<Panel*>();
         const bool busy = controller().opening() || execution().running || controller().worker().busy(&controller()) ||
-                          QThreadPool::globalInstance()->activeThreadCount() > 0 ||
+                          PoolJob::pool().activeThreadCount() > 0 ||
                           std::any_of(panels.begin(), panels.end(), [](const Panel* panel) { return panel->busy(); });
         turns = busy ? 0 : turns + 1;
         return turns > 2;

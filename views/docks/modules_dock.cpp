@@ -12,7 +12,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr std::array numbers{1, 2};  ///< columns: ops of the forward, of the backward
+constexpr std::array numbers{ModulesModel::forward, ModulesModel::backward};
 
 }  // namespace
 
@@ -41,34 +41,52 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, 
 }
 
 void ModulesDock::fitNumbers() {
-  // By hand: Qt would keep room for the arrow of sorting, which the names need. A module has no more ops than the one that holds it.
-  for (int column : numbers) {
-    int width = tree_->header()->fontMetrics().horizontalAdvance(QStringLiteral("0000"));
-    for (int row = 0; row < model_->rowCount(); ++row)
-      width = std::max(width, tree_->fontMetrics().horizontalAdvance(model_->index(row, column).data().toString() + QLatin1Char('0')));
+  // By hand: Qt would keep room for the arrow of sorting, which the names need.
+  for (const auto column : numbers) {
+    const auto digits = QString::number(model_->most(column)).size() + 1;
+    const int width = std::max(tree_->header()->fontMetrics().horizontalAdvance(QStringLiteral("0000")),
+                               tree_->fontMetrics().horizontalAdvance(QString(digits, QLatin1Char('0'))));
     tree_->header()->resizeSection(column, width + 4);
   }
 }
 
 void ModulesDock::refresh() {
-  if (const auto open = document(); open != shown_) {
-    shown_ = open;
-    model_->setDocument(open);
-    fitNumbers();
-    tree_->expandToDepth(0);
-  }
-  follow();
+  const auto open = document();
+  if (!open) return forget();
+  if (open == shown_) return follow();
+  forget();
+  list(open);
+}
+
+void ModulesDock::list(const std::shared_ptr<const OpenDocument>& document) {
+  job_.start([this, document](const Progress&) -> PoolJob::Deliver {
+    auto modules = std::make_shared<ModulesModel::Modules>(ModulesModel::modulesOf(*document));
+    return [this, document, modules] {
+      shown_ = document;
+      model_->show(std::move(*modules));
+      fitNumbers();
+      tree_->expandToDepth(0);
+      follow();
+    };
+  });
 }
 
 void ModulesDock::forget() {
+  job_.cancel();
   shown_ = nullptr;
-  model_->setDocument(nullptr);
+  model_->show({});
+}
+
+void ModulesDock::leave() {
+  if (!job_.busy()) return;
+  job_.cancel();
+  invalidate();
 }
 
 void ModulesDock::follow() {
   const auto open = document();
   const auto op = context_.selection->op();
-  if (!open || !op) return;
+  if (!open || open != shown_ || !op) return;
   const auto& tables = *open->analysis->document;
   auto module = tables.boundSymbol(op).module;
   if (!module && context_.selection->origin()) module = tables.boundSymbol(context_.selection->origin()).module;

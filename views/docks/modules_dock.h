@@ -2,6 +2,7 @@
 #include <QTreeView>
 
 #include "views/docks/panel.h"
+#include "views/engine/pool_job.h"
 #include "views/models/modules_model.h"
 
 namespace retrograd::views {
@@ -16,9 +17,11 @@ class ModulesDock : public Panel {
  protected:
   void refresh() override;
   void forget() override;
-  QString emptyText() const override { return unlessClosed(tr("The model names no modules")); }
+  void leave() override;
+  QString emptyText() const override { return job_.busy() ? QString() : unlessClosed(tr("The model names no modules")); }
 
  private:
+  void list(const std::shared_ptr<const OpenDocument>& document);
   void follow();
   /// The columns of numbers are as wide as these need.
   void fitNumbers();
@@ -26,6 +29,7 @@ class ModulesDock : public Panel {
   ModulesModel* model_;
   QTreeView* tree_;
   std::shared_ptr<const OpenDocument> shown_;
+  PoolJob job_;  ///< counts the ops of each module
 };
 
 }  // namespace retrograd::views

@@ -2,10 +2,15 @@
 
 #include <QCoreApplication>
 #include <QPointer>
-#include <QThreadPool>
 #include <chrono>
 
 namespace retrograd::views {
+
+QThreadPool& PoolJob::pool() {
+  static QPointer<QThreadPool> pool;
+  if (!pool) pool = new QThreadPool(QCoreApplication::instance());
+  return *pool;
+}
 
 PoolJob::~PoolJob() { stop_.request_stop(); }
 
@@ -21,6 +26,7 @@ void PoolJob::start(Work work) {
   busy_ = true;
   const auto deliver = [self = QPointer(this), number = number_](const Deliver& answer) {
     // The application outlives the object, which must only be looked at on its own thread.
+    if (!QCoreApplication::instance()) return;
     QMetaObject::invokeMethod(
         QCoreApplication::instance(),
         [self, number, answer] {
@@ -35,6 +41,7 @@ void PoolJob::start(Work work) {
     const auto now = std::chrono::steady_clock::now();
     if (now - last < std::chrono::milliseconds(33)) return;
     last = now;
+    if (!QCoreApplication::instance()) return;
     QMetaObject::invokeMethod(
         QCoreApplication::instance(),
         [self, number, stage = QString::fromUtf8(stage.data(), static_cast<qsizetype>(stage.size())), fraction] {
@@ -42,7 +49,7 @@ void PoolJob::start(Work work) {
         },
         Qt::QueuedConnection);
   };
-  QThreadPool::globalInstance()->start([work = std::move(work), deliver, report, stop = stop_.get_token()] {
+  pool().start([work = std::move(work), deliver, report, stop = stop_.get_token()] {
     Deliver answer;
     try {
       answer = work(Progress(stop, report));

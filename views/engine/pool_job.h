@@ -1,5 +1,6 @@
 #pragma once
 #include <QObject>
+#include <QThreadPool>
 #include <functional>
 #include <stop_token>
 
@@ -7,7 +8,7 @@
 
 namespace retrograd::views {
 
-/// Work that needs no LibTorch, on the thread pool: it never waits behind what the worker runs. A newer job takes the place of the older,
+/// Work that needs no LibTorch, on a thread pool: it never waits behind what the worker runs. A newer job takes the place of the older,
 /// which is asked to stop and of which nothing more is heard. All functions are for the thread of the object.
 class PoolJob : public QObject {
   Q_OBJECT
@@ -24,6 +25,9 @@ class PoolJob : public QObject {
   void start(Work work);
   void cancel();
   bool busy() const { return busy_; }
+
+  /// Where all jobs run. Not Qt's own pool: its painter waits for threads of that one when it fills large areas.
+  static QThreadPool& pool();
 
  Q_SIGNALS:
   /// How far the newest job is, from 0 to 1; at most some 30 a second.

@@ -6,6 +6,7 @@
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "views/text/format.h"
 #include "views/theme/tokens.h"
@@ -14,6 +15,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr double ratioMark = 2.5;  ///< half the width of a ratio's mark
+constexpr double leastPlace = 4;   ///< pixels for two columns and a mark
 constexpr int legendMark = 28;     ///< a mark of the legend, with the gaps around it
 
 }  // namespace
@@ -33,15 +35,15 @@ void GradientFlowChart::show(std::vector<Bar> bars, const QString& reason) {
   const bool isKnown = std::any_of(bars_.begin(), bars_.end(), [](const Bar& bar) { return bar.isKnown; });
   reason_ = isKnown ? QString() : reason;
   setAccessibleDescription(reason_);
-  least_ = 300;
-  most_ = -300;
+  double least = std::numeric_limits<double>::infinity(), most = 0;
   for (const auto& bar : bars_)
     for (const double number : {bar.value, bar.gradient, bar.ratio()})
       if (bar.isKnown && number > 0 && std::isfinite(number)) {
-        least_ = std::min(least_, std::floor(std::log10(number)));
-        most_ = std::max(most_, std::ceil(std::log10(number)));
+        least = std::min(least, number);
+        most = std::max(most, number);
       }
-  if (least_ > most_) least_ = most_ = 0;  // nothing has run
+  least_ = most > 0 ? std::floor(std::log10(least)) : 0;
+  most_ = most > 0 ? std::ceil(std::log10(most)) : 0;
   if (least_ == most_) most_ = least_ + 1;
   update();
 }
@@ -57,17 +59,29 @@ QRect GradientFlowChart::plot() const {
 
 double GradientFlowChart::shareOf(double number) const { return number > 0 ? std::clamp((std::log10(number) - least_) / (most_ - least_), 0.0, 1.0) : 0; }
 
+std::size_t GradientFlowChart::barsInAPlace() const {
+  return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(leastPlace * static_cast<double>(bars_.size()) / std::max(1, plot().width()))));
+}
+
+std::span<const GradientFlowChart::Bar> GradientFlowChart::inPlaceOf(std::size_t bar) const {
+  const auto all = std::span(bars_);
+  const auto each = barsInAPlace(), first = bar / each * each;
+  return all.subspan(first, std::min(each, all.size() - first));
+}
+
 QRectF GradientFlowChart::barRect(std::size_t bar) const {
   const auto area = plot();
-  const double width = static_cast<double>(area.width()) / static_cast<double>(bars_.size());
-  return {area.left() + width * static_cast<double>(bar), static_cast<double>(area.top()), width, static_cast<double>(area.height())};
+  const auto each = barsInAPlace();
+  const double width = static_cast<double>(area.width()) / static_cast<double>((bars_.size() + each - 1) / each);
+  return {area.left() + width * static_cast<double>(bar / each), static_cast<double>(area.top()), width, static_cast<double>(area.height())};
 }
 
 int GradientFlowChart::barAt(const QPoint& at) const {
   const auto area = plot();
   if (bars_.empty() || !area.contains(at)) return -1;
-  return std::min(static_cast<int>(static_cast<double>(at.x() - area.left()) * static_cast<double>(bars_.size()) / area.width()),
-                  static_cast<int>(bars_.size()) - 1);
+  const auto place = static_cast<std::size_t>((at.x() - area.left()) / barRect(0).width());
+  const auto bars = inPlaceOf(std::min(place * barsInAPlace(), bars_.size() - 1));
+  return static_cast<int>(&*std::max_element(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) { return a.gradient < b.gradient; }) - bars_.data());
 }
 
 void GradientFlowChart::paintEvent(QPaintEvent*) {
@@ -87,26 +101,36 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
     painter.drawText(QRect(0, y - 8, area.left() - 4, 16), Qt::AlignRight | Qt::AlignVCenter, QStringLiteral("1e%1").arg(power, 0, 'f', 0));
     painter.fillRect(QRect(area.left(), y, area.width(), 1), colors.border);
   }
-  painter.setRenderHint(QPainter::Antialiasing);
   const auto mark = [&](const QPointF& at) {
+    painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(QPen(colors.background, 1));
     painter.setBrush(colors.originMark);
     painter.drawEllipse(at, ratioMark, ratioMark);
+    painter.setRenderHint(QPainter::Antialiasing, false);  // bars of a pixel keep their colour
   };
-  for (std::size_t i = 0; i < bars_.size(); ++i) {
-    const auto& bar = bars_[i];
+  for (std::size_t i = 0; i < bars_.size(); i += barsInAPlace()) {
+    const auto bars = inPlaceOf(i);
     const auto room = barRect(i);
     const double left = room.left(), width = room.width();
-    if (static_cast<int>(i) == current_) painter.fillRect(room, colors.selected);
-    if (!bar.isKnown) continue;
+    if (current_ >= 0 && barRect(static_cast<std::size_t>(current_)) == room) painter.fillRect(room, colors.selected);
     const auto draw = [&](double at, double number, const QColor& color) {
       const double h = shareOf(number) * area.height();
       painter.fillRect(QRectF(left + width * at, area.bottom() - h, std::max(width * 0.38, 1.0), h), color);
     };
-    draw(0.1, bar.value, colors.plot);
-    if (bar.hasGradient) draw(0.5, bar.gradient, colors.derivedMark);
-    // A mark, not a line: parameters next to each other have nothing to do with each other, and a zero has no place on this axis.
-    if (bar.ratio() > 0 && std::isfinite(bar.ratio())) mark(QPointF(left + width / 2, area.bottom() - shareOf(bar.ratio()) * area.height()));
+    double value = 0, gradient = 0, least = std::numeric_limits<double>::infinity(), most = 0;
+    for (const auto& bar : bars) {
+      if (!bar.isKnown) continue;
+      value = std::max(value, bar.value);
+      gradient = std::max(gradient, bar.gradient);
+      if (!(bar.ratio() > 0) || !std::isfinite(bar.ratio())) continue;
+      least = std::min(least, bar.ratio());
+      most = std::max(most, bar.ratio());
+    }
+    draw(0.1, value, colors.plot);
+    draw(0.5, gradient, colors.derivedMark);
+    // Marks, not a line: parameters next to each other have nothing to do with each other, and a zero has no place on this axis.
+    if (most > 0) mark(QPointF(left + width / 2, area.bottom() - shareOf(most) * area.height()));
+    if (most > least) mark(QPointF(left + width / 2, area.bottom() - shareOf(least) * area.height()));
   }
   // The legend: squares and a mark with their names.
   int x = area.left();
@@ -126,18 +150,22 @@ void GradientFlowChart::mousePressEvent(QMouseEvent* event) {
   if (const int bar = barAt(event->pos()); bar >= 0) Q_EMIT chosen(bar);
 }
 
+QString GradientFlowChart::tipOf(std::size_t at) const {
+  const auto& bar = bars_[at];
+  auto lines = QStringList(bar.name);
+  if (bar.isKnown) lines << tr("value %1").arg(numberText(bar.value));
+  if (bar.isKnown && !bar.hasGradient) lines << tr("no gradient");
+  if (bar.isKnown && bar.hasGradient) lines << tr("gradient %1").arg(numberText(bar.gradient)) << tr("ratio %1").arg(numberText(bar.ratio()));
+  if (const auto bars = inPlaceOf(at).size(); bars > 1) lines << tr("the greatest gradient of the %1 bars here").arg(bars);
+  return lines.join(QLatin1Char('\n'));
+}
+
 bool GradientFlowChart::event(QEvent* event) {
   if (event->type() == QEvent::ToolTip) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const int at = barAt(help->pos());
     if (at < 0) return QToolTip::hideText(), true;
-    const auto& bar = bars_[static_cast<std::size_t>(at)];
-    QToolTip::showText(help->globalPos(),
-                       !bar.isKnown ? bar.name
-                       : !bar.hasGradient
-                           ? tr("%1\nvalue %2\nno gradient").arg(bar.name, numberText(bar.value))
-                           : tr("%1\nvalue %2\ngradient %3\nratio %4").arg(bar.name, numberText(bar.value), numberText(bar.gradient), numberText(bar.ratio())),
-                       this);
+    QToolTip::showText(help->globalPos(), tipOf(static_cast<std::size_t>(at)), this);
     return true;
   }
   return QWidget::event(event);

@@ -1,5 +1,6 @@
 #pragma once
 #include <QWidget>
+#include <span>
 #include <vector>
 
 #include "views/theme/theme.h"
@@ -7,6 +8,7 @@
 namespace retrograd::views {
 
 /// Norms of parameters or layers in the order of the model, as bars on a logarithmic scale: of the value, of the gradient, and their ratio as a mark.
+/// Bars that would be too narrow to be seen share a place, which shows the greatest of each number, and the least ratio as well.
 class GradientFlowChart : public QWidget {
   Q_OBJECT
 
@@ -24,9 +26,9 @@ class GradientFlowChart : public QWidget {
   void show(std::vector<Bar> bars, const QString& reason = {});
   void setCurrent(int bar);
   const std::vector<Bar>& bars() const { return bars_; }
-  /// The room of a bar's two columns.
+  /// The room of a bar's two columns; where it shares a place, of that.
   QRectF barRect(std::size_t bar) const;
-  /// The bar at this point; -1 where there is none.
+  /// The bar at this point; -1 where there is none. Of those that share a place, the one with the greatest gradient.
   int barAt(const QPoint& at) const;
 
  Q_SIGNALS:
@@ -39,6 +41,10 @@ class GradientFlowChart : public QWidget {
 
  private:
   QRect plot() const;
+  std::size_t barsInAPlace() const;
+  /// All bars in the place of this one.
+  std::span<const Bar> inPlaceOf(std::size_t bar) const;
+  QString tipOf(std::size_t bar) const;
   static QString legendText(int part);
   double shareOf(double number) const;  ///< from 0 to 1 on the scale
 

@@ -41,8 +41,8 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
     if (!filling_) choose(now);
   });
-  connect(table_, &QTreeView::expanded, this, &GradientFlowDock::showBars);
-  connect(table_, &QTreeView::collapsed, this, &GradientFlowDock::showBars);
+  connect(table_, &QTreeView::expanded, this, [this](const QModelIndex& row) { setOpen(row, true); });
+  connect(table_, &QTreeView::collapsed, this, [this](const QModelIndex& row) { setOpen(row, false); });
   connect(table_->header(), &QHeaderView::sectionResized, this, [this](int section) { isNameChosen_ = isNameChosen_ || (section == 0 && !fitting_); });
   connect(chart_, &GradientFlowChart::chosen, this,
           [this](int bar) { table_->setCurrentIndex(shownIn(*table_, model_->indexOf(barRows_[static_cast<std::size_t>(bar)]))); });
@@ -51,12 +51,27 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
 void GradientFlowDock::refresh() {
   const auto open = document();
   if (!open) return forget();
+  if (shown_ == open->analysis) return measure();
+  forget();
+  list(open->analysis);
+}
+
+void GradientFlowDock::list(const std::shared_ptr<const Analysis>& analysis) {
+  job_.start([this, analysis](const Progress&) -> PoolJob::Deliver {
+    auto rows = std::make_shared<GradientFlowModel::Rows>(GradientFlowModel::rowsOf(*analysis));
+    return [this, analysis, rows] {
+      filling_ = true;
+      shown_ = analysis;
+      model_->show(analysis, std::move(*rows));
+      expandToLayers(model_->top());
+      filling_ = false;
+      measure();
+    };
+  });
+}
+
+void GradientFlowDock::measure() {
   filling_ = true;
-  if (shown_ != open->analysis) {
-    shown_ = open->analysis;
-    model_->show(shown_);
-    expandToLayers(model_->top());
-  }
   model_->measure(context_.controller->ahead().numbers());
   columns_->fit();
   arrange();
@@ -74,6 +89,11 @@ void GradientFlowDock::expandToLayers(const std::vector<int>& rows) {
   }
 }
 
+void GradientFlowDock::setOpen(const QModelIndex& index, bool isOpen) {
+  model_->setOpen(GradientFlowModel::rowOf(ofModel(index)), isOpen);
+  showBars();
+}
+
 /// One bar for each row that is not open, in the order of the layers whatever the table is sorted by.
 void GradientFlowDock::showBars() {
   if (filling_) return;
@@ -82,7 +102,7 @@ void GradientFlowDock::showBars() {
   const auto visit = [&](const auto& self, const std::vector<int>& rows) -> void {
     for (const int row : rows) {
       const auto& shown = model_->rows()[static_cast<std::size_t>(row)];
-      if (!shown.parts.empty() && table_->isExpanded(shownIn(*table_, model_->indexOf(row)))) {
+      if (shown.isOpen) {
         self(self, shown.parts);
         continue;
       }
@@ -124,12 +144,19 @@ bool GradientFlowDock::eventFilter(QObject* watched, QEvent* event) {
 }
 
 void GradientFlowDock::forget() {
+  job_.cancel();
   filling_ = true;
-  model_->show(nullptr);
+  model_->clear();
   barRows_.clear();
   shown_.reset();
   chart_->show({});
   filling_ = false;
+}
+
+void GradientFlowDock::leave() {
+  if (!job_.busy()) return;
+  job_.cancel();
+  invalidate();
 }
 
 void GradientFlowDock::markBar() {

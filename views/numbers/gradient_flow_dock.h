@@ -3,6 +3,7 @@
 #include <QTreeView>
 
 #include "views/docks/panel.h"
+#include "views/engine/pool_job.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/numbers/gradient_flow_model.h"
 #include "views/widgets/dock_tree.h"
@@ -20,13 +21,18 @@ class GradientFlowDock : public Panel {
  protected:
   void refresh() override;
   void forget() override;
+  void leave() override;
   void resizeEvent(QResizeEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
-  QString emptyText() const override { return unlessClosed(tr("The model has no parameters")); }
+  QString emptyText() const override { return job_.busy() ? QString() : unlessClosed(tr("The model has no parameters")); }
 
  private:
+  /// Has the rows of another analysis made beside the window.
+  void list(const std::shared_ptr<const Analysis>& analysis);
+  void measure();
   /// Opens what holds layers, and no layer.
   void expandToLayers(const std::vector<int>& rows);
+  void setOpen(const QModelIndex& index, bool isOpen);
   void showBars();
   void markBar();
   void choose(const QModelIndex& index);
@@ -40,6 +46,7 @@ class GradientFlowDock : public Panel {
   QSplitter* splitter_;
   ColumnFitter* columns_;
   std::shared_ptr<const Analysis> shown_;
+  PoolJob job_;               ///< lists the parameters
   std::vector<int> barRows_;  ///< the model's row of each bar
   bool filling_ = false, fitting_ = false, isNameChosen_ = false;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/derivation/gradient_of.h"
+#include "core/questions/parameter_tree.h"
 #include "views/models/tree_model.h"
 #include "views/text/format.h"
 
@@ -22,40 +23,49 @@ std::pair<GradientFlowChart::Bar, std::int64_t> measured(const GradientFlowModel
   return {std::move(bar), gradient ? gradient->nan + gradient->inf : 0};
 }
 
-}  // namespace
-
-void GradientFlowModel::show(std::shared_ptr<const Analysis> analysis) {
-  beginResetModel();
-  analysis_ = std::move(analysis);
-  rows_.clear();
-  top_.clear();
-  if (analysis_) {
-    const auto gradients = gradientsOfInputs(*analysis_);
-    for (const auto& part : parameterTree(analysis_->computation()).parts) add(part, gradients, -1);
-  }
-  endResetModel();
-}
-
-void GradientFlowModel::add(const ParameterTree& tree, const std::vector<ValueId>& gradients, int parent) {
-  const int row = static_cast<int>(rows_.size());
-  auto& siblings = parent < 0 ? top_ : rows_[static_cast<std::size_t>(parent)].parts;
+/// Adds a module or a parameter with all that is below it.
+void add(GradientFlowModel::Rows& rows, const ParameterTree& tree, const Computation& computation, const std::vector<ValueId>& gradients, int parent) {
+  const int row = static_cast<int>(rows.all.size());
+  auto& siblings = parent < 0 ? rows.top : rows.all[static_cast<std::size_t>(parent)].parts;
   const int place = static_cast<int>(siblings.size());
   siblings.push_back(row);
-  auto& added = rows_.emplace_back();
+  auto& added = rows.all.emplace_back();
   added.label = toQt(tree.label);
   added.path = added.numbers.name = toQt(tree.path);
   added.isLayer = tree.isMember || !tree.holdsMembers();
   added.parent = parent;
   added.place = place;
   if (tree.input) {
-    added.parameter = analysis_->computation().inputs[*tree.input].value;
+    added.parameter = computation.inputs[*tree.input].value;
     added.gradient = gradients[*tree.input];
   }
-  for (const auto& part : tree.parts) add(part, gradients, row);
+  for (const auto& part : tree.parts) add(rows, part, computation, gradients, row);
+}
+
+}  // namespace
+
+GradientFlowModel::Rows GradientFlowModel::rowsOf(const Analysis& analysis) {
+  Rows rows;
+  const auto gradients = gradientsOfInputs(analysis);
+  for (const auto& part : parameterTree(analysis.computation()).parts) add(rows, part, analysis.computation(), gradients, -1);
+  return rows;
+}
+
+void GradientFlowModel::show(std::shared_ptr<const Analysis> analysis, Rows rows) {
+  beginResetModel();
+  analysis_ = std::move(analysis);
+  rows_ = std::move(rows);
+  endResetModel();
+}
+
+void GradientFlowModel::setOpen(int row, bool isOpen) {
+  auto& changed = rows_.all[static_cast<std::size_t>(row)];
+  changed.isOpen = isOpen;
+  changed.wasOpened = changed.wasOpened || isOpen;
 }
 
 void GradientFlowModel::measure(const RunNumbers& numbers) {
-  for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
+  for (auto row = rows_.all.rbegin(); row != rows_.all.rend(); ++row) {
     GradientFlowChart::Bar bar;
     row->bad = 0;
     if (row->parameter) {
@@ -64,7 +74,7 @@ void GradientFlowModel::measure(const RunNumbers& numbers) {
       bar.isKnown = true;
       bar.hasGradient = false;
       for (const auto part : row->parts) {
-        const auto& of = rows_[static_cast<std::size_t>(part)];
+        const auto& of = rows_.all[static_cast<std::size_t>(part)];
         bar.isKnown = bar.isKnown && of.numbers.isKnown;
         bar.hasGradient = bar.hasGradient || of.numbers.hasGradient;
         bar.value = std::hypot(bar.value, of.numbers.value);
@@ -78,14 +88,16 @@ void GradientFlowModel::measure(const RunNumbers& numbers) {
   const auto changed = [this](const std::vector<int>& parts) {
     if (!parts.empty()) Q_EMIT dataChanged(createIndex(0, value, parts.front()), createIndex(static_cast<int>(parts.size()) - 1, bad, parts.back()));
   };
-  changed(top_);
-  for (const auto& row : rows_) changed(row.parts);
+  changed(rows_.top);
+  // A view looks for each row that it is told of: those in 30,000 closed layers would take it seconds.
+  for (const auto& row : rows_.all)
+    if (row.wasOpened) changed(row.parts);
 }
 
-QModelIndex GradientFlowModel::indexOf(int row) const { return createIndex(rows_[static_cast<std::size_t>(row)].place, name, row); }
+QModelIndex GradientFlowModel::indexOf(int row) const { return createIndex(rows_.all[static_cast<std::size_t>(row)].place, name, row); }
 
 const std::vector<int>& GradientFlowModel::partsOf(const QModelIndex& parent) const {
-  return parent.isValid() ? rows_[static_cast<std::size_t>(rowOf(parent))].parts : top_;
+  return parent.isValid() ? rows_.all[static_cast<std::size_t>(rowOf(parent))].parts : rows_.top;
 }
 
 QModelIndex GradientFlowModel::index(int row, int column, const QModelIndex& parent) const {
@@ -96,7 +108,7 @@ QModelIndex GradientFlowModel::index(int row, int column, const QModelIndex& par
 
 QModelIndex GradientFlowModel::parent(const QModelIndex& index) const {
   if (!index.isValid()) return {};
-  const int parent = rows_[static_cast<std::size_t>(rowOf(index))].parent;
+  const int parent = rows_.all[static_cast<std::size_t>(rowOf(index))].parent;
   return parent < 0 ? QModelIndex() : indexOf(parent);
 }
 
@@ -116,7 +128,7 @@ QString GradientFlowModel::textOf(const Row& row, int column) const {
 
 QVariant GradientFlowModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& row = rows_[static_cast<std::size_t>(rowOf(index))];
+  const auto& row = rows_.all[static_cast<std::size_t>(rowOf(index))];
   switch (role) {
     case Qt::DisplayRole: return textOf(row, index.column());
     case Qt::ToolTipRole: return index.column() == name ? QVariant(row.path) : QVariant();

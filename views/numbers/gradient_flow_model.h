@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/questions/parameter_tree.h"
+#include "core/derivation/analysis.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/text/run_numbers.h"
 
@@ -25,19 +25,31 @@ class GradientFlowModel : public QAbstractItemModel {
     int parent = -1, place = 0;   ///< the row that holds it, and its place there
     std::vector<int> parts;
     GradientFlowChart::Bar numbers;
-    std::int64_t bad = 0;  ///< NaN and Inf in its gradients
+    std::int64_t bad = 0;    ///< NaN and Inf in its gradients
+    bool isOpen = false;     ///< the view shows its parts
+    bool wasOpened = false;  ///< at any time, so that who sorts them wants to hear of their numbers
+  };
+  /// What holds others comes before them.
+  struct Rows {
+    std::vector<Row> all;
+    std::vector<int> top;  ///< those that no other holds
   };
 
   using QAbstractItemModel::QAbstractItemModel;
 
-  /// Null shows nothing. The numbers come with measure().
-  void show(std::shared_ptr<const Analysis> analysis);
+  /// The rows of an analysis, all closed and without numbers. For any thread: it looks at the whole trace.
+  static Rows rowsOf(const Analysis& analysis);
+
+  /// Takes rowsOf() the analysis. The numbers come with measure().
+  void show(std::shared_ptr<const Analysis> analysis, Rows rows);
+  void clear() { show(nullptr, {}); }
   /// Takes the numbers of all rows from the run.
   void measure(const RunNumbers& numbers);
+  /// The view shows the parts of this row from now on, or no longer.
+  void setOpen(int row, bool isOpen);
 
-  /// What holds others comes before them.
-  const std::vector<Row>& rows() const { return rows_; }
-  const std::vector<int>& top() const { return top_; }
+  const std::vector<Row>& rows() const { return rows_.all; }
+  const std::vector<int>& top() const { return rows_.top; }
   QModelIndex indexOf(int row) const;
   /// -1 for an index that is none of this model.
   static int rowOf(const QModelIndex& index) { return index.isValid() ? static_cast<int>(index.internalId()) : -1; }
@@ -50,13 +62,11 @@ class GradientFlowModel : public QAbstractItemModel {
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
-  void add(const ParameterTree& tree, const std::vector<ValueId>& gradients, int parent);
   const std::vector<int>& partsOf(const QModelIndex& parent) const;
   QString textOf(const Row& row, int column) const;
 
   std::shared_ptr<const Analysis> analysis_;
-  std::vector<Row> rows_;
-  std::vector<int> top_;  ///< rows that no other holds
+  Rows rows_;
 };
 
 }  // namespace retrograd::views

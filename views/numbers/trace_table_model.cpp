@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 
 #include "views/models/tree_model.h"
 #include "views/text/format.h"
@@ -23,21 +25,66 @@ LineNumber kindOf(int column) {
   }
 }
 
+/// What a column says that no run changes.
+QString textOf(const Document& document, BoundSymbolId op, int column) {
+  const auto& bound = document.boundSymbol(op);
+  const auto outputs = document.outputs(op);
+  const auto first = outputs.empty() ? ValueId() : outputs[0];
+  switch (column) {
+    case TraceTableModel::number: return QStringLiteral("#%1").arg(op.index);
+    case TraceTableModel::opName: return toQt(document.symbol(bound.symbol).name);
+    case TraceTableModel::module: return bound.module ? toQt(document.text(bound.module)) : QString();
+    case TraceTableModel::output: return first ? toQt(document.displayName(first)) : QString();
+    case TraceTableModel::type: return first && document.value(first).meta ? typeText(document.meta(document.value(first).meta)) : QString();
+    default: return {};
+  }
+}
+
+using Ops = std::vector<BoundSymbolId>;
+
+/// Sorts positions of `ops` by `isBefore`, those that are equal in the order of the trace.
+Ops sorted(const Ops& ops, const Progress& progress, const std::function<bool(std::size_t, std::size_t)>& isBefore) {
+  std::vector<std::size_t> places(ops.size());
+  std::iota(places.begin(), places.end(), std::size_t(0));
+  std::stable_sort(places.begin(), places.end(), [&, compared = std::size_t(0)](std::size_t a, std::size_t b) mutable {
+    if (++compared % 4096 == 0) progress.check();
+    return isBefore(a, b);
+  });
+  Ops result;
+  result.reserve(ops.size());
+  for (const auto place : places) result.push_back(ops[place]);
+  return result;
+}
+
+Ops sortedByNumber(const Ops& ops, const std::vector<std::optional<double>>& keys, bool down, const Progress& progress) {
+  return sorted(ops, progress, [&](std::size_t a, std::size_t b) {
+    if (!keys[a] || !keys[b]) return keys[a].has_value() && !keys[b];
+    return down ? *keys[a] > *keys[b] : *keys[a] < *keys[b];
+  });
+}
+
+Ops sortedByText(const Document& document, const Ops& ops, int column, bool down, const Progress& progress) {
+  std::vector<QString> keys;
+  keys.reserve(ops.size());
+  for (const auto op : ops) keys.push_back(textOf(document, op, column));
+  const auto texts = textOrder();
+  return sorted(ops, progress, [&](std::size_t a, std::size_t b) { return texts.compare(keys[down ? b : a], keys[down ? a : b]) < 0; });
+}
+
 }  // namespace
 
 void TraceTableModel::show(std::shared_ptr<const OpenDocument> document, TraceKind kind) {
+  job_.cancel();
   beginResetModel();
   document_ = std::move(document);
   kind_ = kind;
-  ops_ = traceOps();
-  arrange();
+  ops_ = document_ ? document_->trace(kind_).lines : Ops();
   endResetModel();
+  if (column_ != number || order_ == Qt::DescendingOrder) arrange();
 }
 
 void TraceTableModel::update() {
-  if (ops_.empty()) return;
-  if (kindOf(column_) != LineNumber::none) sort(column_, order_);
-  Q_EMIT dataChanged(index(0, time), index(rowCount() - 1, columns - 1));
+  if (kindOf(column_) != LineNumber::none) arrange();
 }
 
 BoundSymbolId TraceTableModel::opAt(int row) const { return row >= 0 && row < rowCount() ? ops_[static_cast<std::size_t>(row)] : BoundSymbolId(); }
@@ -49,27 +96,15 @@ int TraceTableModel::rowOf(BoundSymbolId op) const {
 
 int TraceTableModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(ops_.size()); }
 
-QString TraceTableModel::text(BoundSymbolId op, int column) const {
-  const auto& document = *document_->analysis->document;
-  const auto& bound = document.boundSymbol(op);
-  const auto outputs = document.outputs(op);
-  const auto first = outputs.empty() ? ValueId() : outputs[0];
-  switch (column) {
-    case number: return QStringLiteral("#%1").arg(op.index);
-    case opName: return toQt(document.symbol(bound.symbol).name);
-    case module: return bound.module ? toQt(document.text(bound.module)) : QString();
-    case output: return first ? toQt(document.displayName(first)) : QString();
-    case type: return first && document.value(first).meta ? typeText(document.meta(document.value(first).meta)) : QString();
-    default: return numberText(kindOf(column), numbers_.number(kindOf(column), op));
-  }
-}
-
 QVariant TraceTableModel::data(const QModelIndex& index, int role) const {
   const auto op = opAt(index.row());
   if (!op || !document_) return {};
   switch (role) {
     case Qt::DisplayRole:
-    case Qt::ToolTipRole: return text(op, index.column());
+    case Qt::ToolTipRole: {
+      const auto kind = kindOf(index.column());
+      return kind == LineNumber::none ? textOf(*document_->analysis->document, op, index.column()) : numberText(kind, numbers_.number(kind, op));
+    }
     case Qt::TextAlignmentRole: return QVariant(index.column() >= time ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case opRole: return op.index;
     default: return {};
@@ -86,13 +121,33 @@ QVariant TraceTableModel::headerData(int section, Qt::Orientation orientation, i
 void TraceTableModel::sort(int column, Qt::SortOrder order) {
   column_ = column >= 0 ? column : number;
   order_ = order;
+  arrange();
+}
+
+void TraceTableModel::arrange() {
+  if (!document_) return;
+  const auto kind = kindOf(column_);
+  std::vector<std::optional<double>> numbers;  // taken here: the run adds others meanwhile
+  if (kind != LineNumber::none)
+    for (const auto op : document_->trace(kind_).lines) numbers.push_back(numbers_.number(kind, op));
+  job_.start([this, document = document_, trace = kind_, kind, column = column_, isDown = order_ == Qt::DescendingOrder,
+              numbers = std::move(numbers)](const Progress& progress) -> PoolJob::Deliver {
+    auto ops = document->trace(trace).lines;
+    if (kind != LineNumber::none) ops = sortedByNumber(ops, numbers, isDown, progress);
+    else if (column != number) ops = sortedByText(*document->analysis->document, ops, column, isDown, progress);
+    else if (isDown) std::reverse(ops.begin(), ops.end());
+    return [this, ops = std::move(ops)] { setRows(ops); };
+  });
+}
+
+void TraceTableModel::setRows(Ops ops) {
   Q_EMIT layoutAboutToBeChanged();
   const auto kept = persistentIndexList();
-  std::vector<BoundSymbolId> keptOps;
+  Ops keptOps;
   for (const auto& index : kept) keptOps.push_back(opAt(index.row()));
-  arrange();
+  ops_ = std::move(ops);
   IdVector<BoundSymbolId, int> rows;
-  if (document_ && !kept.isEmpty()) {
+  if (!kept.isEmpty()) {
     rows.assign(document_->analysis->document->boundSymbolCount(), -1);
     for (std::size_t i = 0; i < ops_.size(); ++i) rows[ops_[i]] = static_cast<int>(i);
   }
@@ -103,29 +158,6 @@ void TraceTableModel::sort(int column, Qt::SortOrder order) {
   }
   changePersistentIndexList(kept, now);
   Q_EMIT layoutChanged();
-}
-
-std::vector<BoundSymbolId> TraceTableModel::traceOps() const { return document_ ? document_->trace(kind_).lines : std::vector<BoundSymbolId>(); }
-
-void TraceTableModel::arrange() {
-  if (!document_) return;
-  ops_ = traceOps();
-  const bool down = order_ == Qt::DescendingOrder;
-  if (const auto kind = kindOf(column_); kind != LineNumber::none) {
-    IdVector<BoundSymbolId, std::optional<double>> keys(document_->analysis->document->boundSymbolCount());
-    for (auto op : ops_) keys[op] = numbers_.number(kind, op);
-    std::stable_sort(ops_.begin(), ops_.end(), [&](BoundSymbolId a, BoundSymbolId b) {
-      if (!keys[a] || !keys[b]) return keys[a].has_value() && !keys[b];
-      return down ? *keys[a] > *keys[b] : *keys[a] < *keys[b];
-    });
-  } else if (column_ != number) {
-    IdVector<BoundSymbolId, QString> keys(document_->analysis->document->boundSymbolCount());
-    for (auto op : ops_) keys[op] = text(op, column_);
-    const auto texts = textOrder();
-    std::stable_sort(ops_.begin(), ops_.end(), [&](BoundSymbolId a, BoundSymbolId b) { return texts.compare(keys[down ? b : a], keys[down ? a : b]) < 0; });
-  } else if (down) {
-    std::reverse(ops_.begin(), ops_.end());
-  }
 }
 
 }  // namespace retrograd::views

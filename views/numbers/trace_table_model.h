@@ -2,12 +2,14 @@
 #include <QAbstractTableModel>
 #include <memory>
 
+#include "views/engine/pool_job.h"
 #include "views/session/open_document.h"
 #include "views/text/run_numbers.h"
 
 namespace retrograd::views {
 
-/// All ops of a trace, one a row, with their numbers; sortable by each column. What is not known stands last, whichever way it is sorted.
+/// All ops of a trace, one a row, with their numbers; sortable by each column. What is not known stands last, whichever way it is sorted. Rows are
+/// sorted in the background: there may be hundreds of thousands.
 class TraceTableModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -17,7 +19,7 @@ class TraceTableModel : public QAbstractTableModel {
   explicit TraceTableModel(const RunNumbers& numbers, QObject* parent = nullptr) : QAbstractTableModel(parent), numbers_(numbers) {}
 
   void show(std::shared_ptr<const OpenDocument> document, TraceKind kind);
-  /// The numbers are other ones.
+  /// The numbers are other ones. No dataChanged() comes of it, for which a view would look for each row: who shows the table paints it again.
   void update();
   BoundSymbolId opAt(int row) const;
   int rowOf(BoundSymbolId op) const;  ///< -1 when it is not here
@@ -29,10 +31,9 @@ class TraceTableModel : public QAbstractTableModel {
   void sort(int column, Qt::SortOrder order) override;
 
  private:
-  QString text(BoundSymbolId op, int column) const;
-  /// The rows in the trace's own order.
-  std::vector<BoundSymbolId> traceOps() const;
+  /// Sorts the rows by the column, a little later.
   void arrange();
+  void setRows(std::vector<BoundSymbolId> ops);
 
   const RunNumbers& numbers_;
   std::shared_ptr<const OpenDocument> document_;
@@ -40,6 +41,7 @@ class TraceTableModel : public QAbstractTableModel {
   std::vector<BoundSymbolId> ops_;
   int column_ = number;
   Qt::SortOrder order_ = Qt::AscendingOrder;
+  PoolJob job_;  ///< sorts
 };
 
 }  // namespace retrograd::views
