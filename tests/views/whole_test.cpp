@@ -30,7 +30,11 @@ class WholeTest : public QObject {
   void theGraphsControlsStayInOneRow();
   void aSmallFirstWindowIsWhole();
   void deepNamesAreSeen();
+  void numbersGiveWayToNames();
   void furtherShapesAreANumber();
+  void answersOfWhyAreNotCut();
+  void originsGiveWayLast();
+  void savedBytesAndOriginsShowAt1920();
   void theCountOfRepeatedLayersIsNotCut();
   void columnsTakeWhatTheCodeLeaves();
 
@@ -163,6 +167,35 @@ void WholeTest::deepNamesAreSeen() {
   QTRY_COMPARE(tree.header()->length(), tree.viewport()->width());
 }
 
+// Before a name has less than eight letters, the numbers go, the last first; they come back where there is room again.
+void WholeTest::numbersGiveWayToNames() {
+  QStandardItemModel model(0, 3);
+  auto* parent = model.invisibleRootItem();
+  for (int depth = 0; depth < 4; ++depth) {
+    auto* name = new QStandardItem(QStringLiteral("attention_%1").arg(depth));
+    parent->appendRow({name, new QStandardItem(QStringLiteral("12")), new QStandardItem(QStringLiteral("34"))});
+    parent = name;
+  }
+  QTreeView tree;
+  tree.setModel(&model);
+  prepareTree(tree, QStringLiteral("Names"), true);
+  tree.setIndentation(12);
+  tree.header()->setStretchLastSection(false);
+  for (int column : {1, 2}) tree.header()->resizeSection(column, 40);
+  new NamesFirst(&tree);
+  const auto letters = [&](int count) { return count * tree.fontMetrics().averageCharWidth(); };
+  tree.resize(letters(8) + 8 + 12 * 2 + 2 * 40 + 4, 300);
+  tree.show();
+  QTRY_COMPARE(tree.header()->length(), tree.viewport()->width());
+  QVERIFY(!tree.isColumnHidden(1) && !tree.isColumnHidden(2));
+  tree.expandAll();
+  QTRY_VERIFY(tree.isColumnHidden(2));
+  QVERIFY(!tree.isColumnHidden(1));
+  QTRY_COMPARE(tree.header()->length(), tree.viewport()->width());
+  tree.resize(tree.width() + 60, 300);
+  QTRY_VERIFY(!tree.isColumnHidden(2));
+}
+
 void WholeTest::furtherShapesAreANumber() {
   LineText line;
   line.shape = QStringLiteral("f32[2, 8, 16]  f32[16]  f32[16]");
@@ -175,6 +208,58 @@ void WholeTest::furtherShapesAreANumber() {
   line.shapes = 1;
   QCOMPARE(shapeWithin(line, 13), line.shape);
   QCOMPARE(leastShape(line), 13);
+}
+
+// The answers in Why are sentences, which the narrow panel that they start in shows to their end.
+void WholeTest::answersOfWhyAreNotCut() {
+  auto& f = *fixture_;
+  f.window().resize(1280, 800);
+  f.raise("dock-why");
+  f.selection().select(*std::find_if(f.analysis().forward.ops.begin(), f.analysis().forward.ops.end(), [&](BoundSymbolId op) {
+    const auto outputs = f.analysis().document->outputs(op);
+    return std::any_of(outputs.begin(), outputs.end(), [&](ValueId value) { return f.controller().document()->saved.contains(value); });
+  }));
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  const auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("why"));
+  int wrapped = 0;
+  for (auto row = tree->model()->index(0, 1); row.isValid(); row = tree->indexBelow(row.siblingAtColumn(0)).siblingAtColumn(1)) {
+    const auto cell = tree->visualRect(row);
+    const int needed = tree->fontMetrics().boundingRect(QRect(0, 0, cell.width() - 8, 1000), Qt::TextWordWrap, row.data().toString()).height();
+    QVERIFY2(cell.height() >= needed, qPrintable(row.data().toString()));
+    wrapped += cell.height() >= 2 * tree->fontMetrics().height();
+  }
+  QVERIFY(wrapped > 0);
+}
+
+// What gives way first beside a saved value: the word, which the gutter has a mark for, then the bytes, then the end of the origin.
+void WholeTest::originsGiveWayLast() {
+  LineText line;
+  line.origin = QStringLiteral("\u2190 linear_5");
+  line.saved = QStringLiteral("4.0 KiB");
+  const auto whole = QStringLiteral("\u2190 linear_5  saved 4.0 KiB");
+  QCOMPARE(fullOrigin(line), static_cast<int>(whole.size()));
+  QCOMPARE(originWithin(line, 25), whole);
+  QCOMPARE(originWithin(line, 24), QStringLiteral("\u2190 linear_5  4.0 KiB"));
+  QCOMPARE(originWithin(line, 18), line.origin);
+  QCOMPARE(originWithin(line, 8), QStringLiteral("\u2190 linea\u2026"));
+  line.origin.clear();
+  QCOMPARE(originWithin(line, 13), QStringLiteral("saved 4.0 KiB"));
+  QCOMPARE(originWithin(line, 12), line.saved);
+  line.saved.clear();
+  QCOMPARE(originWithin(line, 12), QString());
+}
+
+// At 1920 pixels both can be read next to each other.
+void WholeTest::savedBytesAndOriginsShowAt1920() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"))));
+  f.window().resize(1920, 1080);
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  const auto& view = f.listing(TraceKind::forward);
+  const auto columns = view.columns();
+  const qreal character = QFontMetricsF(Theme::codeFont()).horizontalAdvance(QLatin1Char('m'));
+  QVERIFY2(view.viewport()->width() - columns.origin >= 20 * character, qPrintable(QString::number(view.viewport()->width() - columns.origin)));
+  QVERIFY(columns.codeEnd - view.textLeft(1) >= 34 * character);
 }
 
 void WholeTest::theCountOfRepeatedLayersIsNotCut() {

@@ -10,8 +10,9 @@ namespace {
 constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not pass the filter
 // Characters. A column comes when the code keeps at least this much; it is no wider than what it shows, and no wider than this while code is cut. Shapes then
 // take a third of the room at most, as long as the one of a tensor of three dimensions fits: a call's other results are a number before its code is cut.
-// Origins come with what half a window of 1280 pixels has. What room all code leaves is the columns'.
-constexpr int leastCode = 28, roomyCode = 34, leastColumn = 8, oneShape = 16, widestColumn = 26, widestOriginColumn = 14, between = 2;
+// Origins come while the code keeps enough to be read, with the bytes that are saved while it keeps more. What room all code leaves is the columns'.
+constexpr int leastCode = 28, roomyCode = 34, easyCode = 40;
+constexpr int leastColumn = 8, oneShape = 16, widestColumn = 26, widestOriginColumn = 14, widestBriefOrigin = 22, between = 2;
 
 }  // namespace
 
@@ -33,6 +34,8 @@ ListingView::Columns ListingView::columns() const {
   Columns columns{width, width, width};
   if (room - shape < leastCode) return columns;
   if (room - shape - origin < roomyCode) origin = 0;
+  if (const int brief = std::min(widest_.briefOrigin, widestBriefOrigin) + between; origin > 0 && room - shape - brief >= easyCode)
+    origin = std::max(origin, brief);
   int spare = std::max(0, room - shape - origin - between - widest_.code);
   const auto widen = [&spare](int& column, int wanted) {
     const int more = std::clamp(wanted + between - column, 0, spare);
@@ -94,7 +97,7 @@ void ListingView::paintColumns(QPainter& painter, int visible, const QRect& rect
   painter.setPen(controls.columnText);
   if (const int characters = charactersIn(places.shape, places.origin); characters > 1) draw(shapeWithin(line, characters), places.shape);
   if (const int characters = charactersIn(places.origin, viewport()->width() - columnRect().width()); characters > 1)
-    draw(line.origin.size() <= characters ? line.origin : line.origin.left(characters - 1) + QChar(0x2026), places.origin);
+    draw(originWithin(line, characters), places.origin);
   if (const auto op = opAt(visible); op && numbersWidth() > 0) {
     painter.setOpacity(1);
     painter.setClipping(false);

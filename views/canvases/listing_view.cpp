@@ -134,7 +134,8 @@ const LineText& ListingView::lineText(int visible) const {
   if (made->codeLength >= 0) widest_.code = std::max(widest_.code, 2 * outline().depth[static_cast<std::size_t>(row)] + made->codeLength);
   widest_.shapes = std::max(widest_.shapes, static_cast<int>(made->shape.size()));
   widest_.firstShape = std::max(widest_.firstShape, leastShape(*made));
-  widest_.origin = std::max(widest_.origin, static_cast<int>(made->origin.size()));
+  widest_.origin = std::max(widest_.origin, fullOrigin(*made));
+  widest_.briefOrigin = std::max(widest_.briefOrigin, static_cast<int>(briefOrigin(*made).size()));
   texts_.insert(row, made);
   return *made;
 }

@@ -196,9 +196,10 @@ class ListingView : public CodeView {
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
   int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor
-  /// Characters, of the lines seen so far: of their code with its indentation, of all shapes of a line, of the first alone, of origins.
+  /// Characters, of the lines seen so far: of their code with its indentation, of all shapes of a line, of the first alone, of origins with and without the
+  /// word "saved".
   struct Widths {
-    int code = 0, shapes = 0, firstShape = 0, origin = 0;
+    int code = 0, shapes = 0, firstShape = 0, origin = 0, briefOrigin = 0;
   };
   mutable Widths widest_;
   bool numbers_ = false;                       ///< the gutter has the ops' numbers

@@ -12,6 +12,7 @@ LineText withNotes(LineText line, BoundSymbolId op, const Document& document, co
   noted.shape = line.shape;
   noted.shapes = line.shapes;
   noted.origin = line.origin;
+  noted.saved = line.saved;
   const auto add = [&](const QString& text, TokenKind kind, ValueId value = {}) {
     noted.tokens.push_back({static_cast<int>(noted.text.size()), static_cast<int>(text.size()), kind, value});
     noted.text += text;

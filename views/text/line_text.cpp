@@ -72,43 +72,49 @@ class Lexer {
   LineText line_;
 };
 
-/// What is said of an op beside its call. `parts`: what it saves and where it comes from, in words; `column`: the same, short.
+/// What is said of an op beside its call: `parts` in words, `origin` short.
 struct Comment {
-  QStringList shapes, parts, column;
+  QStringList shapes, parts, origin;
+  QString saved;  ///< bytes
   int tensors = 0;
 };
 
 Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues* saved) {
   const auto& bound = document.boundSymbol(op);
   Comment comment;
-  auto& [shapes, parts, column, tensors] = comment;
   std::int64_t savedBytes = 0;
   for (auto value : document.outputs(op)) {
     if (!value || !document.isTensor(value)) continue;
     const auto& meta = document.meta(document.value(value).meta);
-    ++tensors;
-    if (shapes.size() < 4) shapes << typeText(meta);
+    ++comment.tensors;
+    if (comment.shapes.size() < 4) comment.shapes << typeText(meta);
     if (saved && saved->contains(value)) savedBytes += meta.bytes();
   }
-  const auto say = [&](const QString& words, const QString& inColumn) {
-    parts << words;
-    column << inColumn;
-  };
-  if (savedBytes > 0) say(QObject::tr("saved %1").arg(bytesText(savedBytes)), QObject::tr("saved %1").arg(bytesText(savedBytes)));
+  if (savedBytes > 0) {
+    comment.saved = bytesText(savedBytes);
+    comment.parts << QObject::tr("saved %1").arg(comment.saved);
+  }
   if (bound.origin.role != Role::none && bound.origin.op) {
     const auto from = operationName(document, bound.origin.op);
     const auto word = isBackwardRole(bound.origin.role) ? QObject::tr("forward") : QObject::tr("of");
-    parts << QStringLiteral("%1: %2").arg(word, from);
+    comment.parts << QStringLiteral("%1: %2").arg(word, from);
     const auto outputs = document.outputs(op);
     const bool isItself = std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return v && QString::fromStdString(document.displayName(v)) == from; });
-    if (!isItself) column << QStringLiteral("\u2190 %1").arg(from);
+    if (!isItself) comment.origin << QStringLiteral("\u2190 %1").arg(from);
   }
-  if (bound.origin.role == Role::accumulation || bound.origin.role == Role::zero || bound.origin.role == Role::recompute)
-    say(toQt(name(bound.origin.role)), toQt(name(bound.origin.role)));
+  if (bound.origin.role == Role::accumulation || bound.origin.role == Role::zero || bound.origin.role == Role::recompute) {
+    comment.parts << toQt(name(bound.origin.role));
+    comment.origin << toQt(name(bound.origin.role));
+  }
   return comment;
 }
 
 constexpr QChar ellipsis(0x2026);
+const QString gap = QStringLiteral("  ");  ///< between the parts of a column
+
+QString joined(const QString& origin, const QString& saved) { return origin.isEmpty() || saved.isEmpty() ? origin + saved : origin + gap + saved; }
+
+QString wholeOrigin(const LineText& line) { return joined(line.origin, line.saved.isEmpty() ? QString() : QObject::tr("saved %1").arg(line.saved)); }
 
 }  // namespace
 
@@ -134,15 +140,16 @@ LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* s
   Lexer lexer(document, op, shortNames);
   auto line = lexer.run(QString::fromStdString(printCall(document, op)));
   if (!comments) return line;
-  const auto [shapes, parts, column, tensors] = commentOf(document, op, saved);
+  const auto comment = commentOf(document, op, saved);
   line.codeLength = static_cast<int>(line.text.size());
-  line.shape = shapes.join(QStringLiteral("  "));
-  line.shapes = tensors;
-  line.origin = column.join(QStringLiteral("  "));
-  if (shapes.isEmpty() && parts.isEmpty()) return line;
-  const auto comment = QStringLiteral("  # ") + (shapes + parts).join(QStringLiteral("  "));
-  line.tokens.push_back({line.codeLength, static_cast<int>(comment.size()), TokenKind::comment, {}});
-  line.text += comment;
+  line.shape = comment.shapes.join(gap);
+  line.shapes = comment.tensors;
+  line.origin = comment.origin.join(gap);
+  line.saved = comment.saved;
+  if (comment.shapes.isEmpty() && comment.parts.isEmpty()) return line;
+  const auto text = QStringLiteral("  # ") + (comment.shapes + comment.parts).join(gap);
+  line.tokens.push_back({line.codeLength, static_cast<int>(text.size()), TokenKind::comment, {}});
+  line.text += text;
   return line;
 }
 
@@ -159,6 +166,7 @@ LineText withOneResult(const LineText& line) {
   shown.shape = line.shape;
   shown.shapes = line.shapes;
   shown.origin = line.origin;
+  shown.saved = line.saved;
   const auto add = [&](const Token& token, const QString& text) {
     if (text.isEmpty()) return;
     shown.tokens.push_back({static_cast<int>(shown.text.size()), static_cast<int>(text.size()), token.kind, token.value});
@@ -215,6 +223,17 @@ QString shapeWithin(const LineText& line, int characters) {
   if (line.shape.size() <= characters) return line.shape;
   const auto first = firstShape(line);
   return first.size() <= characters ? first : first.left(characters - 1) + ellipsis;
+}
+
+QString briefOrigin(const LineText& line) { return joined(line.origin, line.saved); }
+
+int fullOrigin(const LineText& line) { return static_cast<int>(wholeOrigin(line).size()); }
+
+QString originWithin(const LineText& line, int characters) {
+  for (const auto& text : {wholeOrigin(line), briefOrigin(line), line.origin})
+    if (text.size() <= characters && !(text.isEmpty() && !line.saved.isEmpty())) return text;
+  const auto& rest = line.origin.isEmpty() ? line.saved : line.origin;
+  return rest.left(characters - 1) + ellipsis;
 }
 
 int leastShape(const LineText& line) { return static_cast<int>(firstShape(line).size()); }

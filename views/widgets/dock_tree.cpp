@@ -47,7 +47,7 @@ NamesFirst::NamesFirst(QTreeView* tree) : QObject(tree), tree_(tree) {
   for (auto signal : {&QTreeView::expanded, &QTreeView::collapsed}) QObject::connect(tree, signal, this, [this] { fit(); });
   QObject::connect(tree->model(), &QAbstractItemModel::modelReset, this, [this] { fit(); });
   QObject::connect(tree->model(), &QAbstractItemModel::rowsInserted, this, [this] { fit(); });
-  QObject::connect(tree->verticalScrollBar(), &QScrollBar::valueChanged, this, [this] { fit(); });
+  QObject::connect(tree->verticalScrollBar(), &QScrollBar::valueChanged, this, [this] { fit(false); });
 }
 
 bool NamesFirst::eventFilter(QObject* watched, QEvent* event) {
@@ -55,20 +55,32 @@ bool NamesFirst::eventFilter(QObject* watched, QEvent* event) {
   return QObject::eventFilter(watched, event);
 }
 
-void NamesFirst::fit() {
+void NamesFirst::fit(bool mayShow) {
+  constexpr int fewest = 6;
   // Sizes of rows that were just opened, and of the other columns, are known after this turn of the event loop.
   QMetaObject::invokeMethod(
       this,
-      [this] {
+      [this, mayShow] {
+        hideColumns(mayShow);
         auto* header = tree_->header();
         const int others = header->length() - header->sectionSize(0);
-        header->resizeSection(0, std::max(tree_->viewport()->width() - others, leastWidth()));
+        header->resizeSection(0, std::max(tree_->viewport()->width() - others, leastWidth(fewest)));
       },
       Qt::QueuedConnection);
 }
 
-int NamesFirst::leastWidth() const {
-  constexpr int letters = 6, margins = 8;
+void NamesFirst::hideColumns(bool mayShow) {
+  constexpr int enough = 8;
+  auto* header = tree_->header();
+  if (mayShow)
+    for (int column = 1; column < header->count(); ++column) header->showSection(column);
+  const int least = leastWidth(enough);
+  for (int column = header->count() - 1; column > 0; --column)
+    if (tree_->viewport()->width() - (header->length() - header->sectionSize(0)) < least) header->hideSection(column);
+}
+
+int NamesFirst::leastWidth(int letters) const {
+  constexpr int margins = 8;
   const auto& metrics = tree_->fontMetrics();
   int least = 0;
   for (auto index = tree_->indexAt(QPoint(0, 0)); index.isValid() && tree_->visualRect(index).top() < tree_->viewport()->height();

@@ -32,8 +32,9 @@ class ColumnFitter : public QObject {
   bool fitting_ = false;
 };
 
-/// The first column has the width that the others leave, and at least what six letters of each name in sight need: a deep tree scrolls sideways before its
-/// names are lost. The other columns have a fixed width.
+/// The first column has the width that the others leave. Where that is less than eight letters of a name in sight, the last columns go, one after another. A
+/// tree that is deeper still scrolls sideways before six letters of a name are lost. The other columns have a fixed width, and rows say in a tooltip what they
+/// show.
 class NamesFirst : public QObject {
  public:
   explicit NamesFirst(QTreeView* tree);
@@ -42,8 +43,11 @@ class NamesFirst : public QObject {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  void fit();
-  int leastWidth() const;
+  /// Scrolling takes columns away and brings none back: they would come and go with every name.
+  void fit(bool mayShow = true);
+  void hideColumns(bool mayShow);
+  /// So that names in sight keep this many letters.
+  int leastWidth(int letters) const;
 
   QTreeView* tree_;
 };
