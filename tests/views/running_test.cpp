@@ -17,6 +17,7 @@ class RunningTest : public QObject {
 
  private Q_SLOTS:
   void aBreakpointSetOnTheWayStopsTheRun();
+  void theSelectedOpGoesAlongWithSteps();
   void aBreakpointTakenAwayOnTheWayDoesNot();
   void oneThatIsDisabledOnTheWayDoesNot();
   void badNumbersCanBeAskedForOnTheWay();
@@ -62,6 +63,35 @@ void RunningTest::aBreakpointSetOnTheWayStopsTheRun() {
   f.press(Qt::Key_F11);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().position, std::size_t(61));
+}
+
+// By keyboard alone over the border and back: each step selects the op that runs next, so that Values are those of that op. One who looks elsewhere stays.
+void RunningTest::theSelectedOpGoesAlongWithSteps() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic2")));
+  const auto& forward = f.analysis().forward.ops;
+  const auto& backward = f.analysis().backward.ops;
+  f.listing(TraceKind::forward).setFocus();
+  f.press(Qt::Key_End);
+  QCOMPARE(f.selection().op(), forward.back());
+  f.press(Qt::Key_F10, Qt::ControlModifier);  // run to the selected line
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().current, forward.back());
+  const auto stepped = [&](Qt::KeyboardModifiers modifiers, BoundSymbolId to) {
+    f.press(Qt::Key_F11, modifiers);
+    QVERIFY(f.settle());
+    QCOMPARE(f.execution().current, to);
+    QCOMPARE(f.selection().op(), to);
+  };
+  stepped({}, backward[0]);
+  stepped({}, backward[1]);
+  stepped(Qt::ControlModifier | Qt::ShiftModifier, backward[0]);
+  stepped(Qt::ControlModifier | Qt::ShiftModifier, forward.back());
+  f.selection().select(forward[1]);
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().current, backward[0]);
+  QCOMPARE(f.selection().op(), forward[1]);
 }
 
 void RunningTest::aBreakpointTakenAwayOnTheWayDoesNot() {

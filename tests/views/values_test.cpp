@@ -35,6 +35,7 @@ class ValuesTest : public QObject {
   void V9_anOperandIsReadByEnterAndLeadsOnWithCtrl();
   void V1_aFailureIsSaidWhereTheValueWouldBe();
   void V4_theTraceTableListsEveryTrace();
+  void V4_costsHaveBarsInTheTraceTable();
   void V4_gradientFlowShowsItsNumbersInANarrowPanel();
   void V10_livingTensorsAreAListByKeyboard();
   void goToFindsOpsOfBodies();
@@ -181,6 +182,7 @@ void ValuesTest::V4_theTraceTableListsEveryTrace() {
     table.setFocus();
     table.setCurrentIndex(table.model()->index(0, TraceTableModel::output));
     f.press(Qt::Key_Up, Qt::AltModifier);
+    QVERIFY(f.quiet());
     QStringList names;
     for (int row = 0; row < table.model()->rowCount(); ++row) names << table.model()->index(row, TraceTableModel::output).data().toString();
     // t9 comes before t10.
@@ -193,10 +195,31 @@ void ValuesTest::V4_theTraceTableListsEveryTrace() {
       last = number;
     }
     table.sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
+    QVERIFY(f.quiet());
     int known = 0;
     for (int row = 0; row < table.model()->rowCount(); ++row) known += !table.model()->index(row, TraceTableModel::norm).data().toString().isEmpty();
     QVERIFY2(known > table.model()->rowCount() / 2, qPrintable(titleText(kind)));
   }
+}
+
+// Time and bytes have bars behind them, as in listings; numbers that nobody adds up have none.
+void ValuesTest::V4_costsHaveBarsInTheTraceTable() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(gpt()));
+  f.raise("dock-trace-table");
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  auto& table = treeOf(f, "trace-table");
+  const auto hasBar = [&](int column) {
+    const auto image = table.viewport()->grab().toImage();
+    const QRect place(table.columnViewportPosition(column), 0, table.columnWidth(column), image.height());
+    const auto soft = ListingView::barColor(f.theme().colors(), false, false).rgb();
+    for (int y = place.top(); y < place.bottom(); ++y)
+      for (int x = place.left(); x < std::min(place.right(), image.width()); ++x)
+        if (image.pixel(x, y) == soft) return true;
+    return false;
+  };
+  for (int column : {TraceTableModel::time, TraceTableModel::bytes}) QVERIFY(hasBar(column));
+  for (int column : {TraceTableModel::opName, TraceTableModel::norm}) QVERIFY(!hasBar(column));
 }
 
 // At 1280 pixels the panel has a third of the window: its table is below the chart then, with all of its numbers.

@@ -212,8 +212,9 @@ void WholeTest::furtherShapesAreANumber() {
 
 // The answers in Why are sentences, which the narrow panel that they start in shows to their end.
 void WholeTest::answersOfWhyAreNotCut() {
-  auto& f = *fixture_;
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   f.window().resize(1280, 800);
+  QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"))));
   f.raise("dock-why");
   f.selection().select(*std::find_if(f.analysis().forward.ops.begin(), f.analysis().forward.ops.end(), [&](BoundSymbolId op) {
     const auto outputs = f.analysis().document->outputs(op);

@@ -35,6 +35,7 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   tree_->setObjectName(QStringLiteral("why"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("Why the chosen value is saved or has no gradient"), false);
+  tree_->setWordWrap(true);  // answers are sentences
   tree_->setIndentation(14);
   tree_->header()->setStretchLastSection(true);
   tree_->header()->resizeSection(0, 120);

@@ -4,8 +4,10 @@
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QPainter>
 #include <QVBoxLayout>
 
+#include "views/canvases/listing_view.h"
 #include "views/numbers/why_no_numbers.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/dock_tree.h"
@@ -15,6 +17,29 @@ namespace retrograd::views {
 namespace {
 
 const QString traceKey = QStringLiteral("trace");
+
+/// Costs have a bar behind them as in listings: what takes most is seen without reading.
+class CostDelegate : public RowDelegate {
+ public:
+  CostDelegate(QTreeView* table, const RunNumbers& numbers, const Theme& theme) : RowDelegate(table), numbers_(numbers), theme_(theme) {}
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const auto kind = index.column() == TraceTableModel::time    ? LineNumber::time
+                      : index.column() == TraceTableModel::bytes ? LineNumber::bytes
+                                                                 : LineNumber::none;
+    const double scale = kind == LineNumber::none ? 0 : numbers_.scale(kind);
+    if (const auto number = numbers_.number(kind, opOf(index)); number && scale > 0 && !option.state.testFlag(QStyle::State_Selected)) {
+      const auto cell = option.rect.adjusted(tokens::hair, tokens::hair, -tokens::hair, -tokens::hair);
+      const double share = std::clamp(*number / scale, 0.0, 1.0);
+      painter->fillRect(QRectF(cell.left(), cell.top(), cell.width() * share, cell.height()), ListingView::barColor(theme_.colors(), false, *number > scale));
+    }
+    RowDelegate::paint(painter, option, index);
+  }
+
+ private:
+  const RunNumbers& numbers_;
+  const Theme& theme_;
+};
 
 }  // namespace
 
@@ -26,6 +51,7 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
   table_->setObjectName(QStringLiteral("trace-table"));
   table_->setModel(model_);
   prepareTree(*table_, tr("Ops of the trace with their numbers"), true);
+  table_->setItemDelegate(new CostDelegate(table_, context_.controller->ahead().numbers(), *context_.theme));
   table_->setRootIsDecorated(false);
   table_->setSortingEnabled(true);
   table_->sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
@@ -94,6 +120,7 @@ void TraceTableDock::refresh() {
     model_->show(shown_, shownKind_);
   } else {
     model_->update();
+    table_->viewport()->update();
   }
   following_ = false;
   hint_->setText(shown_ && context_.controller->ahead().numbers().known() == 0 ? whyNoNumbers(*this, *context_.controller) : QString());

@@ -1,4 +1,5 @@
-// Docks that open because they have something to say: findings when a NaN or Inf is seen, problems when no backward could be derived.
+// What follows execution: docks that open because they have something to say (findings when a NaN or Inf is seen, problems when no backward could be derived),
+// and the selected op, so that who steps from it sees the values of each op without asking for them.
 #include "views/docks/findings_dock.h"
 #include "views/docks/problems_dock.h"
 #include "views/settings/settings.h"
@@ -24,6 +25,20 @@ const WindowPart findings(PartOrder::onDemand, [](MainWindow& window) {
   QObject::connect(context.controller, &DocumentController::documentChanged, &window, [&window] {
     const auto& document = window.context().controller->document();
     if (document && !document->analysis->derived()) window.showPanel(window.panel<ProblemsDock>());
+  });
+});
+
+const WindowPart follow(PartOrder::followSteps, [](MainWindow& window) {
+  const auto& context = window.context();
+  const auto stood = std::make_shared<BoundSymbolId>();  // the op that was to run next; kept at the end, where none is
+  QObject::connect(context.controller, &DocumentController::documentAboutToChange, &window, [stood] { *stood = {}; });
+  QObject::connect(context.execution, &ExecutionState::changed, &window, [context, stood] {
+    const auto& now = context.execution->now();
+    if (now.running || !now.current) return;
+    const auto before = std::exchange(*stood, now.current);
+    const auto selected = context.selection->op();
+    // One who looks at another op stays there.
+    if (before && before != now.current && (!selected || selected == before)) context.selection->select(now.current);
   });
 });
 

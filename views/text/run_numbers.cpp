@@ -15,7 +15,7 @@ void RunNumbers::reset(std::shared_ptr<const Analysis> analysis, IntendedInfinit
   measures_.clear();
   positions_.clear();
   statistics_.clear();
-  scale_.reset();
+  scales_.clear();
   gradients_.clear();
   firstBad_ = failed_ = {};
   failure_.clear();
@@ -48,7 +48,7 @@ void RunNumbers::add(const RunNews& news) {
   const bool dropped = std::erase_if(badOps_, [&](BoundSymbolId op) { return std::cmp_greater_equal(positions_[op], news.begin); }) > 0;
   for (auto i = news.begin; i < news.end; ++i)
     if (isBad(ops[i])) badOps_.insert(ops[i]);
-  scale_.reset();
+  scales_.clear();
   if (dropped || badOps_.size() != before) Q_EMIT badOpsChanged();
   Q_EMIT changed();
 }
@@ -105,15 +105,17 @@ ValueId RunNumbers::gradientOf(ValueId value) const {
 }
 
 double RunNumbers::scale(LineNumber kind) const {
-  if (scale_ && scale_->first == kind) return scale_->second;
+  constexpr std::size_t sample = 20'000;
+  const auto [scale, isNew] = scales_.try_emplace(kind, 0);
+  if (!isNew) return scale->second;
   std::vector<double> all;
-  if (analysis_)
-    for (auto op : analysis_->joint.ops)
-      if (const auto one = ownNumber(kind, op); one && *one > 0 && std::isfinite(*one)) all.push_back(*one);
+  const auto each = std::max<std::size_t>(1, size() / sample);
+  for (std::size_t i = 0; i < size(); i += each)
+    if (const auto one = ownNumber(kind, analysis_->joint.ops[i]); one && *one > 0 && std::isfinite(*one)) all.push_back(*one);
+  if (all.empty()) return 0;
   const auto beyond = static_cast<std::ptrdiff_t>(all.size() / 100);
-  if (!all.empty()) std::nth_element(all.begin(), all.begin() + beyond, all.end(), std::greater());
-  scale_ = {kind, all.empty() ? 0 : all[static_cast<std::size_t>(beyond)]};
-  return scale_->second;
+  std::nth_element(all.begin(), all.begin() + beyond, all.end(), std::greater());
+  return scale->second = all[static_cast<std::size_t>(beyond)];
 }
 
 QString numberText(LineNumber kind, std::optional<double> number) {

@@ -22,7 +22,7 @@ enum class PartOrder : std::uint8_t {
   // Pipeline
   stages, tour, stageCheck, saveStages, cutMenus, schedule,
   // Those that look at what all others added.
-  onDemand, opNumbers, preferences, help, keys, narrowWindow
+  onDemand, followSteps, opNumbers, preferences, help, keys, narrowWindow
 };
 // clang-format on
 
