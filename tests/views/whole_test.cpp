@@ -139,20 +139,34 @@ void WholeTest::aSmallFirstWindowIsWhole() {
   QTRY_COMPARE(button->toolButtonStyle(), Qt::ToolButtonTextBesideIcon);
 }
 
-void WholeTest::deepNamesAreSeen() {
-  QStandardItemModel model(0, 3);
+namespace {
+
+/// Modules within modules, each with two numbers.
+void fillDeep(QStandardItemModel& model, int levels) {
   auto* parent = model.invisibleRootItem();
-  for (int depth = 0; depth < 9; ++depth) {
+  for (int depth = 0; depth < levels; ++depth) {
     auto* name = new QStandardItem(QStringLiteral("attention_%1").arg(depth));
     parent->appendRow({name, new QStandardItem(QStringLiteral("12")), new QStandardItem(QStringLiteral("34"))});
     parent = name;
   }
-  QTreeView tree;
+}
+
+/// A tree whose names come first, and whose numbers have this width.
+void showNamesFirst(QTreeView& tree, QStandardItemModel& model, int numberWidth) {
   tree.setModel(&model);
   prepareTree(tree, QStringLiteral("Names"), true);
   tree.header()->setStretchLastSection(false);
-  for (int column : {1, 2}) tree.header()->resizeSection(column, 30);
+  for (int column : {1, 2}) tree.header()->resizeSection(column, numberWidth);
   new NamesFirst(&tree);
+}
+
+}  // namespace
+
+void WholeTest::deepNamesAreSeen() {
+  QStandardItemModel model(0, 3);
+  fillDeep(model, 9);
+  QTreeView tree;
+  showNamesFirst(tree, model, 30);
   tree.resize(220, 300);
   tree.show();
   QTRY_COMPARE(tree.header()->length(), tree.viewport()->width());  // the names have what the numbers leave
@@ -170,19 +184,10 @@ void WholeTest::deepNamesAreSeen() {
 // Before a name has less than eight letters, the numbers go, the last first; they come back where there is room again.
 void WholeTest::numbersGiveWayToNames() {
   QStandardItemModel model(0, 3);
-  auto* parent = model.invisibleRootItem();
-  for (int depth = 0; depth < 4; ++depth) {
-    auto* name = new QStandardItem(QStringLiteral("attention_%1").arg(depth));
-    parent->appendRow({name, new QStandardItem(QStringLiteral("12")), new QStandardItem(QStringLiteral("34"))});
-    parent = name;
-  }
+  fillDeep(model, 4);
   QTreeView tree;
-  tree.setModel(&model);
-  prepareTree(tree, QStringLiteral("Names"), true);
+  showNamesFirst(tree, model, 40);
   tree.setIndentation(12);
-  tree.header()->setStretchLastSection(false);
-  for (int column : {1, 2}) tree.header()->resizeSection(column, 40);
-  new NamesFirst(&tree);
   const auto letters = [&](int count) { return count * tree.fontMetrics().averageCharWidth(); };
   tree.resize(letters(8) + 8 + 12 * 2 + 2 * 40 + 4, 300);
   tree.show();

@@ -59,10 +59,10 @@ void ModulesDock::refresh() {
 }
 
 void ModulesDock::list(const std::shared_ptr<const OpenDocument>& document) {
+  shown_ = document;  // what comes meanwhile doesn't begin again
   job_.start([this, document](const Progress&) -> PoolJob::Deliver {
     auto modules = std::make_shared<ModulesModel::Modules>(ModulesModel::modulesOf(*document));
-    return [this, document, modules] {
-      shown_ = document;
+    return [this, modules] {
       model_->show(std::move(*modules));
       fitNumbers();
       tree_->expandToDepth(0);
@@ -79,7 +79,7 @@ void ModulesDock::forget() {
 
 void ModulesDock::leave() {
   if (!job_.busy()) return;
-  job_.cancel();
+  forget();
   invalidate();
 }
 

@@ -51,17 +51,17 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
 void GradientFlowDock::refresh() {
   const auto open = document();
   if (!open) return forget();
-  if (shown_ == open->analysis) return measure();
+  if (shown_ == open->analysis) return job_.busy() ? void() : measure();
   forget();
   list(open->analysis);
 }
 
 void GradientFlowDock::list(const std::shared_ptr<const Analysis>& analysis) {
+  shown_ = analysis;  // numbers that come meanwhile don't begin again
   job_.start([this, analysis](const Progress&) -> PoolJob::Deliver {
     auto rows = std::make_shared<GradientFlowModel::Rows>(GradientFlowModel::rowsOf(*analysis));
     return [this, analysis, rows] {
       filling_ = true;
-      shown_ = analysis;
       model_->show(analysis, std::move(*rows));
       expandToLayers(model_->top());
       filling_ = false;
@@ -155,7 +155,7 @@ void GradientFlowDock::forget() {
 
 void GradientFlowDock::leave() {
   if (!job_.busy()) return;
-  job_.cancel();
+  forget();
   invalidate();
 }
 
