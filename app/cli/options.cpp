@@ -211,7 +211,7 @@ DerivationRequest InputOptions::forReading(const Reference& given) const {
 DerivationRequest InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
 
 DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& given) const {
-  auto options = optionsFor(given, file);
+  auto options = requestFor(given, file);
   if (seed) options.seed = *seed;
   options.exactCotangents = false;
   options.partition = partition.value_or(PartitionOptions());

@@ -17,7 +17,7 @@
 #include "core/schedule/schedule_lowering.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/rank_check.h"
-#include "core/torch/checking/save.h"
+#include "core/torch/checking/write_reference.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/stages/rank_stages.h"
 #include "core/trace/print/json.h"
@@ -77,7 +77,7 @@ CutModel openTogether(const RunArguments& arguments, const Reference& given, Tra
   return cut;
 }
 
-OptionsForInputs optionsForBatch(const RunArguments& arguments, const OpenBatch& batch) {
+RequestForInputs optionsForBatch(const RunArguments& arguments, const OpenBatch& batch) {
   return [&arguments, &batch](const ModelFile& model, const TensorMap& inputs, const TensorMap& cotangents) {
     return arguments.cut.input.forFile(model, batch.with(inputs, cotangents));
   };

@@ -13,7 +13,7 @@
 #include "core/base/op_number.h"
 #include "core/questions/why.h"
 #include "core/torch/checking/reference.h"
-#include "core/torch/checking/save.h"
+#include "core/torch/checking/write_reference.h"
 #include "core/torch/session/session.h"
 #include "core/trace/opaque.h"
 #include "core/trace/print/json.h"

@@ -8,7 +8,7 @@
 #include "core/base/id_vector.h"
 #include "core/export/export.h"
 #include "core/export/html_text.h"
-#include "core/export/module_runs.h"
+#include "core/export/module_brackets.h"
 #include "core/export/op_facts.h"
 #include "core/trace/implied.h"
 #include "core/trace/print/call_text.h"

@@ -1,5 +1,7 @@
 #include "core/questions/parameter_tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -35,7 +37,7 @@ void insert(Module& root, const std::string& path, std::size_t input) {
 ParameterTree treeOf(const Module& module, const std::string& name, const std::string& path) {
   ParameterTree tree{name, path, startsWithNumber(name), module.input, {}};
   for (const auto& part : module.names) {
-    auto made = treeOf(module.parts.at(part), part, path.empty() ? part : path + "." + part);
+    auto made = treeOf(module.parts.at(part), part, path.empty() ? part : fmt::format("{}.{}", path, part));
     const auto& parts = made.parts;
     const bool isList = !made.input && std::all_of(parts.begin(), parts.end(), [](const ParameterTree& p) { return startsWithNumber(p.label); });
     if (!isList) {

@@ -190,7 +190,7 @@ void AnyOpTest::V2_aSmallModelRunsWhenItIsOpened() {
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   QVERIFY(allKnown(f));
   QCOMPARE(f.execution().position, std::size_t(0));
-  for (auto op : f.analysis().joint.ops) QVERIFY(numbers(f).number(LineNumber::time, op).has_value());
+  for (auto op : f.analysis().joint.ops) QVERIFY(numbers(f).number(OpFigure::time, op).has_value());
   QVERIFY(!numbers(f).firstBad());
   QVERIFY(!f.window().findChild<QToolButton*>(QStringLiteral("run-ahead-button"))->isVisible());
 }

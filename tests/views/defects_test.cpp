@@ -63,12 +63,12 @@ void DefectsTest::copyByMenuAndByKeyIsTheSame() {
   QCOMPARE(byKey.split(QLatin1Char('\n')).size(), 3);
   QApplication::clipboard()->clear();
   QVERIFY(f.selection().op() != f.analysis().forward.ops[1]);
-  const auto first = view.rowRect(view.cursor() - 2);
+  const auto first = view.rowRect(view.cursorRow() - 2);
   withMenu(view.viewport(), QPoint(first.height() + 58, first.center().y()), [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
   QCOMPARE(clipboard(), byKey);
   QCOMPARE(f.selection().op(), f.analysis().forward.ops[1]);  // the commands of the menu are for the line that was clicked
   // A line beside them is copied alone.
-  const auto other = view.rowRect(view.cursor() + 2);
+  const auto other = view.rowRect(view.cursorRow() + 2);
   withMenu(view.viewport(), QPoint(other.height() + 58, other.center().y()), [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
   QVERIFY(!clipboard().contains(QLatin1Char('\n')) && !byKey.contains(clipboard()));
 }

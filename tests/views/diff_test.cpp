@@ -195,7 +195,7 @@ void DiffTest::keysGoFromDifferenceToDifference() {
   auto& view = window.view();
   view.setFocus();
   QTest::keyClick(&view, Qt::Key_Home);
-  QCOMPARE(view.cursor(), 0);
+  QCOMPARE(view.cursorRow(), 0);
   const auto blocks = view.rows().blocks();
   QVERIFY(blocks.size() >= 2);
   const bool atFirst = blocks.front() == 0;
@@ -203,13 +203,13 @@ void DiffTest::keysGoFromDifferenceToDifference() {
   if (atFirst) met.push_back(0);
   while (met.size() < blocks.size()) {
     QTest::keyClick(&window, Qt::Key_F8);
-    met.push_back(view.cursor());
-    QVERIFY(view.rowRect(view.cursor()).top() >= 0 && view.rowRect(view.cursor()).bottom() <= view.viewport()->height());
+    met.push_back(view.cursorRow());
+    QVERIFY(view.rowRect(view.cursorRow()).top() >= 0 && view.rowRect(view.cursorRow()).bottom() <= view.viewport()->height());
   }
   QCOMPARE(met, blocks);
   QVERIFY(!window.findChild<QAction*>(QStringLiteral("diff-next"))->isEnabled());
   QTest::keyClick(&window, Qt::Key_F8, Qt::ShiftModifier);
-  QCOMPARE(view.cursor(), blocks[blocks.size() - 2]);
+  QCOMPARE(view.cursorRow(), blocks[blocks.size() - 2]);
   QVERIFY(window.details().contains(QStringLiteral("only on the right")) || window.details().contains(QChar(0x2192)));
 }
 
@@ -219,8 +219,8 @@ void DiffTest::theSelectionIsInStep() {
   auto& view = diffOf(f).view();
   const auto op = f.analysis().forward.ops.at(40);
   f.selection().select(op);
-  QCOMPARE(view.rows().opAt(view.cursor(), Side::left), op);
-  QVERIFY(view.rowRect(view.cursor()).bottom() <= view.viewport()->height());
+  QCOMPARE(view.rows().opAt(view.cursorRow(), Side::left), op);
+  QVERIFY(view.rowRect(view.cursorRow()).bottom() <= view.viewport()->height());
   view.setFocus();
   QTest::keyClick(&view, Qt::Key_Up);
   QCOMPARE(f.selection().op(), f.analysis().forward.ops.at(39));
@@ -230,7 +230,7 @@ void DiffTest::theSelectionIsInStep() {
     if (view.rows().row(i).kind == DiffRow::Kind::onlyRight) {
       QTest::mouseClick(view.viewport(), Qt::LeftButton, {},
                         QPoint(view.viewport()->width() * 3 / 4, (view.verticalScrollBar()->setValue(i), view.rowRect(i).center().y())));
-      QCOMPARE(view.cursor(), i);
+      QCOMPARE(view.cursorRow(), i);
       QCOMPARE(view.side(), Side::right);
       break;
     }
@@ -307,7 +307,7 @@ void DiffTest::aPassIsCompared() {
   QVERIFY(settled(window));
   QCOMPARE(engine->derivations, 1);
   QCOMPARE(window.view().rows().comparison()->diff.counts.onlyLeft, 1U);
-  QCOMPARE(window.view().cursor(), 4);
+  QCOMPARE(window.view().cursorRow(), 4);
 }
 
 void DiffTest::escapeCancels() {

@@ -196,8 +196,8 @@ void FilterTest::jumpsLeadToHiddenOps() {
   const auto origin = f.selection().op();
   auto& forward = f.listing(TraceKind::forward);
   QVERIFY(origin != backward);
-  QCOMPARE(forward.opAt(forward.cursor()), origin);
-  QVERIFY(forward.hasFocus() && forward.isKept(forward.cursor()));
+  QCOMPARE(forward.opAt(forward.cursorRow()), origin);
+  QVERIFY(forward.hasFocus() && forward.isKept(forward.cursorRow()));
   f.press(Qt::Key_G);
   QCOMPARE(f.selection().op(), backward);
 }
@@ -456,13 +456,13 @@ void FilterTest::findTakesRegularExpressions() {
   QTest::keyClick(text, Qt::Key_Return);
   QTRY_COMPARE(done.count(), 1);
   const auto wanted = named(f.analysis(), f.analysis().forward, "aten.addmm.default");
-  QCOMPARE(forward.opAt(forward.cursor()), wanted[0]);
+  QCOMPARE(forward.opAt(forward.cursorRow()), wanted[0]);
   // Only lines that pass the filter are found.
   QVERIFY(apply(
       f, QStringLiteral("op:addmm not name:%1").arg(QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(wanted[1])[0])))));
   QTest::keyClick(text, Qt::Key_Return);
   QTRY_COMPARE(done.count(), 2);
-  QCOMPARE(forward.opAt(forward.cursor()), wanted[2]);
+  QCOMPARE(forward.opAt(forward.cursorRow()), wanted[2]);
   f.picture(QStringLiteral("find-expression"));
 }
 

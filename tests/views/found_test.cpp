@@ -123,9 +123,9 @@ void FoundTest::V4_aFoldedRowShowsTheSumBelow() {
   QVERIFY(row >= 0);
   double sum = 0;
   for (auto op : f.analysis().forward.ops)
-    if (view.rowOf(op) == row) sum += numbers(f).number(LineNumber::bytes, op).value_or(0);
+    if (view.rowOf(op) == row) sum += numbers(f).number(OpFigure::bytes, op).value_or(0);
   QVERIFY(sum > 0);
-  QCOMPARE(view.numberAt(row), numberText(LineNumber::bytes, sum));
+  QCOMPARE(view.numberAt(row), numberText(OpFigure::bytes, sum));
   actionOf(f, "column-max")->trigger();
   QCOMPARE(view.numberAt(row), QString());  // there is no sum of greatest values
 }
@@ -168,7 +168,7 @@ void FoundTest::V4_barsAreSeenBesideAnOutlier() {
   for (std::size_t i = 0; i < ops.size(); ++i) news.measures.push_back({i == 1 ? 0.04 : 1e-6 * static_cast<double>(i % 30), 0});
   numbers(f).add(news);
   QVERIFY(ops.size() >= 100);
-  QCOMPARE(numbers(f).scale(LineNumber::time), 29e-6);
+  QCOMPARE(numbers(f).scale(OpFigure::time), 29e-6);
 }
 
 void FoundTest::V5_theComputationIsMarkedToo() {

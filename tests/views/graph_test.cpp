@@ -111,7 +111,7 @@ void GraphTest::spaceSwitches() {
   QCOMPARE(graph().opOf(graph().current()), op);  // what hid it was opened
   QTest::keyClick(&graph(), Qt::Key_Space);
   QVERIFY(listing.hasFocus());
-  QCOMPARE(listing.opAt(listing.cursor()), op);
+  QCOMPARE(listing.opAt(listing.cursorRow()), op);
 }
 
 void GraphTest::enterJumpsToTheOrigin() {

@@ -54,11 +54,11 @@ void ListingTest::keyboardMovesAndFolds() {
   auto& listing = view(TraceKind::forward);
   listing.setFocus();
   fixture_->press(Qt::Key_End);
-  QCOMPARE(listing.cursor(), listing.rowCount() - 1);
-  QVERIFY(listing.isRowVisible(listing.cursor()));
+  QCOMPARE(listing.cursorRow(), listing.rowCount() - 1);
+  QVERIFY(listing.isRowVisible(listing.cursorRow()));
   QCOMPARE(fixture_->selection().op(), fixture_->analysis().forward.ops.back());
   fixture_->press(Qt::Key_Home);
-  QCOMPARE(listing.cursor(), 0);
+  QCOMPARE(listing.cursorRow(), 0);
   QVERIFY(listing.isHeader(0));
   QCOMPARE(fixture_->selection().op(), fixture_->analysis().computation().trace.ops.front());
   const int all = listing.rowCount();
@@ -72,13 +72,13 @@ void ListingTest::keyboardMovesAndFolds() {
   fixture_->press(Qt::Key_Down);
   fixture_->press(Qt::Key_Minus);  // within a group: folds the group
   QCOMPARE(listing.rowCount(), all - 2);
-  QCOMPARE(listing.cursor(), 0);
+  QCOMPARE(listing.cursorRow(), 0);
   fixture_->press(Qt::Key_Slash);
   QCOMPARE(listing.rowCount(), 24000);
   fixture_->press(Qt::Key_Asterisk);
   QCOMPARE(listing.rowCount(), all);
   fixture_->press(Qt::Key_PageDown);
-  QVERIFY(listing.cursor() > 3);
+  QVERIFY(listing.cursorRow() > 3);
 }
 
 void ListingTest::relatedLinesScrollIntoView() {
@@ -105,7 +105,7 @@ void ListingTest::foldedHeaderStandsForItsOps() {
   QVERIFY(forward.isHeader(forward.rowOf(origin)));
   QVERIFY(forward.isRowVisible(forward.rowOf(origin)));
   fixture_->press(Qt::Key_G);  // a jump unfolds
-  QCOMPARE(forward.opAt(forward.cursor()), origin);
+  QCOMPARE(forward.opAt(forward.cursorRow()), origin);
   forward.setAllFolded(false);
 }
 
@@ -123,7 +123,7 @@ void ListingTest::findRunsBetweenEvents() {
   listing.find(name + QStringLiteral(" = "), true);
   QVERIFY(done.wait(30000));
   QCOMPARE(done.takeFirst().at(0).toBool(), true);
-  QCOMPARE(listing.opAt(listing.cursor()), wanted);
+  QCOMPARE(listing.opAt(listing.cursorRow()), wanted);
   QCOMPARE(fixture_->selection().op(), wanted);
 }
 
@@ -144,13 +144,13 @@ void ListingTest::groupingKeepsThePlace() {
   const auto op = fixture_->analysis().forward.ops[17000];
   listing.reveal(op);
   listing.setGrouping(Grouping::module);
-  QCOMPARE(listing.opAt(listing.cursor()), op);
-  QVERIFY(listing.isRowVisible(listing.cursor()));
+  QCOMPARE(listing.opAt(listing.cursorRow()), op);
+  QVERIFY(listing.isRowVisible(listing.cursorRow()));
   listing.setGrouping(Grouping::none);
   QCOMPARE(listing.rowCount(), 36000);
-  QCOMPARE(listing.opAt(listing.cursor()), op);
+  QCOMPARE(listing.opAt(listing.cursorRow()), op);
   listing.setGrouping(Grouping::operation);
-  QCOMPARE(listing.opAt(listing.cursor()), op);
+  QCOMPARE(listing.opAt(listing.cursorRow()), op);
 }
 
 void ListingTest::screenReaderHearsTheLine() {
@@ -168,7 +168,7 @@ void ListingTest::screenReaderHearsTheLine() {
     QVERIFY(item->text(QAccessible::Name).startsWith(listing.textAt(row)));
     QCOMPARE(item->parent(), interface);
     QCOMPARE(interface->indexOfChild(item), row);
-    QCOMPARE(static_cast<bool>(item->state().selected), row == listing.cursor());
+    QCOMPARE(static_cast<bool>(item->state().selected), row == listing.cursorRow());
   }
   QCOMPARE(interface->child(1)->rect().size(), listing.rowRect(1).size());
   QVERIFY(!interface->child(listing.rowCount()));

@@ -137,7 +137,7 @@ void LookTest::columnsNeverPushTheCodeOut() {
   bool shapes = false, origins = false, none = false;
   for (int width : {700, 1000, 1280, 1900, 2500}) {
     f->window().resize(width, 800);
-    view.setColumn(width == 700 ? LineNumber::time : LineNumber::none);  // numbers take room first
+    view.setColumn(width == 700 ? OpFigure::time : OpFigure::none);  // numbers take room first
     imageOf(view);
     const auto columns = view.columns();
     shapes = shapes || columns.shape < columns.origin;

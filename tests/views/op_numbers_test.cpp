@@ -71,7 +71,7 @@ void OpNumbersTest::V4_theTraceTableIsSorted() {
   double before = std::numeric_limits<double>::infinity();
   for (int row = 0; row < table->model()->rowCount(); ++row) {
     const BoundSymbolId op(table->model()->index(row, 0).data(opRole).toInt());
-    const auto seconds = numbers(f).number(LineNumber::time, op);
+    const auto seconds = numbers(f).number(OpFigure::time, op);
     QVERIFY(seconds && *seconds <= before);
     before = *seconds;
   }

@@ -185,23 +185,23 @@ void PanelTest::theOverviewActivatesNoRow() {
 void PanelTest::sliceBoxAndColumnsStayWhileOneSteps() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  ValuePanel panel(f.window().context().theme, QStringLiteral("tested"));
-  panel.setVisible(true);
+  ElementsView elements(f.window().context().theme, QStringLiteral("tested"));
+  elements.setVisible(true);
   static constexpr std::array<float, 24> numbers{1, 2, 3};
   ValueDetail detail;
   detail.contents.meta.sizes = {2, 3, 4};
   detail.contents.meta.strides = {12, 4, 1};
   detail.contents.data = reinterpret_cast<const std::byte*>(numbers.data());
   detail.contents.bytes = sizeof numbers;
-  panel.show(QStringLiteral("t"), detail);
-  const QPointer<QSpinBox> box = panel.findChild<QSpinBox*>();
+  elements.show(QStringLiteral("t"), detail);
+  const QPointer<QSpinBox> box = elements.findChild<QSpinBox*>();
   QVERIFY(box);
   QTRY_VERIFY(box->isVisible());
-  QApplication::setActiveWindow(&panel);
+  QApplication::setActiveWindow(&elements);
   box->setFocus();
-  panel.show(QStringLiteral("t"), detail);
+  elements.show(QStringLiteral("t"), detail);
   QVERIFY2(box, "the box was made anew");
-  QCOMPARE(panel.focusWidget(), static_cast<QWidget*>(box));
+  QCOMPARE(elements.focusWidget(), static_cast<QWidget*>(box));
 
   front(f, "dock-values");
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);

@@ -37,7 +37,7 @@ namespace {
 
 ScheduleDock& schedule(WindowFixture& f) { return f.window().panel<ScheduleDock>(); }
 bool scheduled(WindowFixture& f) {
-  return QTest::qWaitFor([&] { return !plan(f).busy() && !plan(f).measuring() && schedule(f).run() && !schedule(f).busy(); }, 60000);
+  return QTest::qWaitFor([&] { return !plan(f).busy() && !plan(f).measuring() && schedule(f).run() && !schedule(f).isSimulating(); }, 60000);
 }
 
 }  // namespace

@@ -264,7 +264,7 @@ void ResponsiveTest::foldingAndSearchingManyLines() {
   auto* text = f.window().findChild<QLineEdit*>(QStringLiteral("find-text"));
   QTest::keyClicks(text, nameOf(ops[ops.size() - 2]) + QStringLiteral(" = "));
   QTest::keyClick(text, Qt::Key_Return);
-  QTRY_COMPARE_WITH_TIMEOUT(listing.opAt(listing.cursor()), ops[ops.size() - 2], 60000);
+  QTRY_COMPARE_WITH_TIMEOUT(listing.opAt(listing.cursorRow()), ops[ops.size() - 2], 60000);
   f.press(Qt::Key_Escape);
 
   f.press(Qt::Key_P, Qt::ControlModifier);

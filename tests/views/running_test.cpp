@@ -186,8 +186,8 @@ void RunningTest::memoryForTheWayBackIsAskedForAndKept() {
   // It holds for what is open, and for what is opened next.
   const auto budget = [&] {
     std::int64_t found = -1;
-    f.controller().questions().ask(&f.window(), QStringLiteral("test"), {}, [&](const Bench& bench, const Progress&) -> Worker::Deliver {
-      return [&found, bytes = bench.runner->history().budget] { found = bytes; };
+    f.controller().questions().ask(&f.window(), QStringLiteral("test"), {}, [&](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+      return [&found, bytes = context.runner->history().budget] { found = bytes; };
     });
     (void)QTest::qWaitFor([&] { return found >= 0; }, 5000);
     return found;

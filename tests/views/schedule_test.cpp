@@ -56,7 +56,7 @@ ScheduleDock& dock(WindowFixture& f) { return f.window().panel<ScheduleDock>(); 
 ScheduleView& view(WindowFixture& f) { return *f.window().findChild<ScheduleView*>(); }
 StagePlan& plan(WindowFixture& f) { return *f.window().context().stages; }
 bool settled(WindowFixture& f) {
-  return QTest::qWaitFor([&] { return !plan(f).busy() && !dock(f).busy() && dock(f).run(); }, 10000);
+  return QTest::qWaitFor([&] { return !plan(f).busy() && !dock(f).isSimulating() && dock(f).run(); }, 10000);
 }
 
 void show(WindowFixture& f) { f.raise("dock-schedule"); }
@@ -270,15 +270,15 @@ void ScheduleTest::arrowsGoFromCellToCell() {
   QTest::keyClick(&canvas, Qt::Key_Right);
   QCOMPARE(canvas.current(), 1);
   QTest::keyClick(&canvas, Qt::Key_Down);
-  QCOMPARE(canvas.layout().cell(canvas.current()).rank, 1);
+  QCOMPARE(canvas.scheduleLayout().cell(canvas.current()).rank, 1);
   QTest::keyClick(&canvas, Qt::Key_End);
-  QCOMPARE(canvas.current(), canvas.layout().end(1) - 1);
+  QCOMPARE(canvas.current(), canvas.scheduleLayout().end(1) - 1);
   // The last rank is below what a low dock shows, and the keys lead there.
   for (int rank = 2; rank <= 3; ++rank) QTest::keyClick(&canvas, Qt::Key_Down);
-  QCOMPARE(canvas.layout().cell(canvas.current()).rank, 3);
-  QTest::mouseClick(canvas.viewport(), Qt::LeftButton, {}, canvas.cellRect(canvas.layout().begin(3)).center().toPoint());
-  QCOMPARE(canvas.current(), canvas.layout().begin(3));
-  QTest::mouseMove(canvas.viewport(), canvas.cellRect(canvas.layout().begin(2)).center().toPoint());
+  QCOMPARE(canvas.scheduleLayout().cell(canvas.current()).rank, 3);
+  QTest::mouseClick(canvas.viewport(), Qt::LeftButton, {}, canvas.cellRect(canvas.scheduleLayout().begin(3)).center().toPoint());
+  QCOMPARE(canvas.current(), canvas.scheduleLayout().begin(3));
+  QTest::mouseMove(canvas.viewport(), canvas.cellRect(canvas.scheduleLayout().begin(2)).center().toPoint());
   QTRY_VERIFY_WITH_TIMEOUT(told->text().startsWith(QStringLiteral("Rank 2, stage 2")), 20000);
 }
 
@@ -290,7 +290,7 @@ void ScheduleTest::itZooms() {
   QCOMPARE(canvas.horizontalScrollBar()->maximum(), 0);
   QTest::keyClick(&canvas, Qt::Key_Minus);
   QCOMPARE(canvas.scale(), all);  // all is seen already
-  const int cell = canvas.layout().begin(0) + 2;
+  const int cell = canvas.scheduleLayout().begin(0) + 2;
   canvas.setCurrent(cell);
   const auto chosen = canvas.cellRect(cell).center();
   QTest::keyClick(&canvas, Qt::Key_Plus);
@@ -314,7 +314,7 @@ void ScheduleTest::cellsLeadToTheirStage() {
   const auto f = opened(4);
   QVERIFY(f);
   auto& canvas = view(*f);
-  canvas.setCurrent(canvas.layout().begin(2));
+  canvas.setCurrent(canvas.scheduleLayout().begin(2));
   QTest::keyClick(&canvas, Qt::Key_Return);
   QCOMPARE(f->selection().op(), plan(*f).cut()->firstOp(2));
 }
@@ -363,7 +363,7 @@ void ScheduleTest::filesAreReadAndWritten() {
   dock(*f).openFile(written(folder, "0F0,0B0\n1B0\n"));
   QVERIFY(settled(*f));
   QVERIFY2(dock(*f).message().contains(QStringLiteral("1F0")), qPrintable(dock(*f).message()));
-  QVERIFY(view(*f).layout().empty());
+  QVERIFY(view(*f).scheduleLayout().empty());
   QVERIFY(!save->isEnabled());
   f->picture(QStringLiteral("schedule-stuck"));
 }
@@ -373,7 +373,7 @@ void ScheduleTest::nothingIsComputedOutOfSight() {
   QVERIFY(f.open(QStringLiteral("synthetic:4")));
   f.raise("dock-memory");
   QVERIFY(f.quiet());
-  QVERIFY(!dock(f).run() && !dock(f).busy());
+  QVERIFY(!dock(f).run() && !dock(f).isSimulating());
   QVERIFY(!f.window().findChild<QAction*>(QStringLiteral("action-save-schedule"))->isEnabled());
   f.window().findChild<QAction*>(QStringLiteral("action-schedule"))->trigger();
   QVERIFY(settled(f));

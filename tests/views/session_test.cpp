@@ -4,9 +4,9 @@
 #include <future>
 
 #include "tests/views/synthetic.h"
+#include "views/session/breakpoint_key.h"
 #include "views/session/document_controller.h"
 #include "views/session/jump_history.h"
-#include "views/session/op_key.h"
 #include "views/session/selection.h"
 
 namespace retrograd::views {

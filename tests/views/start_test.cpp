@@ -163,38 +163,38 @@ void StartTest::theTourWatchesWhatIsDone() {
   QVERIFY(opened(f));
   auto& strip = panel(f.window());
   QTRY_VERIFY(strip.isVisible());
-  const auto stop = [&] { return strip.tour().stop(); };
-  QCOMPARE(stop(), Tour::Stop::chooseBackward);
+  const auto step = [&] { return strip.tour().step(); };
+  QCOMPARE(step(), Tour::Step::chooseBackward);
   // What is not the aim leads no further.
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  QCOMPARE(stop(), Tour::Stop::chooseBackward);
+  QCOMPARE(step(), Tour::Step::chooseBackward);
   const auto op = linkedOp(f.analysis());
   f.click(TraceKind::backward, op);
-  QCOMPARE(stop(), Tour::Stop::toOrigin);
+  QCOMPARE(step(), Tour::Step::toOrigin);
   f.click(TraceKind::forward, f.analysis().links.forwardOf(*f.analysis().document, op));
-  QCOMPARE(stop(), Tour::Stop::toOrigin);  // a click is no jump
+  QCOMPARE(step(), Tour::Step::toOrigin);  // a click is no jump
   f.click(TraceKind::backward, op);
   f.press(Qt::Key_G);
-  QCOMPARE(stop(), Tour::Stop::andBack);
+  QCOMPARE(step(), Tour::Step::andBack);
   f.press(Qt::Key_G);
   QCOMPARE(f.selection().op(), op);
-  QCOMPARE(stop(), Tour::Stop::crossBorder);
+  QCOMPARE(step(), Tour::Step::crossBorder);
   // It names the keys as they are now.
   auto& keymap = Keymap::of(f.window().shared().settings);
   QVERIFY(strip.title().contains(QStringLiteral("F10")));
   keymap.setPreset(KeyPreset::gdb);
   QTRY_VERIFY(strip.title().contains(QStringLiteral("Press N ")));
   keymap.setPreset(KeyPreset::retrograd);
-  for (int presses = 0; stop() == Tour::Stop::crossBorder && presses < 50; ++presses) {
+  for (int presses = 0; step() == Tour::Step::crossBorder && presses < 50; ++presses) {
     QVERIFY(f.execution().position <= f.execution().forwardSize);
     f.press(Qt::Key_F10);
     QVERIFY(f.settle());
   }
   QVERIFY(f.execution().position > f.execution().forwardSize);
-  QCOMPARE(stop(), Tour::Stop::whySaved);
+  QCOMPARE(step(), Tour::Step::whySaved);
   QVERIFY(f.window().panel<WhyDock>().isVisible());
   QVERIFY(clickSavedValue(f));
-  QCOMPARE(stop(), Tour::Stop::stepBack);
+  QCOMPARE(step(), Tour::Step::stepBack);
   f.press(Qt::Key_F10);
   QVERIFY(f.settle());
   QVERIFY(!strip.tour().finished());
@@ -214,7 +214,7 @@ void StartTest::theTourCanBeLeft() {
   auto& strip = panel(f.window());
   QTRY_VERIFY(strip.isVisible());
   clickOn(strip, "tour-skip");
-  QCOMPARE(strip.tour().stop(), Tour::Stop::toOrigin);
+  QCOMPARE(strip.tour().step(), Tour::Step::toOrigin);
   clickOn(strip, "tour-end");
   QVERIFY(!strip.isVisible());
   f.click(TraceKind::backward, linkedOp(f.analysis()));
@@ -222,7 +222,7 @@ void StartTest::theTourCanBeLeft() {
   // The sample is open: it begins again at once. Closing the file ends it.
   action(f.window(), "tour")->trigger();
   QVERIFY(strip.isVisible());
-  QCOMPARE(strip.tour().stop(), Tour::Stop::chooseBackward);
+  QCOMPARE(strip.tour().step(), Tour::Step::chooseBackward);
   action(f.window(), "close")->trigger();
   QTRY_VERIFY(!strip.isVisible());
   QVERIFY(!Tour::whyNot(nullptr).isEmpty());

@@ -186,7 +186,7 @@ void User::doubleClickRow(QTreeView& tree, const QString& text) {
 
 QString User::line() const {
   const auto* view = qobject_cast<ListingView*>(QApplication::focusWidget());
-  return view && view->isRowVisible(view->cursor()) ? view->spokenAt(view->cursor()) : QString();
+  return view && view->isRowVisible(view->cursorRow()) ? view->spokenAt(view->cursorRow()) : QString();
 }
 
 QString User::focus() const {

@@ -40,7 +40,7 @@ class RowAccessible : public QAccessibleInterface, public QAccessibleActionInter
     state.invalid = !isValid();
     if (state.invalid) return state;
     state.focusable = state.selectable = true;
-    state.selected = row_ == view_->cursor();
+    state.selected = row_ == view_->cursorRow();
     state.focused = state.selected && view_->hasFocus();
     state.offscreen = state.invisible = !view_->isRowVisible(row_);
     return state;
@@ -79,7 +79,7 @@ class CodeAccessible : public QAccessibleWidget {
 
   QString text(QAccessible::Text what) const override {
     if (what != QAccessible::Value && what != QAccessible::Description) return QAccessibleWidget::text(what);
-    return view()->rowCount() > 0 ? view()->spokenAt(view()->cursor()) : view()->emptyText();
+    return view()->rowCount() > 0 ? view()->spokenAt(view()->cursorRow()) : view()->emptyText();
   }
   int childCount() const override { return view()->rowCount(); }
   QAccessibleInterface* child(int row) const override {
@@ -89,7 +89,7 @@ class CodeAccessible : public QAccessibleWidget {
     return QAccessible::accessibleInterface(id);
   }
   QAccessibleInterface* childAt(int x, int y) const override { return child(view()->rowAtY(view()->viewport()->mapFromGlobal(QPoint(x, y)).y())); }
-  QAccessibleInterface* focusChild() const override { return view()->hasFocus() ? child(view()->cursor()) : nullptr; }
+  QAccessibleInterface* focusChild() const override { return view()->hasFocus() ? child(view()->cursorRow()) : nullptr; }
   int indexOfChild(const QAccessibleInterface* child) const override {
     const auto* row = dynamic_cast<const RowAccessible*>(child);
     return row ? row->row() : -1;

@@ -17,7 +17,7 @@ class CodeView : public QAbstractScrollArea {
 
   virtual int rowCount() const = 0;
   /// The visible row of the keyboard; -1 where there is none.
-  int cursor() const { return cursor_; }
+  int cursorRow() const { return cursor_; }
   /// A row as a screen reader hears it, with what its marks tell; empty for a row that is not there.
   virtual QString spokenAt(int visible) const = 0;
   /// The cursor goes to a row, as by a click into it.

@@ -47,28 +47,20 @@ void GraphView::paintEvent(QPaintEvent*) {
   }
 }
 
-void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
-  painter.setRenderHint(QPainter::Antialiasing, false);
-  painter.setPen(QPen(look_.colors.frameLine, 1));
-  painter.setBrush(look_.colors.frame);
-  QVector<QRectF> frames;
-  for (auto i : boxesHere_)
-    if (box(i).open) frames.append(toScreen(toQt(box(i).rect)));
-  painter.drawRects(frames);
-  std::array<QVector<QLineF>, layout::edgeKindCount> lines;
+GraphView::LinesByKind GraphView::linesOf(const std::function<bool(std::int32_t)>& isWanted) const {
+  LinesByKind lines;
   for (auto i : edgesHere_) {
+    if (!isWanted(i)) continue;
     const auto& edge = scene().edges[static_cast<std::size_t>(i)];
-    if (!edgesShown(edge.kind)) continue;
     const auto path = scene().path(edge);
     for (std::size_t k = 1; k < path.size(); ++k)
       lines[static_cast<std::size_t>(edge.kind)].append(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
   }
-  for (std::size_t kind = 0; kind < lines.size(); ++kind) {
-    // Without dashes: they cost more than all the rest.
-    auto color = look_.colors.edge[kind];
-    painter.setPen(QPen(faded(color, 0.7), 0));
-    painter.drawLines(lines[kind]);
-  }
+  return lines;
+}
+
+/// Boxes of one colour at once.
+void GraphView::paintFills(QPainter& painter, const GraphPainter& paint) const {
   struct Batch {
     GraphColors::Fill fill;
     QVector<QRectF> rects, bars;
@@ -92,6 +84,10 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     painter.setBrush(batch.fill.accent);
     painter.drawRects(batch.bars);
   }
+}
+
+/// Titles of small boxes: in full, or else the module alone, or as much as is more than a letter or two.
+void GraphView::paintSmallTitles(QPainter& painter) const {
   auto font = look_.detail;
   font.setPixelSize(scale_ < 0.3 ? 8 : 9);
   painter.setFont(font);
@@ -100,7 +96,6 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
   for (auto i : boxesHere_) {
     const auto rect = toScreen(toQt(box(i).rect)).adjusted(4, 0, -3, 0);
     if (box(i).open || rect.height() < metrics.xHeight() + 3 || rect.width() < 4) continue;
-    // In full, or else the module alone, or as much as is more than a letter or two.
     const auto text = layout::boxText(*scene().tree, box(i).node, box(i).lane);
     auto title = toQt(text.title);
     if (metrics.horizontalAdvance(title) > rect.width()) {
@@ -113,19 +108,29 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     painter.setPen(isDimmed(i) ? look_.colors.faint : look_.colors.text);
     painter.drawText(rect, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(title, Qt::ElideRight, rect.width()));
   }
+}
+
+void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  painter.setPen(QPen(look_.colors.frameLine, 1));
+  painter.setBrush(look_.colors.frame);
+  QVector<QRectF> frames;
+  for (auto i : boxesHere_)
+    if (box(i).open) frames.append(toScreen(toQt(box(i).rect)));
+  painter.drawRects(frames);
+  const auto lines = linesOf([&](std::int32_t edge) { return edgesShown(scene().edges[static_cast<std::size_t>(edge)].kind); });
+  for (std::size_t kind = 0; kind < lines.size(); ++kind) {
+    painter.setPen(QPen(faded(look_.colors.edge[kind], 0.7), 0));  // without dashes: they cost more than all the rest
+    painter.drawLines(lines[kind]);
+  }
+  paintFills(painter, paint);
+  paintSmallTitles(painter);
   // Lit lines are few in sight, or all of them: one batch for each kind.
   const auto& lit = paint.lens().reach->edges;
-  for (auto& batch : lines) batch.clear();
-  for (auto i : edgesHere_) {
-    if (!std::binary_search(lit.begin(), lit.end(), i)) continue;
-    const auto& edge = scene().edges[static_cast<std::size_t>(i)];
-    const auto path = scene().path(edge);
-    for (std::size_t k = 1; k < path.size(); ++k)
-      lines[static_cast<std::size_t>(edge.kind)].append(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
-  }
-  for (std::size_t kind = 0; kind < lines.size(); ++kind) {
+  const auto litLines = linesOf([&](std::int32_t edge) { return std::binary_search(lit.begin(), lit.end(), edge); });
+  for (std::size_t kind = 0; kind < litLines.size(); ++kind) {
     painter.setPen(QPen(look_.colors.edge[kind], 2));
-    painter.drawLines(lines[kind]);
+    painter.drawLines(litLines[kind]);
   }
   paint.frameTitles(painter, boxesHere_);
   paint.stuckTitles(painter, boxesHere_);

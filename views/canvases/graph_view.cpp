@@ -129,8 +129,8 @@ void GraphView::requestOverlay() {
   if (!picture_ || !document_) return;
   // Times are the runner's, which lives on the worker; all else is here.
   if (overlayKind_ != Overlay::time || !context_.execution->now().available) return makeOverlay({});
-  context_.controller->questions().ask(this, QStringLiteral("graph-times"), {}, [self = this](const views::Bench& bench, const Progress&) {
-    auto measures = bench.runner ? bench.runner->measures() : std::vector<OpMeasure>();
+  context_.controller->questions().ask(this, QStringLiteral("graph-times"), {}, [self = this](const views::QuestionContext& context, const Progress&) {
+    auto measures = context.runner ? context.runner->measures() : std::vector<OpMeasure>();
     return Worker::Deliver([self, measures = std::move(measures)] { self->makeOverlay(measures); });
   });
 }
@@ -418,8 +418,7 @@ void GraphView::selectionChanged() {
 
 void GraphView::executionChanged() {
   update();
-  const bool followsTheRun = overlayKind_ == Overlay::time || overlayKind_ == Overlay::health;
-  if (look_.overlay && followsTheRun && !context_.execution->now().running && isVisible()) requestOverlay();
+  if (look_.overlay && followsTheRun(overlayKind_) && !context_.execution->now().running && isVisible()) requestOverlay();
   const auto current = context_.execution->now().current;
   if (current == shownExecution_) return;
   const bool first = !shownExecution_;

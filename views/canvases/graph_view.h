@@ -1,9 +1,12 @@
 #pragma once
 #include <QCache>
 #include <QImage>
+#include <QLineF>
 #include <QTimer>
+#include <QVector>
 #include <QWidget>
 #include <array>
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -201,6 +204,11 @@ class GraphView : public QWidget {
   /// What the painter has to know of the view as it stands.
   GraphLens lens() const;
   void paintBatched(QPainter& painter, const GraphPainter& paint);
+  void paintFills(QPainter& painter, const GraphPainter& paint) const;
+  void paintSmallTitles(QPainter& painter) const;
+  using LinesByKind = std::array<QVector<QLineF>, layout::edgeKindCount>;
+  /// The wanted ones of the edges in sight, on the screen.
+  LinesByKind linesOf(const std::function<bool(std::int32_t)>& isWanted) const;
   void paintPixels(QPainter& painter, const GraphPainter& paint);
   void paintMinimap(QPainter& painter, const GraphPainter& paint);
   void paintLegend(QPainter& painter, const GraphPainter& paint) const;

@@ -21,8 +21,8 @@ constexpr double softShare = 0.26, strongShare = 0.4;  ///< of a bar's colour; t
 
 }  // namespace
 
-void ListingView::setColumn(LineNumber kind) {
-  if (kind == LineNumber::gradientNorm && kind_ == TraceKind::backward) kind = LineNumber::none;  // gradients have none of their own
+void ListingView::setColumn(OpFigure kind) {
+  if (kind == OpFigure::gradientNorm && kind_ == TraceKind::backward) kind = OpFigure::none;  // gradients have none of their own
   if (kind == column_) return;
   column_ = kind;
   sums_ = {};
@@ -31,13 +31,13 @@ void ListingView::setColumn(LineNumber kind) {
 }
 
 QRect ListingView::columnRect() const {
-  if (column_ == LineNumber::none) return {};
+  if (column_ == OpFigure::none) return {};
   const int width = columnAt(columnCharacters);
   return {viewport()->width() - width, 0, width, viewport()->height()};
 }
 
 QString ListingView::numberAt(int visible) const {
-  if (column_ == LineNumber::none) return {};
+  if (column_ == OpFigure::none) return {};
   if (const auto op = opAt(visible)) {
     const auto& numbers = context_.controller->ahead().numbers();
     return op == numbers.failed() ? tr("! failed") : numberText(column_, numbers.number(column_, op));
@@ -52,7 +52,7 @@ ListingView::Below ListingView::below(std::int32_t row) const {
   const auto& lines = outline();
   if (sums_.bad.empty()) {
     const auto& numbers = context_.controller->ahead().numbers();
-    const bool adds = column_ == LineNumber::time || column_ == LineNumber::bytes || column_ == LineNumber::bad;
+    const bool adds = column_ == OpFigure::time || column_ == OpFigure::bytes || column_ == OpFigure::bad;
     const auto count = static_cast<std::size_t>(lines.rows());
     sums_.number.assign(count + 1, 0);
     sums_.known.assign(count + 1, 0);
@@ -99,7 +99,7 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
       painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberAt(visible));
     }
     if (!number) continue;
-    const bool isBad = column_ == LineNumber::bad || !std::isfinite(*number);
+    const bool isBad = column_ == OpFigure::bad || !std::isfinite(*number);
     const double share = !std::isfinite(*number) ? 1 : scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
     painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4), barColor(colors, isBad, *number > scale));
     painter.setPen(colors.text);

@@ -53,8 +53,8 @@ class ListingView : public CodeView {
   /// The number of each op, as everything else calls it ("#12"), in the gutter.
   void setNumbers(bool on);
   /// Shows this number of each line at the right, with a bar behind it. A backward shows no gradient norms.
-  void setColumn(LineNumber kind);
-  LineNumber column() const { return column_; }
+  void setColumn(OpFigure kind);
+  OpFigure column() const { return column_; }
   /// The number of a visible row as it shows; empty where there is none.
   QString numberAt(int visible) const;
   /// Where the column is in the viewport.
@@ -185,7 +185,7 @@ class ListingView : public CodeView {
   TraceKind kind_;
   Grouping grouping_ = Grouping::operation;
   bool shortNames_ = true;
-  LineNumber column_ = LineNumber::none;
+  OpFigure column_ = OpFigure::none;
   /// Of the outline's rows up to each: sums of the column, how many of them are known, lines with NaN or Inf. Empty until a folded row is painted.
   struct Sums {
     std::vector<double> number;

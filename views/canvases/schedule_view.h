@@ -18,7 +18,7 @@ class ScheduleView : public QAbstractScrollArea {
   void show(ScheduleLayout layout);
   /// Said where there is nothing to draw.
   void setHint(const QString& hint);
-  const ScheduleLayout& layout() const { return layout_; }
+  const ScheduleLayout& scheduleLayout() const { return layout_; }
   /// The chosen cell, -1: none.
   int current() const { return current_; }
   void setCurrent(int cell);

@@ -19,6 +19,8 @@ inline constexpr std::array overlays{Overlay::role,   Overlay::time,  Overlay::b
                                      Overlay::health, Overlay::dtype, Overlay::device, Overlay::stage};
 QString titleText(Overlay overlay);
 QString toolTipText(Overlay overlay);
+/// Whether it shows what a run measures or finds, and so is out of date when a run has gone on.
+inline bool followsTheRun(Overlay overlay) { return overlay == Overlay::time || overlay == Overlay::health; }
 
 /// One overlay over one graph: a colour and words for each box, so that it is never colour alone. Sums of groups are made once.
 class GraphOverlay {

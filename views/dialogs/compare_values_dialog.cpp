@@ -17,13 +17,13 @@ struct Contents {
   TensorStatistics statistics;
 };
 
-Contents contentsOf(const Bench& bench, const ValuePlace& place, const Progress& progress) {
-  const auto& document = *bench.document.analysis->document;
+Contents contentsOf(const QuestionContext& context, const ValuePlace& place, const Progress& progress) {
+  const auto& document = *context.document.analysis->document;
   const auto operands = document.operands(place.op);
   const bool isOperand = std::find(operands.begin(), operands.end(), place.value) != operands.end();
   const auto side = isOperand ? Moment::Side::before : Moment::Side::after;
-  auto moment = bench.runner->at(place.op, progress);
-  if (!moment->state(place.value, side).present) moment = bench.runner->of(place.value, progress);
+  auto moment = context.runner->at(place.op, progress);
+  if (!moment->state(place.value, side).present) moment = context.runner->of(place.value, progress);
   return {moment->contents(place.value, side), moment->statistics(place.value, side)};
 }
 
@@ -68,12 +68,12 @@ CompareValuesDialog::CompareValuesDialog(ViewContext context, ValuePlace a, Valu
   layout->addWidget(table_, 1);
   layout->addWidget(buttons);
   resize(620, 420);
-  const auto question = [this, a, b](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    if (!bench.runner) throw Error(ErrorCode::badUse, "the document cannot be run");
+  const auto question = [this, a, b](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    if (!context.runner) throw Error(ErrorCode::badUse, "the document cannot be run");
     auto answer = std::make_shared<Answer>();
-    answer->a = contentsOf(bench, a, progress);
-    answer->b = contentsOf(bench, b, progress);
-    answer->difference = bench.engine.compareValues(answer->a.data, answer->b.data);
+    answer->a = contentsOf(context, a, progress);
+    answer->b = contentsOf(context, b, progress);
+    answer->difference = context.engine.compareValues(answer->a.data, answer->b.data);
     return [this, answer] { show(*answer); };
   };
   context_.controller->questions().ask(this, QStringLiteral("compare values"), tr("Comparing two values"), question, [this](const QString& message) {

@@ -267,8 +267,8 @@ void ExportDialog::start() {
   if (!wantsRun) return write({});
   measuring_ = true;
   say(tr("Running the model once ..."), false);
-  const auto question = [this](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    auto measures = bench.engine.measure(bench.document.analysis, progress);
+  const auto question = [this](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    auto measures = context.engine.measure(context.document.analysis, progress);
     return [this, measures = std::move(measures)] {
       measuring_ = false;
       write(measures);

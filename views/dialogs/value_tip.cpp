@@ -74,13 +74,13 @@ void ValueTip::show(BoundSymbolId op, ValueId value, const QPoint& at) {
     const auto* s = context_.controller->ahead().numbers().statistics(value);
     return text_->setText(heading() + QLatin1Char('\n') + (s ? lineOf(*s) : tr("A run goes on: there is more when it stops"))), adjustSize();
   }
-  const auto question = [this, op, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    if (!bench.runner) return {};
-    const auto& document = *bench.document.analysis->document;
+  const auto question = [this, op, value](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    if (!context.runner) return {};
+    const auto& document = *context.document.analysis->document;
     const auto operands = document.operands(op);
     const bool isOperand = std::find(operands.begin(), operands.end(), value) != operands.end();
     const auto side = isOperand ? Moment::Side::before : Moment::Side::after;
-    const auto moment = op ? bench.runner->at(op, progress) : bench.runner->of(value, progress);
+    const auto moment = op ? context.runner->at(op, progress) : context.runner->of(value, progress);
     Answer answer;
     answer.state = moment->state(value, side);
     if (answer.state.present && !answer.state.number && document.isTensor(value)) {

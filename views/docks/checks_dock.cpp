@@ -68,9 +68,9 @@ ValueId ChecksDock::chosen() const {
 void ChecksDock::check() {
   auto words = range_->text().trimmed();
   if (words.isEmpty() && context_.selection->op()) words = QStringLiteral("#%1").arg(context_.selection->op().index);
-  const auto work = [this, words = words.toStdString()](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    const auto ops = opRange(*bench.document.analysis, words);
-    const auto result = bench.engine.checkGradients(*bench.document.analysis, ops, progress);
+  const auto work = [this, words = words.toStdString()](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    const auto ops = opRange(*context.document.analysis, words);
+    const auto result = context.engine.checkGradients(*context.document.analysis, ops, progress);
     return [this, ops, result] {
       const auto& document = *context_.controller->document();
       model_->show(document, ops, result);
@@ -87,9 +87,9 @@ void ChecksDock::check() {
 void ChecksDock::terms() {
   const auto value = chosen();
   if (!value) return;
-  const auto work = [this, value](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    const auto& analysis = *bench.document.analysis;
-    const auto record = bench.engine.record(analysis, bench.runner ? bench.runner->fills() : std::map<ValueId, double>(), progress);
+  const auto work = [this, value](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    const auto& analysis = *context.document.analysis;
+    const auto record = context.engine.record(analysis, context.runner ? context.runner->fills() : std::map<ValueId, double>(), progress);
     const auto result = gradientTerms(analysis, value, record);
     return [this, result] {
       const auto& document = *context_.controller->document();

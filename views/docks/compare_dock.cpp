@@ -154,8 +154,9 @@ void CompareDock::refresh() {
 void CompareDock::askForDevices() {
   if (devicesFilled_ || !context_.controller->document()) return;
   // Once more for each document until it is answered: of a document that goes, no answer comes.
-  ask(Panel::Asked::inSight, QStringLiteral("devices"), {},
-      [this](const Bench& bench, const Progress&) -> Worker::Deliver { return [this, devices = bench.engine.devices()] { fillDevices(devices); }; });
+  ask(Asked::inSight, QStringLiteral("devices"), {}, [this](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+    return [this, devices = context.engine.devices()] { fillDevices(devices); };
+  });
 }
 
 /// One that cannot be used stands there too and says why.
@@ -178,44 +179,44 @@ std::optional<DType> CompareDock::precision() const {
 
 void CompareDock::precisionChanged() { tolerance_->setPlaceholderText(QString::number(usualTolerance(precision()), 'g')); }
 
-CompareDock::Asked CompareDock::asked() const {
-  Asked asked;
+CompareDock::Fields CompareDock::fields() const {
+  Fields fields;
   QStringList words;
-  asked.other.precision = precision();
-  if (asked.other.precision) words << precision_->currentText();
+  fields.other.precision = precision();
+  if (fields.other.precision) words << precision_->currentText();
   if (const auto device = device_->currentData().toString(); !device.isEmpty()) {
-    asked.other.device = deviceFromString(device.toStdString());
+    fields.other.device = deviceFromString(device.toStdString());
     words << device;
   }
   if (const auto text = seed_->text().trimmed(); !text.isEmpty()) {
-    asked.other.seed = seedFromText(text);
-    if (!asked.other.seed) asked.problem = noSeedText(text);
+    fields.other.seed = seedFromText(text);
+    if (!fields.other.seed) fields.problem = noSeedText(text);
     words << tr("seed %1").arg(text);
   }
   if (const auto path = weights_->text().trimmed(); !path.isEmpty()) {
-    asked.other.weights = path.toStdString();
+    fields.other.weights = path.toStdString();
     words << QFileInfo(path).fileName();
   }
   if (const auto path = file_->text().trimmed(); !path.isEmpty()) {
-    asked.other.path = path.toStdString();
+    fields.other.path = path.toStdString();
     words << QFileInfo(path).fileName();
   }
-  asked.words = words.isEmpty() ? tr("the same once more") : words.join(QStringLiteral(", "));
-  asked.tolerance = usualTolerance(asked.other.precision);
+  fields.words = words.isEmpty() ? tr("the same once more") : words.join(QStringLiteral(", "));
+  fields.tolerance = usualTolerance(fields.other.precision);
   if (const auto text = tolerance_->text().trimmed(); !text.isEmpty()) {
     bool isNumber = false;
-    asked.tolerance = QLocale::c().toDouble(text, &isNumber);
-    if (!isNumber || !(asked.tolerance >= 0)) asked.problem = tr("'%1' is not a tolerance").arg(text);
+    fields.tolerance = QLocale::c().toDouble(text, &isNumber);
+    if (!isNumber || !(fields.tolerance >= 0)) fields.problem = tr("'%1' is not a tolerance").arg(text);
   }
-  return asked;
+  return fields;
 }
 
 void CompareDock::compare() {
-  const auto asked = this->asked();
-  if (!asked.problem.isEmpty()) return summary_->setText(QStringLiteral("! ") + asked.problem);
-  const auto work = [this, asked](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    auto comparison = std::make_shared<const RunComparison>(bench.engine.compare(*bench.document.analysis, asked.other, asked.tolerance, progress));
-    return [this, comparison, words = asked.words] { show(comparison, words); };
+  const auto fields = this->fields();
+  if (!fields.problem.isEmpty()) return summary_->setText(QStringLiteral("! ") + fields.problem);
+  const auto work = [this, fields](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    auto comparison = std::make_shared<const RunComparison>(context.engine.compare(*context.document.analysis, fields.other, fields.tolerance, progress));
+    return [this, comparison, words = fields.words] { show(comparison, words); };
   };
   askAloud(summary_, QStringLiteral("compare"), tr("Comparing"), tr("Running both..."), work);
 }

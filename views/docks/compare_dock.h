@@ -30,7 +30,7 @@ class CompareDock : public Panel {
 
  private:
   /// What the fields ask for.
-  struct Asked {
+  struct Fields {
     Counterpart other;
     double tolerance = 0;
     QString words;    ///< "bfloat16, seed 7"
@@ -45,7 +45,7 @@ class CompareDock : public Panel {
   void precisionChanged();
   void show(const std::shared_ptr<const RunComparison>& comparison, const QString& words);
   std::optional<DType> precision() const;
-  Asked asked() const;
+  Fields fields() const;
 
   CompareModel* model_;
   QTreeView* table_;

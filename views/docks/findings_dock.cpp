@@ -65,8 +65,8 @@ void FindingsDock::goToRoot() { ask({}, true); }
 
 void FindingsDock::ask(ValueId value, bool select) {
   walked_ = true;
-  const auto work = [this, value, select](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    const auto way = std::make_shared<NanWalk>(walkNan(bench, value, progress));
+  const auto work = [this, value, select](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    const auto way = std::make_shared<NanWalk>(walkNan(context, value, progress));
     return [this, way, select] {
       show(*way);
       if (select && way->root) context_.selection->select(way->root);

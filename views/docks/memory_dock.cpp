@@ -127,8 +127,8 @@ void MemoryDock::forgetMeasured() {
 
 void MemoryDock::measure() {
   forgetMeasured();
-  const auto work = [this](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    return [this, peak = bench.engine.measureMemory(bench.document.analysis, progress)] { showMeasured(peak); };
+  const auto work = [this](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    return [this, peak = context.engine.measureMemory(context.document.analysis, progress)] { showMeasured(peak); };
   };
   askAloud(measured_, QStringLiteral("measure"), tr("Measuring memory"), tr("Running once on the side..."), work);
 }
@@ -171,8 +171,8 @@ void MemoryDock::refresh() {
 }
 
 void MemoryDock::askForTimeline(const std::shared_ptr<const OpenDocument>& open) {
-  const auto work = [this, open](const Bench& bench, const Progress&) -> Worker::Deliver {
-    auto timeline = std::make_shared<const MemoryTimeline>(memoryTimeline(*bench.document.analysis));
+  const auto work = [this, open](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+    auto timeline = std::make_shared<const MemoryTimeline>(memoryTimeline(*context.document.analysis));
     return [this, open, timeline] {
       document_ = open;
       timeline_ = timeline;

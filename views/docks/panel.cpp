@@ -74,8 +74,8 @@ std::shared_ptr<const OpenDocument> Panel::document() const {
 void Panel::ask(Asked asked, const QString& question, const QString& title, Questions::Question work, Failed failed) {
   if (!context_.controller->document()) return;
   questions_[question] = {asked, QuestionState::asked};
-  const auto answered = [this, question, work = std::move(work)](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    return [this, question, deliver = work(bench, progress)] {
+  const auto answered = [this, question, work = std::move(work)](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    return [this, question, deliver = work(context, progress)] {
       questions_[question].state = QuestionState::answered;
       if (deliver) deliver();
       updateEmptyText();

@@ -76,14 +76,15 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   layout->addWidget(parts, 1);
   layout->addWidget(cell_);  // below both: the legend is longer than the drawing is wide
   connect(view_, &ScheduleView::told, this, [this](int cell) {
-    const auto legend = view_->layout().empty() ? QString() : tr("F forward \u00b7 B backward: I of inputs, W of weights \u00b7 hatched: waits");
-    cell_->setText(cell >= 0 ? view_->layout().describe(cell) : legend);
+    const auto legend = view_->scheduleLayout().empty() ? QString() : tr("F forward \u00b7 B backward: I of inputs, W of weights \u00b7 hatched: waits");
+    cell_->setText(cell >= 0 ? view_->scheduleLayout().describe(cell) : legend);
   });
   connect(view_, &ScheduleView::activated, this, [this](int cell) {
-    if (run_ && run_->cut) Q_EMIT jumpRequested(run_->cut->firstOp(view_->layout().cell(cell).stage));
+    if (run_ && run_->cut) Q_EMIT jumpRequested(run_->cut->firstOp(view_->scheduleLayout().cell(cell).stage));
   });
   connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    if (const auto& cells = view_->layout(); !cells.empty() && cells.begin(index.row()) < cells.end(index.row())) view_->setCurrent(cells.begin(index.row()));
+    if (const auto& cells = view_->scheduleLayout(); !cells.empty() && cells.begin(index.row()) < cells.end(index.row()))
+      view_->setCurrent(cells.begin(index.row()));
   });
   connect(context_.stages, &StagePlan::changed, this, &ScheduleDock::invalidate);
   showRequest();
@@ -174,34 +175,34 @@ void ScheduleDock::askForFile() {
 void ScheduleDock::openFile(const QString& path) {
   auto request = request_;
   request.file = path;
-  if (request == request_) stale_ = true;  // it may have been rewritten
+  if (request == request_) outdated_ = true;  // it may have been rewritten
   change(request);
 }
 
 void ScheduleDock::refresh() {
   const auto& cut = context_.stages->cut();
   if (cut == cut_) {
-    if (stale_ && !job_.busy()) start();
+    if (outdated_ && !job_.busy()) start();
     return;
   }
   cut_ = cut;
   const int stages = cut_ ? cut_->stages() : 0;
-  stale_ = true;
+  outdated_ = true;
   if (stages == stages_) return start();
   stages_ = stages;
   change(fitted(request_, stages_));
 }
 
 void ScheduleDock::change(const ScheduleRequest& request) {
-  stale_ = stale_ || request != request_;
+  outdated_ = outdated_ || request != request_;
   request_ = request;
   showRequest();
-  if (stale_) start();
+  if (outdated_) start();
 }
 
 void ScheduleDock::start() {
   if (!inSight()) return;
-  stale_ = false;
+  outdated_ = false;
   message_->setText(tr("Simulating..."));
   job_.start([this, request = request_, cut = cut_](const Progress& progress) -> PoolJob::Deliver {
     progress.check();

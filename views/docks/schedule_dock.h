@@ -28,7 +28,7 @@ class ScheduleDock : public Panel {
   /// The newest run; null before the first.
   const std::shared_ptr<const ScheduleRun>& run() const { return run_; }
   QString message() const { return message_->text(); }
-  bool busy() const { return job_.busy(); }
+  bool isSimulating() const { return job_.busy(); }
 
  Q_SIGNALS:
   void changed();
@@ -58,8 +58,8 @@ class ScheduleDock : public Panel {
   ScheduleView* view_;
   QTreeView* table_;
   ScheduleRanksModel* model_;
-  int stages_ = 0;                          ///< of the cut that the ranks were fitted to
-  bool stale_ = true, refreshing_ = false;  ///< stale: the request or the cut is another than what was simulated
+  int stages_ = 0;                             ///< of the cut that the ranks were fitted to
+  bool outdated_ = true, refreshing_ = false;  ///< outdated: the request or the cut is another than what was simulated
 };
 
 }  // namespace retrograd::views

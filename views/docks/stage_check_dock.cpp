@@ -85,10 +85,10 @@ void StageCheckDock::check() {
   cut_ = cut;
   checking_ = true;
   Q_EMIT changed();
-  const auto work = [this, cut](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    auto* engine = bench.engine.pipelines();
+  const auto work = [this, cut](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    auto* engine = context.engine.pipelines();
     if (!engine) throw Error(ErrorCode::badUse, "nothing here can run the model");
-    auto found = engine->checkStages(bench.document.analysis, cut->split, progress);
+    auto found = engine->checkStages(context.document.analysis, cut->split, progress);
     return [this, cut, found = std::move(found)]() mutable {
       if (cut_ != cut) return;
       checking_ = false;

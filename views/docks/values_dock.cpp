@@ -75,8 +75,8 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
 
 QWidget* ValuesDock::makeDetail() {
   auto* detail = new QWidget(this);
-  panel_ = new ValuePanel(context_.theme, QStringLiteral("value"), detail);
-  beside_ = new ValuePanel(context_.theme, QStringLiteral("beside"), detail);
+  elements_ = new ElementsView(context_.theme, QStringLiteral("value"), detail);
+  beside_ = new ElementsView(context_.theme, QStringLiteral("beside"), detail);
   beside_->hide();
   picture_ = new QCheckBox(tr("Pict&ure"), detail);
   picture_->setObjectName(QStringLiteral("value-picture"));
@@ -84,10 +84,10 @@ QWidget* ValuesDock::makeDetail() {
   withGradient_ = new QCheckBox(tr("With gra&dient"), detail);
   withGradient_->setObjectName(QStringLiteral("value-gradient"));
   withGradient_->setToolTip(tr("Shows the chosen value with its gradient, or a chosen gradient with its value"));
-  auto* panels = new QHBoxLayout;
-  panels->setSpacing(0);
-  panels->addWidget(panel_, 1);
-  panels->addWidget(beside_, 1);
+  auto* sideBySide = new QHBoxLayout;
+  sideBySide->setSpacing(0);
+  sideBySide->addWidget(elements_, 1);
+  sideBySide->addWidget(beside_, 1);
   auto* switches = new QHBoxLayout;
   switches->setContentsMargins(8, 2, 4, 2);
   switches->addWidget(picture_);
@@ -96,16 +96,16 @@ QWidget* ValuesDock::makeDetail() {
   auto* layout = new QVBoxLayout(detail);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  layout->addLayout(panels, 1);
+  layout->addLayout(sideBySide, 1);
   layout->addLayout(switches);
-  connect(picture_, &QCheckBox::toggled, panel_, &ValuePanel::setPicture);
-  connect(picture_, &QCheckBox::toggled, beside_, &ValuePanel::setPicture);
+  connect(picture_, &QCheckBox::toggled, elements_, &ElementsView::setPicture);
+  connect(picture_, &QCheckBox::toggled, beside_, &ElementsView::setPicture);
   connect(withGradient_, &QCheckBox::toggled, this, [this](bool on) {
     beside_->setVisible(on);
     invalidate();
   });
-  connect(panel_, &ValuePanel::leadingChanged, beside_, &ValuePanel::setLeading);
-  connect(beside_, &ValuePanel::leadingChanged, panel_, &ValuePanel::setLeading);
+  connect(elements_, &ElementsView::leadingChanged, beside_, &ElementsView::setLeading);
+  connect(beside_, &ElementsView::leadingChanged, elements_, &ElementsView::setLeading);
   return detail;
 }
 
@@ -114,13 +114,13 @@ void ValuesDock::arrange() {
   const auto orientation = isBelow ? Qt::Vertical : Qt::Horizontal;
   if (splitter_->orientation() != orientation) {
     splitter_->setOrientation(orientation);
-    for (auto* panel : {panel_, beside_}) panel->setWide(isBelow);
+    for (auto* elements : {elements_, beside_}) elements->setWide(isBelow);
     isShareChosen_ = false;
   }
-  share();
+  divideRoom();
 }
 
-void ValuesDock::share() {
+void ValuesDock::divideRoom() {
   if (model_->rowCount() > 0) tableWidth_ = std::max(tableWidth_, table_->header()->length());
   if (isShareChosen_) return;
   if (splitter_->orientation() == Qt::Horizontal) {
@@ -181,7 +181,7 @@ void ValuesDock::showWhatRan() {
   }
   model_->setReport(report);
   columns_->widen();
-  share();
+  divideRoom();
   clearDetail(tr("A run goes on: elements show when it stops"));
 }
 
@@ -213,31 +213,31 @@ void ValuesDock::show(const std::shared_ptr<const ValueReport>& report) {
   if (!inSight() || report->op != op_) return;
   model_->setReport(report);
   columns_->widen();
-  share();
+  divideRoom();
   showDetail(*report);
 }
 
 void ValuesDock::showDetail(const ValueReport& report) {
   if (!report.detail) return clearDetail({});
-  showPanel(*panel_, {}, *report.detail);
+  showElements(*elements_, {}, *report.detail);
   if (!withGradient_->isChecked()) return;
   const auto& analysis = *context_.controller->document()->analysis;
   if (!report.beside) return beside_->clear(tr("It has no gradient, and is none"));
   const bool isGradient = valueOfGradient(analysis, report.detail->value).valid();
-  showPanel(*beside_, isGradient ? tr("its value: ") : tr("its gradient: "), *report.beside);
+  showElements(*beside_, isGradient ? tr("its value: ") : tr("its gradient: "), *report.beside);
 }
 
-void ValuesDock::showPanel(ValuePanel& panel, const QString& label, const ValueDetail& detail) {
+void ValuesDock::showElements(ElementsView& elements, const QString& label, const ValueDetail& detail) {
   const auto& document = *context_.controller->document()->analysis->document;
   const auto name = label + fullNameOf(document, detail.value, context_.notes);
   if (!detail.contents.data)
-    return panel.clear(detail.reason.empty() ? tr("%1 is a number").arg(name) : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
+    return elements.clear(detail.reason.empty() ? tr("%1 is a number").arg(name) : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
   const auto& meta = detail.contents.meta;
-  panel.show(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())), detail);
+  elements.show(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())), detail);
 }
 
 void ValuesDock::clearDetail(const QString& reason) {
-  panel_->clear(reason);
+  elements_->clear(reason);
   beside_->clear({});
 }
 

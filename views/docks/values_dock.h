@@ -3,8 +3,8 @@
 #include <QSplitter>
 #include <QTreeView>
 
+#include "views/docks/elements_view.h"
 #include "views/docks/panel.h"
-#include "views/docks/value_panel.h"
 #include "views/models/values_model.h"
 #include "views/widgets/dock_tree.h"
 
@@ -33,7 +33,7 @@ class ValuesDock : public Panel {
   /// The chosen value's elements are beside the table, or below it where the table would lose statistics.
   void arrange();
   /// Gives the table what its columns need, and its elements the rest, until a person moves the border between them.
-  void share();
+  void divideRoom();
   /// Rows of the selected op, with the selected value as the current one, else the first output, which the op is there for. Selects nothing.
   void follow();
   void choose(int row);
@@ -41,7 +41,7 @@ class ValuesDock : public Panel {
   void showWhatRan();
   void showDetail(const ValueReport& report);
   /// "weight  f32[3, 4]  48 B", or why it is not there.
-  void showPanel(ValuePanel& panel, const QString& label, const ValueDetail& detail);
+  void showElements(ElementsView& elements, const QString& label, const ValueDetail& detail);
   void clearDetail(const QString& reason);
   QString noOpText() const { return unlessClosed(tr("Select an op to see its values")); }
   ValueId chosen() const;
@@ -50,8 +50,8 @@ class ValuesDock : public Panel {
   QTreeView* table_;
   ColumnFitter* columns_;
   QSplitter* splitter_;
-  ValuePanel* panel_;
-  ValuePanel* beside_;
+  ElementsView* elements_;
+  ElementsView* beside_;
   QCheckBox* picture_;
   QCheckBox* withGradient_;
   BoundSymbolId op_;

@@ -53,11 +53,11 @@ void WatchesDock::refresh() {
   const auto& open = context_.controller->document();
   const auto& watches = context_.execution->watches();
   if (!open || watches.empty() || context_.execution->now().running) return;
-  ask(Asked::inSight, QStringLiteral("values"), {}, [this, values = watches](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  ask(Asked::inSight, QStringLiteral("values"), {}, [this, values = watches](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     auto report = std::make_shared<ValueReport>();
     for (auto value : values) {
       progress.check();
-      report->rows.push_back(reportValue(bench.runner, *bench.document.analysis->document, value));
+      report->rows.push_back(reportValue(context.runner, *context.document.analysis->document, value));
     }
     return [this, report] { show(report); };
   });

@@ -104,8 +104,8 @@ void WhyDock::refresh() {
   const auto open = document();
   const auto& selection = *context_.selection;
   if (!open || !selection.op()) return model_->show(nullptr, {});
-  const auto work = [this, op = selection.op(), value = selection.value()](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    auto report = std::make_shared<WhyReport>(reportWhy(bench.document, op, value, progress));
+  const auto work = [this, op = selection.op(), value = selection.value()](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    auto report = std::make_shared<WhyReport>(reportWhy(context.document, op, value, progress));
     return [this, report] { show(*report); };
   };
   ask(Asked::inSight, whyQuestion, {}, work);
@@ -153,10 +153,10 @@ void WhyDock::save() {
 
 void WhyDock::tryPartition(const QString& title, std::function<PartitionOptions(const Analysis&)> wish) {
   dropVerdict();
-  const auto work = [this, title, wish = std::move(wish)](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    const auto& analysis = *bench.document.analysis;
-    const auto measures = bench.runner ? bench.runner->measures() : std::vector<OpMeasure>();
-    const auto answer = std::make_shared<WhatIf>(bench.engine.whatIf(analysis, wish(analysis), measures, progress));
+  const auto work = [this, title, wish = std::move(wish)](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    const auto& analysis = *context.document.analysis;
+    const auto measures = context.runner ? context.runner->measures() : std::vector<OpMeasure>();
+    const auto answer = std::make_shared<WhatIf>(context.engine.whatIf(analysis, wish(analysis), measures, progress));
     return [this, title, answer] { showVerdict(title, *answer); };
   };
   ask(Asked::anyhow, whatIfQuestion, title, work, [this](const QString& message) {

@@ -3,6 +3,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -70,52 +71,52 @@ bool startsAsRecording(const QString& path) {
   return file.open(QIODevice::ReadOnly) && looksLikeRecording(file.read(4096).toStdString());
 }
 
-const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
-  auto* file = window.menu("file");
-  auto* loader = new DataLoader(window);
-  const auto add = [&](const char* name, const QString& text, const QString& tip, Data data) {
-    auto* action = window.actions().add(name, text, tip, {});
-    window.actions().allowUnless(action, [&window] {
-      const auto& document = window.context().controller->document();
-      return document ? document->noRunReason : MainWindow::tr("No file is open");
-    });
-    QObject::connect(action, &QAction::triggered, &window, [&window, loader, text, data] {
-      const auto path =
-          QFileDialog::getOpenFileName(&window, QString(text).remove(QLatin1Char('&')), {},
-                                       MainWindow::tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)"));
-      if (!path.isEmpty()) loader->load({{data, path}});
-    });
-    file->insertAction(window.actions().close, action);
+std::function<QString()> whyNoRun(MainWindow& window) {
+  return [&window] {
+    const auto& document = window.context().controller->document();
+    return document ? document->noRunReason : MainWindow::tr("No file is open");
   };
-  add("load-weights", MainWindow::tr("Load &Weights..."),
-      MainWindow::tr("Gives the model the weights of a checkpoint: .safetensors, an index of shards, a state dict of torch.save, a distributed checkpoint"),
-      Data::weights);
-  add("load-batch", MainWindow::tr("Load &Batch..."), MainWindow::tr("Gives the model the inputs of a file, by name"), Data::batch);
-  auto& actions = window.actions();
-  auto* fits =
-      actions.add("load-what-fits", MainWindow::tr("Load What Fi&ts"),
-                  MainWindow::tr("Weights and batches that lack something or have other shapes are loaded as far as they fit; Problems lists the rest"), {});
+}
+
+void addLoad(MainWindow& window, DataLoader* loader, const char* name, const QString& text, const QString& tip, Data data) {
+  auto* action = window.actions().add(name, text, tip, {});
+  window.actions().allowUnless(action, whyNoRun(window));
+  QObject::connect(action, &QAction::triggered, &window, [&window, loader, text, data] {
+    const auto path = QFileDialog::getOpenFileName(&window, QString(text).remove(QLatin1Char('&')), {},
+                                                   MainWindow::tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)"));
+    if (!path.isEmpty()) loader->load({{data, path}});
+  });
+  window.menu("file")->insertAction(window.actions().close, action);
+}
+
+void addLoads(MainWindow& window, DataLoader* loader) {
+  addLoad(window, loader, "load-weights", MainWindow::tr("Load &Weights..."),
+          MainWindow::tr("Gives the model the weights of a checkpoint: .safetensors, an index of shards, a state dict of torch.save, a distributed checkpoint"),
+          Data::weights);
+  addLoad(window, loader, "load-batch", MainWindow::tr("Load &Batch..."), MainWindow::tr("Gives the model the inputs of a file, by name"), Data::batch);
+  auto* fits = window.actions().add(
+      "load-what-fits", MainWindow::tr("Load What Fi&ts"),
+      MainWindow::tr("Weights and batches that lack something or have other shapes are loaded as far as they fit; Problems lists the rest"), {});
   fits->setCheckable(true);
   QObject::connect(fits, &QAction::toggled, loader, &DataLoader::takeWhatFits);
-  file->insertAction(actions.close, fits);
-  auto* dock = window.addPanel(new RecordedDock(window.context()), MainWindow::tr("Recorded Numbers"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
-  const auto compare = [&window, dock](const QString& path) {
-    if (path.isEmpty() || !window.context().controller->document()) return;
-    window.showPanel(*dock);
-    dock->load(path);
-  };
+  window.menu("file")->insertAction(window.actions().close, fits);
+}
+
+using ShowRecording = std::function<void(const QString&)>;
+
+/// The panel's commands.
+void addRecordedNumbers(MainWindow& window, RecordedDock* dock, const ShowRecording& show) {
+  auto& actions = window.actions();
+  auto* file = window.menu("file");
   auto* recorded = actions.add("load-recorded", MainWindow::tr("Load Recorded N&umbers..."),
                                MainWindow::tr("Compares the norms that PyTorch's DebugMode recorded with those of the model, op by op"),
                                QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_N));
-  actions.allowUnless(recorded, [&window] {
-    const auto& document = window.context().controller->document();
-    return document ? document->noRunReason : MainWindow::tr("No file is open");
-  });
-  QObject::connect(recorded, &QAction::triggered, &window, [&window, compare] {
+  actions.allowUnless(recorded, whyNoRun(window));
+  QObject::connect(recorded, &QAction::triggered, &window, [&window, show] {
     auto* dialog = new QFileDialog(&window, MainWindow::tr("Load Recorded Numbers"), {}, MainWindow::tr("Recordings of DebugMode (*.json);;All files (*)"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
-    QObject::connect(dialog, &QFileDialog::fileSelected, &window, compare);
+    QObject::connect(dialog, &QFileDialog::fileSelected, &window, show);
     dialog->open();
   });
   file->insertAction(actions.close, recorded);
@@ -126,40 +127,65 @@ const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
   QObject::connect(next, &QAction::triggered, dock, &RecordedDock::nextDifference);
   QObject::connect(dock, &RecordedDock::changed, &actions, &WindowActions::update);
   window.menu("go")->addAction(next);
+}
 
+/// Files that were dropped together, by what they are.
+struct Dropped {
+  Given given;
+  QStringList recordings, others;
+};
+
+/// Reads the beginning of each: not for the UI thread.
+Dropped sorted(const QStringList& paths, const Analysis& analysis) {
+  Dropped dropped;
+  for (const auto& path : paths) {
+    if (startsAsRecording(path)) {
+      dropped.recordings << path;
+    } else if (!looksLikeData(path)) {
+      dropped.others << path;
+    } else {
+      auto data = Data::weights;
+      try {
+        if (isBatchOf(analysis, path.toStdString())) data = Data::batch;
+      } catch (const Error&) {  // whoever reads it as weights says what is wrong with it
+      }
+      dropped.given.emplace_back(data, path);
+    }
+  }
+  return dropped;
+}
+
+void takeDrops(MainWindow& window, DataLoader* loader, const ShowRecording& show) {
   auto* reading = new PoolJob(&window);
-  auto dropped = std::make_shared<QStringList>();  // not looked at yet: files that are dropped together are loaded together
-  window.setDropHandler([&window, reading, compare, loader, dropped](const QString& path) {
+  auto waiting = std::make_shared<QStringList>();  // not looked at yet: files that are dropped together are loaded together
+  window.setDropHandler([&window, reading, show, loader, waiting](const QString& path) {
     const auto& document = window.context().controller->document();
     if (!document) return false;
     if (!path.endsWith(QStringLiteral(".json")) && !looksLikeData(path)) return false;
-    *dropped << path;
-    reading->start([&window, compare, loader, dropped, paths = *dropped, analysis = document->analysis](const Progress&) -> PoolJob::Deliver {
-      Given given;
-      QStringList recordings, others;
-      for (const auto& each : paths) {
-        if (startsAsRecording(each)) {
-          recordings << each;
-        } else if (!looksLikeData(each)) {
-          others << each;
-        } else {
-          auto data = Data::weights;
-          try {
-            if (isBatchOf(*analysis, each.toStdString())) data = Data::batch;
-          } catch (const Error&) {  // whoever reads it as weights says what is wrong with it
-          }
-          given.emplace_back(data, each);
-        }
-      }
-      return [&window, compare, loader, dropped, given, recordings, others] {
-        dropped->clear();
-        for (const auto& each : recordings) compare(each);
-        for (const auto& each : others) window.openFile(each);
-        loader->load(given);
+    *waiting << path;
+    reading->start([&window, show, loader, waiting, paths = *waiting, analysis = document->analysis](const Progress&) -> PoolJob::Deliver {
+      return [&window, show, loader, waiting, dropped = sorted(paths, *analysis)] {
+        waiting->clear();
+        for (const auto& each : dropped.recordings) show(each);
+        for (const auto& each : dropped.others) window.openFile(each);
+        loader->load(dropped.given);
       };
     });
     return true;
   });
+}
+
+const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
+  auto* loader = new DataLoader(window);
+  addLoads(window, loader);
+  auto* dock = window.addPanel(new RecordedDock(window.context()), MainWindow::tr("Recorded Numbers"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  const auto show = [&window, dock](const QString& path) {
+    if (path.isEmpty() || !window.context().controller->document()) return;
+    window.showPanel(*dock);
+    dock->load(path);
+  };
+  addRecordedNumbers(window, dock, show);
+  takeDrops(window, loader, show);
 });
 
 }  // namespace

@@ -61,8 +61,8 @@ void addAttempt(QStandardItem* parent, const jobs::Attempt& attempt, int number)
   for (const auto& restart : attempt.restarts) addRow(row, JobDock::tr("started again"), {}, toQt(restart));
   int place = 0;
   for (const auto& graph : attempt.graphs) {
-    auto* item = addRow(row, toQt(std::string(name(graph.kind))), QString::number(graph.ops),
-                        graph.damaged ? JobDock::tr("not whole: its text is not what was written") : QString());
+    auto* item =
+        addRow(row, toQt(name(graph.kind)), QString::number(graph.ops), graph.damaged ? JobDock::tr("not whole: its text is not what was written") : QString());
     item->setData(place++, graphRole);
   }
 }
@@ -271,7 +271,7 @@ void JobDock::openPasses(const Choice& choice) {
   for (auto* other : window()->findChildren<JobPassesWindow*>(QString(), Qt::FindDirectChildrenOnly))
     if (other->title() == title) return other->showGraph(choice.graph);
   const auto before = summary_->text();
-  const auto work = [this, log = log_->log(), choice, title, before](const Bench&, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, log = log_->log(), choice, title, before](const QuestionContext&, const Progress& progress) -> Worker::Deliver {
     const auto passes = std::make_shared<const JobPasses>(askJobPasses(*log, choice.place, progress));
     return [this, passes, title, graph = choice.graph, before] {
       say(before);
@@ -291,12 +291,12 @@ void JobDock::ask(const Choice& choice) {
   asked_ = choice;
   findings_->removeRows(0, findings_->rowCount());
   findingsTree_->hide();
-  const auto work = [this, log = log_->log(), choice](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    const auto& data = bench.document.request.data;
+  const auto work = [this, log = log_->log(), choice](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    const auto& data = context.document.request.data;
     SecondOpinionRequest request;
     request.compile = choice.compile;
     request.rank = choice.place.process->rank;
-    request.seed = bench.document.request.seed;
+    request.seed = context.document.request.seed;
     request.useWhatBinds = true;
     if (!data.weights.empty()) request.weights = readWeights(data, progress);
     if (!data.batch.empty()) request.batch = readBatchFile(data.batch, progress).tensors;
@@ -304,7 +304,7 @@ void JobDock::ask(const Choice& choice) {
     opinion.imported.clear();
     std::vector<BoundSymbolId> places;
     places.reserve(opinion.findings.size());
-    for (const auto& finding : opinion.findings) places.push_back(choice.isOpen ? derivedOp(*bench.document.analysis, finding) : BoundSymbolId());
+    for (const auto& finding : opinion.findings) places.push_back(choice.isOpen ? derivedOp(*context.document.analysis, finding) : BoundSymbolId());
     return [this, opinion = std::move(opinion), places = std::move(places)] {
       say(verdictText(opinion));
       findings_->show(opinion, places);

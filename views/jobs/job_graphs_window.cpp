@@ -63,7 +63,7 @@ JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLo
 }
 
 void JobGraphsWindow::addPage(const jobs::GraphRecord& graph) {
-  auto name = toQt(std::string(jobs::name(graph.kind)));
+  auto name = toQt(jobs::name(graph.kind));
   const auto before = std::count_if(pages_.begin(), pages_.end(), [&](const Page& page) { return page.graph.kind == graph.kind; });
   if (before > 0) name += QStringLiteral(" %1").arg(before + 1);  // after the forward's comes the backward's
   auto* view = new QPlainTextEdit(tabs_);

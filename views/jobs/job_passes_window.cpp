@@ -201,7 +201,7 @@ void JobPassesWindow::reveal() {
 
 void JobPassesWindow::describe() {
   const auto& rows = view_->rows();
-  const auto cursor = view_->cursor();
+  const auto cursor = view_->cursorRow();
   if (cursor < 0 || !rows.comparison()) return details_->clear();
   QStringList lines;
   const auto left = view_->textAt(cursor, Side::left), right = view_->textAt(cursor, Side::right);

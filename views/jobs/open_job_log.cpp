@@ -58,7 +58,7 @@ void OpenJobLog::read() {
     try {
       log = std::make_shared<jobs::JobLog>(jobs::openJobLog(path, progress));
     } catch (const Error& e) {
-      why = toQt(std::string(e.what()));
+      why = toQt(e.what());
     }
     return [this, log, why] {
       log_ = log;

@@ -63,13 +63,13 @@ RecordedDock::RecordedDock(ViewContext context, QWidget* parent)
 
 void RecordedDock::load(const QString& path) {
   forget();
-  const auto work = [this, path](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, path](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     Answer answer;
     answer.recorded = readRecording(path.toStdString(), progress);
     if (answer.recorded.hashes)
       throw Error(ErrorCode::badUse, "holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
                   path.toStdString());
-    const auto& analysis = *bench.document.analysis;
+    const auto& analysis = *context.document.analysis;
     answer.replayed = askReplayedNumbers(analysis, progress);
     answer.comparison = compareNumbers(answer.recorded, answer.replayed, tolerance);
     if (answer.comparison.compared == 0)

@@ -86,11 +86,11 @@ void SavePlanDock::refresh() {
 
 void SavePlanDock::askPlan() {
   why_ = tr("The plan is being read");
-  const auto work = [this, log = log_->log()](const Bench& bench, const Progress&) -> Worker::Deliver {
-    const auto& data = bench.document.request.data;
+  const auto work = [this, log = log_->log()](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+    const auto& data = context.document.request.data;
     const auto choice = jobs::chooseCompile(*log, data.compile, data.rank);
     const auto plan = std::make_shared<const SavePlan>(savePlanOf(readUnpairedGraphs(*log, *choice.attempt)));
-    const auto rows = std::make_shared<const SavePlanRows>(*plan, *bench.document.analysis);
+    const auto rows = std::make_shared<const SavePlanRows>(*plan, *context.document.analysis);
     return [this, plan, rows] { show(*plan, rows); };
   };
   ask(Asked::inSight, planQuestion, tr("Reading the save plan"), work, [this](const QString& message) {
@@ -124,9 +124,9 @@ void SavePlanDock::askBudgets() {
   budgets_->removeRows(0, budgets_->rowCount());
   budgetsTree_->hide();
   const auto before = summary_->text();
-  const auto work = [this, before](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, before](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     const auto figures = figuresAtBudgets(
-        budgetCount, [&](const PartitionOptions& partition) { return bench.engine.whatIf(*bench.document.analysis, partition, {}, progress).after; });
+        budgetCount, [&](const PartitionOptions& partition) { return context.engine.whatIf(*context.document.analysis, partition, {}, progress).after; });
     return [this, figures, before] {
       for (const auto& [bytes, at] : figures) {
         QList<QStandardItem*> items;

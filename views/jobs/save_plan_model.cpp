@@ -161,7 +161,7 @@ QVariant SavePlanModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   const auto& row = rows_->row(static_cast<int>(index.internalId()));
   switch (role) {
-    case Qt::DisplayRole: return row.cells[static_cast<std::size_t>(index.column())];
+    case Qt::DisplayRole:
     case Qt::ToolTipRole: return row.cells[static_cast<std::size_t>(index.column())];
     case Qt::TextAlignmentRole:
       return index.column() == SavePlanRows::bytes ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant(Qt::AlignLeft | Qt::AlignVCenter);

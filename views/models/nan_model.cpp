@@ -78,9 +78,9 @@ void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const N
   replace(std::move(root));
 }
 
-NanWalk walkNan(const Bench& bench, ValueId value, const Progress& progress) {
-  const auto& analysis = *bench.document.analysis;
-  const auto record = bench.engine.record(analysis, bench.runner ? bench.runner->fills() : std::map<ValueId, double>(), progress);
+NanWalk walkNan(const QuestionContext& context, ValueId value, const Progress& progress) {
+  const auto& analysis = *context.document.analysis;
+  const auto record = context.engine.record(analysis, context.runner ? context.runner->fills() : std::map<ValueId, double>(), progress);
   if (!value) value = badValueToExplain(analysis, record);
   return value ? walkToRoot(analysis, record, value) : NanWalk();
 }

@@ -19,6 +19,6 @@ class NanModel : public TreeModel {
 
 /// Records a whole run on the worker, with what the user filled in, and walks: from `value`, or where it is invalid from a bad result or
 /// gradient, else from the first bad value of all. The way is empty where every value is finite. Throws as recordRun() and walkToRoot().
-NanWalk walkNan(const Bench& bench, ValueId value, const Progress& progress);
+NanWalk walkNan(const QuestionContext& context, ValueId value, const Progress& progress);
 
 }  // namespace retrograd::views

@@ -41,7 +41,7 @@ void ValuesModel::expectRows(std::shared_ptr<const OpenDocument> document, std::
   endResetModel();
 }
 
-void ValuesModel::setReport(std::shared_ptr<const ValueReport> report) {
+void ValuesModel::setReport(const std::shared_ptr<const ValueReport>& report) {
   const bool sameRows = std::equal(rows_.begin(), rows_.end(), report->rows.begin(), report->rows.end(),
                                    [](const ValueRow& a, const ValueRow& b) { return a.value == b.value && a.output == b.output && a.after == b.after; });
   if (!sameRows) beginResetModel();

@@ -21,7 +21,7 @@ class ValuesModel : public QAbstractTableModel {
   void expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op);
   /// The same for values chosen one by one.
   void expectRows(std::shared_ptr<const OpenDocument> document, std::vector<ValueRow> rows);
-  void setReport(std::shared_ptr<const ValueReport> report);
+  void setReport(const std::shared_ptr<const ValueReport>& report);
   /// There is no answer: each row says why.
   void setFailure(const QString& reason);
   /// Calls values as the notes do, now and whenever they change.

@@ -113,7 +113,7 @@ class WhyModel::Filler {
   Node* section_ = nullptr;  ///< of the value; the others stand below it
 };
 
-void WhyModel::show(std::shared_ptr<const OpenDocument> document, const WhyReport& report, const NoteBook* notes) {
+void WhyModel::show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report, const NoteBook* notes) {
   auto root = std::make_unique<Node>();
   if (document)
     for (const auto& value : report.values) Filler(*document, value, notes, root.get()).run();

@@ -72,8 +72,9 @@ std::span<const GradientFlowChart::Bar> GradientFlowChart::inPlaceOf(std::size_t
 QRectF GradientFlowChart::barRect(std::size_t bar) const {
   const auto area = plot();
   const auto each = barsInAPlace();
-  const double width = static_cast<double>(area.width()) / static_cast<double>((bars_.size() + each - 1) / each);
-  return {area.left() + width * static_cast<double>(bar / each), static_cast<double>(area.top()), width, static_cast<double>(area.height())};
+  const auto places = (bars_.size() + each - 1) / each, place = bar / each;
+  const double width = static_cast<double>(area.width()) / static_cast<double>(places);
+  return {area.left() + width * static_cast<double>(place), static_cast<double>(area.top()), width, static_cast<double>(area.height())};
 }
 
 int GradientFlowChart::barAt(const QPoint& at) const {

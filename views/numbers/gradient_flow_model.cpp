@@ -122,7 +122,7 @@ QString GradientFlowModel::textOf(const Row& row, int column) const {
     case value: return bar.isKnown ? numberText(bar.value) : QString();
     case gradient: return isMeasured ? numberText(bar.gradient) : bar.hasGradient ? QString() : tr("none");
     case ratio: return isMeasured ? numberText(bar.ratio()) : QString();
-    default: return isMeasured ? numberText(LineNumber::bad, static_cast<double>(row.bad)) : QString();
+    default: return isMeasured ? numberText(OpFigure::bad, static_cast<double>(row.bad)) : QString();
   }
 }
 

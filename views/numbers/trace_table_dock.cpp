@@ -24,10 +24,8 @@ class CostDelegate : public RowDelegate {
   CostDelegate(QTreeView* table, const RunNumbers& numbers, const Theme& theme) : RowDelegate(table), numbers_(numbers), theme_(theme) {}
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    const auto kind = index.column() == TraceTableModel::time    ? LineNumber::time
-                      : index.column() == TraceTableModel::bytes ? LineNumber::bytes
-                                                                 : LineNumber::none;
-    const double scale = kind == LineNumber::none ? 0 : numbers_.scale(kind);
+    const auto kind = index.column() == TraceTableModel::time ? OpFigure::time : index.column() == TraceTableModel::bytes ? OpFigure::bytes : OpFigure::none;
+    const double scale = kind == OpFigure::none ? 0 : numbers_.scale(kind);
     if (const auto number = numbers_.number(kind, opOf(index)); number && scale > 0 && !option.state.testFlag(QStyle::State_Selected)) {
       const auto cell = option.rect.adjusted(tokens::hair, tokens::hair, -tokens::hair, -tokens::hair);
       const double share = std::clamp(*number / scale, 0.0, 1.0);

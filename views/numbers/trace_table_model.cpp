@@ -12,16 +12,16 @@
 namespace retrograd::views {
 namespace {
 
-/// LineNumber::none for columns that are no numbers of a run.
-LineNumber kindOf(int column) {
+/// OpFigure::none for columns that are no numbers of a run.
+OpFigure kindOf(int column) {
   switch (column) {
-    case TraceTableModel::time: return LineNumber::time;
-    case TraceTableModel::bytes: return LineNumber::bytes;
-    case TraceTableModel::norm: return LineNumber::norm;
-    case TraceTableModel::greatest: return LineNumber::greatest;
-    case TraceTableModel::bad: return LineNumber::bad;
-    case TraceTableModel::gradientNorm: return LineNumber::gradientNorm;
-    default: return LineNumber::none;
+    case TraceTableModel::time: return OpFigure::time;
+    case TraceTableModel::bytes: return OpFigure::bytes;
+    case TraceTableModel::norm: return OpFigure::norm;
+    case TraceTableModel::greatest: return OpFigure::greatest;
+    case TraceTableModel::bad: return OpFigure::bad;
+    case TraceTableModel::gradientNorm: return OpFigure::gradientNorm;
+    default: return OpFigure::none;
   }
 }
 
@@ -84,7 +84,7 @@ void TraceTableModel::show(std::shared_ptr<const OpenDocument> document, TraceKi
 }
 
 void TraceTableModel::update() {
-  if (kindOf(column_) != LineNumber::none) arrange();
+  if (kindOf(column_) != OpFigure::none) arrange();
 }
 
 BoundSymbolId TraceTableModel::opAt(int row) const { return row >= 0 && row < rowCount() ? ops_[static_cast<std::size_t>(row)] : BoundSymbolId(); }
@@ -103,7 +103,7 @@ QVariant TraceTableModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
     case Qt::ToolTipRole: {
       const auto kind = kindOf(index.column());
-      return kind == LineNumber::none ? textOf(*document_->analysis->document, op, index.column()) : numberText(kind, numbers_.number(kind, op));
+      return kind == OpFigure::none ? textOf(*document_->analysis->document, op, index.column()) : numberText(kind, numbers_.number(kind, op));
     }
     case Qt::TextAlignmentRole: return QVariant(index.column() >= time ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case opRole: return op.index;
@@ -113,7 +113,7 @@ QVariant TraceTableModel::data(const QModelIndex& index, int role) const {
 
 QVariant TraceTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole || section < 0 || section >= columns) return {};
-  if (const auto kind = kindOf(section); kind != LineNumber::none) return titleOf(kind);
+  if (const auto kind = kindOf(section); kind != OpFigure::none) return titleOf(kind);
   static const std::array<const char*, 5> names{"#", "Op", "Module", "Output", "Type"};
   return tr(names[static_cast<std::size_t>(section)]);
 }
@@ -128,12 +128,12 @@ void TraceTableModel::arrange() {
   if (!document_) return;
   const auto kind = kindOf(column_);
   std::vector<std::optional<double>> numbers;  // taken here: the run adds others meanwhile
-  if (kind != LineNumber::none)
+  if (kind != OpFigure::none)
     for (const auto op : document_->trace(kind_).lines) numbers.push_back(numbers_.number(kind, op));
   job_.start([this, document = document_, trace = kind_, kind, column = column_, isDown = order_ == Qt::DescendingOrder,
               numbers = std::move(numbers)](const Progress& progress) -> PoolJob::Deliver {
     auto ops = document->trace(trace).lines;
-    if (kind != LineNumber::none) ops = sortedByNumber(ops, numbers, isDown, progress);
+    if (kind != OpFigure::none) ops = sortedByNumber(ops, numbers, isDown, progress);
     else if (column != number) ops = sortedByText(*document->analysis->document, ops, column, isDown, progress);
     else if (isDown) std::reverse(ops.begin(), ops.end());
     return [this, ops = std::move(ops)] { setRows(ops); };

@@ -32,8 +32,8 @@ void DeviceMenu::follow() {
   for (auto* action : group_->actions()) action->setChecked(action->data().toString() == QString::fromStdString(toString(document->analysis->device)));
   if (filled_) return;
   // Once more for each document until it is answered: of a document that goes, no answer comes.
-  context_.controller->questions().ask(this, QStringLiteral("devices"), {}, [this](const Bench& bench, const Progress&) -> Worker::Deliver {
-    return [this, devices = bench.engine.devices()] { fill(devices); };
+  context_.controller->questions().ask(this, QStringLiteral("devices"), {}, [this](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+    return [this, devices = context.engine.devices()] { fill(devices); };
   });
 }
 

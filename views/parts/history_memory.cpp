@@ -104,9 +104,9 @@ void HistoryMemoryDialog::accept() {
 void HistoryMemoryDialog::askWhatIsUsed() {
   if (!context_.controller->document()) return used_->setText(tr("nothing: no file is open"));
   if (used_->text().isEmpty()) used_->setText(tr("..."));
-  const auto question = [this](const Bench& bench, const Progress&) -> Worker::Deliver {
-    if (!bench.runner) return [this] { used_->setText(tr("nothing: the file cannot be run")); };
-    return [this, state = bench.runner->history(), position = bench.runner->position()] {
+  const auto question = [this](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+    if (!context.runner) return [this] { used_->setText(tr("nothing: the file cannot be run")); };
+    return [this, state = context.runner->history(), position = context.runner->position()] {
       auto text = tr("%1 for %2").arg(bytesText(state.bytes), opsText(position));
       if (position > 0)
         text += state.reruns > 0 ? tr("; a step back runs at most %1 again").arg(opsText(state.reruns)) : tr("; a step back runs nothing again");

@@ -9,16 +9,16 @@ namespace retrograd::views {
 namespace {
 
 struct Choice {
-  LineNumber kind;
+  OpFigure kind;
   const char* name;
 };
-constexpr std::array<Choice, 7> choices{{{LineNumber::none, "column-none"},
-                                         {LineNumber::time, "column-time"},
-                                         {LineNumber::bytes, "column-bytes"},
-                                         {LineNumber::norm, "column-norm"},
-                                         {LineNumber::greatest, "column-max"},
-                                         {LineNumber::bad, "column-bad"},
-                                         {LineNumber::gradientNorm, "column-gradient"}}};
+constexpr std::array<Choice, 7> choices{{{OpFigure::none, "column-none"},
+                                         {OpFigure::time, "column-time"},
+                                         {OpFigure::bytes, "column-bytes"},
+                                         {OpFigure::norm, "column-norm"},
+                                         {OpFigure::greatest, "column-max"},
+                                         {OpFigure::bad, "column-bad"},
+                                         {OpFigure::gradientNorm, "column-gradient"}}};
 
 const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
   auto* settings = window.shared().settings;
@@ -27,8 +27,8 @@ const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
   const auto kept = kept::listingColumn.of(*settings);
   for (const auto& [kind, name] : choices) {
     auto* action = window.actions().add(name, MainWindow::tr("Column: %1").arg(titleOf(kind)),
-                                        kind == LineNumber::none ? MainWindow::tr("Hides the number next to each line of the listings")
-                                                                 : MainWindow::tr("Shows this number next to each line of the listings, with a bar behind it"),
+                                        kind == OpFigure::none ? MainWindow::tr("Hides the number next to each line of the listings")
+                                                               : MainWindow::tr("Shows this number next to each line of the listings, with a bar behind it"),
                                         {});
     action->setCheckable(true);
     action->setChecked(static_cast<int>(kind) == kept);

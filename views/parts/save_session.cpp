@@ -32,8 +32,8 @@ void save(MainWindow& window, const QString& path, bool embed) {
     return messages->show(MessageBar::Kind::error, MainWindow::tr("The session was not saved: %1 is open here, choose another name").arg(shown));
   window.context().controller->questions().ask(
       &window, tag + path, MainWindow::tr("Saving the session"),
-      [path, shown, embed, status = window.statusBar()](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-        bench.engine.save(*bench.document.analysis, bench.document.request.path, path.toStdString(), embed, progress);
+      [path, shown, embed, status = window.statusBar()](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+        context.engine.save(*context.document.analysis, context.document.request.path, path.toStdString(), embed, progress);
         return [path, shown, status] { status->showMessage(MainWindow::tr("Written: %1 (%2)").arg(shown, bytesText(QFileInfo(path).size())), 15000); };
       },
       [messages](const QString& problem) {

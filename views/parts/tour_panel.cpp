@@ -96,14 +96,14 @@ void TourPanel::prepare() {
   const auto show = [&](TraceKind kind) {
     if (!listings.isShown(kind)) listings.toggleAction(kind)->setChecked(true);
   };
-  switch (tour_.stop()) {
-    case Tour::Stop::chooseBackward:
-    case Tour::Stop::toOrigin:
-    case Tour::Stop::andBack:
+  switch (tour_.step()) {
+    case Tour::Step::chooseBackward:
+    case Tour::Step::toOrigin:
+    case Tour::Step::andBack:
       show(TraceKind::forward);
       show(TraceKind::backward);
       break;
-    case Tour::Stop::whySaved:
+    case Tour::Step::whySaved:
       show(TraceKind::forward);
       window_.showPanel(window_.panel<WhyDock>());
       break;
@@ -116,11 +116,11 @@ void TourPanel::follow() {
   if (!tour_.active()) return;
   const bool finished = tour_.finished();
   if (!finished) prepare();
-  number_->setText(finished ? tr("Done") : tr("%1 of %2").arg(static_cast<int>(tour_.stop()) + 1).arg(Tour::count));
-  title_->setText(finished ? tr("That was the tour") : titleOf(tour_.stop()));
+  number_->setText(finished ? tr("Done") : tr("%1 of %2").arg(static_cast<int>(tour_.step()) + 1).arg(Tour::count));
+  title_->setText(finished ? tr("That was the tour") : titleOf(tour_.step()));
   text_->setText(finished ? tr("Open a model of your own with %1. %2 lists all keys, %3 all commands.")
                                 .arg(keyOf(window_.actions().open), keyOf(window_.actions().keys), keyOf(window_.actions().palette))
-                          : textOf(tour_.stop()));
+                          : textOf(tour_.step()));
   skip_->setVisible(!finished);
   again_->setVisible(finished);
   end_->setText(finished ? tr("Close") : tr("End the Tour"));
@@ -131,33 +131,33 @@ QString TourPanel::keyOf(const QAction* action) const {
   return action->shortcut().isEmpty() ? tr("the command '%1'").arg(commandText(*action)) : action->shortcut().toString(QKeySequence::NativeText);
 }
 
-QString TourPanel::titleOf(Tour::Stop stop) const {
+QString TourPanel::titleOf(Tour::Step stop) const {
   switch (stop) {
-    case Tour::Stop::chooseBackward: return tr("Click an op in the Backward listing");
-    case Tour::Stop::toOrigin: return tr("Press %1 to go to its origin").arg(keyOf(window_.actions().origin));
-    case Tour::Stop::andBack: return tr("Press %1 again to come back").arg(keyOf(window_.actions().origin));
-    case Tour::Stop::crossBorder: return tr("Press %1 until execution is over the border").arg(keyOf(window_.actions().stepOver));
-    case Tour::Stop::whySaved: return tr("Ask why a value is saved: click one in the Forward listing");
-    case Tour::Stop::stepBack: return tr("Press %1 to step back").arg(keyOf(window_.actions().stepOverBack));
+    case Tour::Step::chooseBackward: return tr("Click an op in the Backward listing");
+    case Tour::Step::toOrigin: return tr("Press %1 to go to its origin").arg(keyOf(window_.actions().origin));
+    case Tour::Step::andBack: return tr("Press %1 again to come back").arg(keyOf(window_.actions().origin));
+    case Tour::Step::crossBorder: return tr("Press %1 until execution is over the border").arg(keyOf(window_.actions().stepOver));
+    case Tour::Step::whySaved: return tr("Ask why a value is saved: click one in the Forward listing");
+    case Tour::Step::stepBack: return tr("Press %1 to step back").arg(keyOf(window_.actions().stepOverBack));
   }
   return {};
 }
 
-QString TourPanel::textOf(Tour::Stop stop) const {
+QString TourPanel::textOf(Tour::Step stop) const {
   switch (stop) {
-    case Tour::Stop::chooseBackward:
+    case Tour::Step::chooseBackward:
       return tr("Any line that computes a gradient will do, one with mm for example. The other listings mark what belongs to it.");
-    case Tour::Stop::toOrigin: return tr("Each backward op knows the forward op that it is the derivative of.");
-    case Tour::Stop::andBack: return tr("The same key leads from a forward op to its backward, and back to where you came from.");
-    case Tour::Stop::crossBorder:
+    case Tour::Step::toOrigin: return tr("Each backward op knows the forward op that it is the derivative of.");
+    case Tour::Step::andBack: return tr("The same key leads from a forward op to its backward, and back to where you came from.");
+    case Tour::Step::crossBorder:
       return tr(
           "Each press runs what comes of one operation; the arrow in the margin is the op that runs next. After the last of the forward comes the first of the "
           "backward.");
-    case Tour::Stop::whySaved:
+    case Tour::Step::whySaved:
       return tr(
           "Lines with a saved mark in the margin make a value that the backward needs. Click the value's name; the Why panel lists the ops that need it and "
           "what keeping it costs.");
-    case Tour::Stop::stepBack: return tr("Every step has its reverse, across the border too.");
+    case Tour::Step::stepBack: return tr("Every step has its reverse, across the border too.");
   }
   return {};
 }

@@ -25,8 +25,8 @@ class TourPanel : public QFrame {
   void follow();
   /// Opens what the step needs to be seen.
   void prepare();
-  QString titleOf(Tour::Stop stop) const;
-  QString textOf(Tour::Stop stop) const;
+  QString titleOf(Tour::Step stop) const;
+  QString textOf(Tour::Step stop) const;
   /// "F10", or where it has no key the command's name.
   QString keyOf(const QAction* action) const;
 

@@ -69,7 +69,7 @@ const WindowPart part(PartOrder::valueTips, [](MainWindow& window) {
   });
   QObject::connect(action, &QAction::triggered, &window, [&window, tip] {
     auto& view = window.listings().active();
-    const auto rect = view.rowRect(std::max(view.cursor(), 0));
+    const auto rect = view.rowRect(std::max(view.cursorRow(), 0));
     const auto& selection = *window.context().selection;
     tip->show(selection.op(), selection.chosenValue(), view.viewport()->mapToGlobal(QPoint(60, std::clamp(rect.bottom(), 0, view.viewport()->height()) - 16)));
   });

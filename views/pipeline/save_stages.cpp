@@ -30,10 +30,10 @@ void save(MainWindow& window, const QString& folder) {
   auto* messages = &window.messages();
   context.controller->questions().ask(
       &window, tag + folder, QObject::tr("Saving the stages"),
-      [cut, folder, messages](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-        auto* engine = bench.engine.pipelines();
+      [cut, folder, messages](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+        auto* engine = context.engine.pipelines();
         if (!engine) throw Error(ErrorCode::badUse, "nothing here can derive the stages");
-        engine->writeStages(bench.document.analysis, cut->split, cut->notes, folder.toStdString(), progress);
+        engine->writeStages(context.document.analysis, cut->split, cut->notes, folder.toStdString(), progress);
         return [cut, folder, messages] {
           messages->show(MessageBar::Kind::note, QObject::tr("%1 stages saved in %2: each stage_N.retrograd there opens as a model of its own")
                                                      .arg(cut->stages())

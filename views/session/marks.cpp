@@ -3,7 +3,7 @@
 #include <QCoreApplication>
 #include <QPointer>
 
-#include "views/session/op_key.h"
+#include "views/session/breakpoint_key.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {

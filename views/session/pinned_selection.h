@@ -1,6 +1,6 @@
 #pragma once
+#include "views/session/breakpoint_key.h"
 #include "views/session/document_controller.h"
-#include "views/session/op_key.h"
 #include "views/session/selection.h"
 
 namespace retrograd::views {

@@ -88,8 +88,8 @@ void Questions::cancelValues() { cancel(valuesTag); }
 
 void Questions::fillValue(ValueId value, double number) {
   if (!state_.document || !state_.execution->now().available || state_.execution->now().running) return;
-  const auto question = [this, value, number](const Bench& bench, const Progress&) -> Worker::Deliver {
-    bench.runner->fill(value, number);
+  const auto question = [this, value, number](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+    context.runner->fill(value, number);
     return [this] { state_.execution->set(state_.execution->now()); };  // views of values ask again
   };
   ask(this, QStringLiteral("fill %1").arg(value.index), tr("Fill"), question, [this](const QString& message) {
@@ -99,15 +99,15 @@ void Questions::fillValue(ValueId value, double number) {
 
 void Questions::saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done, BoundSymbolId op) {
   if (!state_.document || !value) return;
-  const auto question = [value, op, path = path.toStdString(), done](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-    if (!bench.runner) throw Error(ErrorCode::badUse, "the document cannot be run");
-    const bool isOperand = op && bench.document.analysis->document->value(value).producer != op;
+  const auto question = [value, op, path = path.toStdString(), done](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    if (!context.runner) throw Error(ErrorCode::badUse, "the document cannot be run");
+    const bool isOperand = op && context.document.analysis->document->value(value).producer != op;
     const auto side = isOperand ? Moment::Side::before : Moment::Side::after;
-    auto moment = op ? bench.runner->at(op, progress) : nullptr;
-    if (!moment || !moment->state(value, side).present) moment = bench.runner->of(value, progress);
+    auto moment = op ? context.runner->at(op, progress) : nullptr;
+    if (!moment || !moment->state(value, side).present) moment = context.runner->of(value, progress);
     const auto contents = moment->contents(value, side);
     if (path.ends_with(".npy")) writeNpy(path, contents);
-    else writeSafetensors(path, {{bench.document.analysis->document->displayName(value), contents}});
+    else writeSafetensors(path, {{context.document.analysis->document->displayName(value), contents}});
     return [done] { done({}); };
   };
   ask(this, QStringLiteral("save value ") + path, tr("Saving the value"), question,

@@ -10,7 +10,7 @@
 namespace retrograd::views {
 
 /// What a question about the open document may use; on the worker.
-struct Bench {
+struct QuestionContext {
   const OpenDocument& document;
   Engine& engine;
   Runner* runner;  ///< null where the document cannot be run
@@ -24,7 +24,7 @@ class Questions : public QObject {
  public:
   Questions(OpenState& state, QObject* parent);
 
-  using Question = std::function<Worker::Deliver(const Bench&, const Progress&)>;
+  using Question = std::function<Worker::Deliver(const QuestionContext&, const Progress&)>;
   /// What `question` returns is called here, unless `asker` is gone. A newer question of the tag takes the place of an older one, running or not, of which
   /// nothing more is heard. With a title it shows in the status bar. `failed` hears why there is no answer; an empty text says that it was cancelled.
   void ask(QObject* asker, const QString& tag, const QString& title, Question question, std::function<void(const QString&)> failed = {});

@@ -30,12 +30,12 @@ void Tour::end() {
 }
 
 void Tour::skip() {
-  if (active_ && !finished_) go(static_cast<int>(stop_) + 1);
+  if (active_ && !finished_) go(static_cast<int>(step_) + 1);
 }
 
 void Tour::go(int to) {
   finished_ = to >= count;
-  if (!finished_) stop_ = static_cast<Stop>(to);
+  if (!finished_) step_ = static_cast<Step>(to);
   positionThen_ = context_.execution->now().position;
   Q_EMIT changed();
 }
@@ -44,8 +44,8 @@ void Tour::watch() {
   const auto& now = context_.execution->now();
   if (!active_ || finished_ || now.running || !context_.controller->document()) return;
   if (!done()) return;
-  if (stop_ == Stop::chooseBackward) chosen_ = context_.selection->op();
-  go(static_cast<int>(stop_) + 1);
+  if (step_ == Step::chooseBackward) chosen_ = context_.selection->op();
+  go(static_cast<int>(step_) + 1);
 }
 
 bool Tour::done() const {
@@ -56,15 +56,15 @@ bool Tour::done() const {
   const auto op = context_.selection->op();
   const auto isBackward = [&](BoundSymbolId id) { return id && isBackwardRole(tables.boundSymbol(id).origin.role); };
   const auto inBackward = [&](std::size_t position) { return position > now.forwardSize; };
-  switch (stop_) {
-    case Stop::chooseBackward: return isBackward(op) && analysis.links.forwardOf(tables, op);
-    case Stop::toOrigin:
+  switch (step_) {
+    case Step::chooseBackward: return isBackward(op) && analysis.links.forwardOf(tables, op);
+    case Step::toOrigin:
       // By the jump, not by a click on what happens to be there.
       return op && !isBackward(op) && context_.history->returnFrom(op);
-    case Stop::andBack: return isBackward(op) && (!chosen_ || op == chosen_ || context_.history->returnFrom(op));
-    case Stop::crossBorder: return inBackward(now.position) != inBackward(positionThen_);
-    case Stop::whySaved: return context_.selection->value() && document.saved.contains(context_.selection->value());
-    case Stop::stepBack: return now.position < positionThen_;
+    case Step::andBack: return isBackward(op) && (!chosen_ || op == chosen_ || context_.history->returnFrom(op));
+    case Step::crossBorder: return inBackward(now.position) != inBackward(positionThen_);
+    case Step::whySaved: return context_.selection->value() && document.saved.contains(context_.selection->value());
+    case Step::stepBack: return now.position < positionThen_;
   }
   return false;
 }

@@ -10,7 +10,7 @@ class Tour : public QObject {
   Q_OBJECT
 
  public:
-  enum class Stop { chooseBackward, toOrigin, andBack, crossBorder, whySaved, stepBack };
+  enum class Step { chooseBackward, toOrigin, andBack, crossBorder, whySaved, stepBack };
   static constexpr int count = 6;
 
   explicit Tour(ViewContext context, QObject* parent = nullptr);
@@ -21,7 +21,7 @@ class Tour : public QObject {
   /// To the next step without its being done.
   void skip();
   bool active() const { return active_; }
-  Stop stop() const { return stop_; }
+  Step step() const { return step_; }
   /// All steps are done; the tour is active until it is ended.
   bool finished() const { return finished_; }
   /// Why the open document has no tour; empty where it has one.
@@ -38,7 +38,7 @@ class Tour : public QObject {
 
   ViewContext context_;
   bool active_ = false, finished_ = false;
-  Stop stop_ = Stop::chooseBackward;
+  Step step_ = Step::chooseBackward;
   BoundSymbolId chosen_;          ///< the backward op of the first step
   std::size_t positionThen_ = 0;  ///< where execution stood when the step began
 };

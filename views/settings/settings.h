@@ -50,7 +50,7 @@ inline const Setting<bool> runsOnOpen(QStringLiteral("run/on-open"), true);
 inline const Setting<qlonglong> keptBytes(QStringLiteral("values/bytes"), qlonglong{2} << 30);  ///< for values of any op
 inline const Setting<qlonglong> runningBytes(QStringLiteral("run/bytes"), -1);                  ///< that a run may take; negative: what is free
 inline const Setting<qlonglong> openingBytes(QStringLiteral("opening/bytes"), -1);              ///< that opening may allocate; negative: as it comes
-inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 0);            ///< LineNumber
+inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 0);            ///< OpFigure
 inline const Setting<int> graphLines(QStringLiteral("graph/lines"), 0);                         ///< LineLabel
 inline const Setting<bool> reopensSession(QStringLiteral("session/reopen"), true);
 inline const Setting<QVariantList> sessionWindows(QStringLiteral("session/windows"));

@@ -204,8 +204,8 @@ void StagePlan::prepare() {
   const auto document = controller_->document();
   controller_->questions().ask(
       this, prepareTag, tr("Finding the types of ops"),
-      [this, document](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-        auto made = makeCutBench(document, bench.engine.pipelines(), progress);
+      [this, document](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+        auto made = makeCutBench(document, context.engine.pipelines(), progress);
         return [this, made = std::move(made)] {
           bench_ = made;
           cutAnew();
@@ -220,11 +220,11 @@ void StagePlan::measure() {
   Q_EMIT changed();
   controller_->questions().ask(
       this, measureTag, tr("Measuring what ops take"),
-      [this](const Bench& bench, const Progress& progress) -> Worker::Deliver {
-        auto* engine = bench.engine.pipelines();
+      [this](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+        auto* engine = context.engine.pipelines();
         if (!engine) throw Error(ErrorCode::badUse, "nothing here can run the model");
-        if (!bench.runner) throw Error(ErrorCode::badUse, bench.document.noRunReason.toStdString());
-        auto costs = std::make_shared<const OpCosts>(engine->measuredCosts(bench.document.analysis, progress));
+        if (!context.runner) throw Error(ErrorCode::badUse, context.document.noRunReason.toStdString());
+        auto costs = std::make_shared<const OpCosts>(engine->measuredCosts(context.document.analysis, progress));
         return [this, costs] {
           measured_ = costs;
           measuring_ = false;

@@ -64,13 +64,13 @@ const TensorStatistics* RunNumbers::statistics(ValueId value) const {
 }
 
 bool RunNumbers::isBad(BoundSymbolId op) const {
-  const auto number = ownNumber(LineNumber::bad, op);
+  const auto number = ownNumber(OpFigure::bad, op);
   return number && *number > 0 && !leavesUninitialised(*analysis_->document, op);
 }
 
-std::optional<double> RunNumbers::number(LineNumber kind, BoundSymbolId op) const {
-  if (kind == LineNumber::none || !analysis_ || !positions_.contains(op)) return std::nullopt;
-  if (positions_[op] >= 0 || (kind != LineNumber::time && kind != LineNumber::bytes)) return ownNumber(kind, op);
+std::optional<double> RunNumbers::number(OpFigure kind, BoundSymbolId op) const {
+  if (kind == OpFigure::none || !analysis_ || !positions_.contains(op)) return std::nullopt;
+  if (positions_[op] >= 0 || (kind != OpFigure::time && kind != OpFigure::bytes)) return ownNumber(kind, op);
   std::optional<double> sum;
   for (auto derived : analysis_->links.derived(op))
     if (analysis_->document->boundSymbol(derived).origin.role == Role::forward)
@@ -78,21 +78,21 @@ std::optional<double> RunNumbers::number(LineNumber kind, BoundSymbolId op) cons
   return sum;
 }
 
-std::optional<double> RunNumbers::ownNumber(LineNumber kind, BoundSymbolId op) const {
+std::optional<double> RunNumbers::ownNumber(OpFigure kind, BoundSymbolId op) const {
   if (!analysis_ || !positions_.contains(op)) return std::nullopt;
   const auto position = positions_[op];
-  if (kind == LineNumber::time || kind == LineNumber::bytes) {
+  if (kind == OpFigure::time || kind == OpFigure::bytes) {
     if (position < 0 || std::cmp_greater_equal(position, known())) return std::nullopt;
     const auto& measure = measures_[static_cast<std::size_t>(position)];
-    return kind == LineNumber::time ? measure.seconds : static_cast<double>(measure.outputBytes);
+    return kind == OpFigure::time ? measure.seconds : static_cast<double>(measure.outputBytes);
   }
   std::optional<double> bad;
   for (auto output : analysis_->document->outputs(op)) {
-    const auto value = kind == LineNumber::gradientNorm && output ? gradientOf(output) : output;
+    const auto value = kind == OpFigure::gradientNorm && output ? gradientOf(output) : output;
     const auto* s = statistics(value);
     if (!s) continue;
-    if (kind == LineNumber::norm || kind == LineNumber::gradientNorm) return s->norm;
-    if (kind == LineNumber::greatest) return std::max(std::abs(s->min), std::abs(s->max));
+    if (kind == OpFigure::norm || kind == OpFigure::gradientNorm) return s->norm;
+    if (kind == OpFigure::greatest) return std::max(std::abs(s->min), std::abs(s->max));
     bad = bad.value_or(0) + (intended_.isFault(output, *s) ? static_cast<double>(s->nan + s->inf) : 0);
   }
   return bad;
@@ -104,7 +104,7 @@ ValueId RunNumbers::gradientOf(ValueId value) const {
   return gradients_.contains(value) ? gradients_[value] : ValueId();
 }
 
-double RunNumbers::scale(LineNumber kind) const {
+double RunNumbers::scale(OpFigure kind) const {
   constexpr std::size_t sample = 20'000;
   const auto [scale, isNew] = scales_.try_emplace(kind, 0);
   if (!isNew) return scale->second;
@@ -118,29 +118,29 @@ double RunNumbers::scale(LineNumber kind) const {
   return scale->second = all[static_cast<std::size_t>(beyond)];
 }
 
-QString numberText(LineNumber kind, std::optional<double> number) {
+QString numberText(OpFigure kind, std::optional<double> number) {
   if (!number) return {};
   switch (kind) {
-    case LineNumber::none: return {};
-    case LineNumber::time:
+    case OpFigure::none: return {};
+    case OpFigure::time:
       return *number < 1e-3 ? QObject::tr("%1 \u00b5s").arg(*number * 1e6, 0, 'f', 1)
              : *number < 1  ? QObject::tr("%1 ms").arg(*number * 1e3, 0, 'f', 2)
                             : QObject::tr("%1 s").arg(*number, 0, 'f', 2);
-    case LineNumber::bytes: return bytesText(static_cast<std::int64_t>(*number));
-    case LineNumber::bad: return *number > 0 ? QStringLiteral("! ") + QString::number(*number, 'f', 0) : QStringLiteral("0");
+    case OpFigure::bytes: return bytesText(static_cast<std::int64_t>(*number));
+    case OpFigure::bad: return *number > 0 ? QStringLiteral("! ") + QString::number(*number, 'f', 0) : QStringLiteral("0");
     default: return numberText(*number);
   }
 }
 
-QString titleOf(LineNumber kind) {
+QString titleOf(OpFigure kind) {
   switch (kind) {
-    case LineNumber::none: return QObject::tr("None");
-    case LineNumber::time: return QObject::tr("Time");
-    case LineNumber::bytes: return QObject::tr("Bytes");
-    case LineNumber::norm: return QObject::tr("L2 Norm");
-    case LineNumber::greatest: return QObject::tr("Max |x|");
-    case LineNumber::bad: return QObject::tr("NaN and Inf");
-    case LineNumber::gradientNorm: return QObject::tr("Gradient Norm");
+    case OpFigure::none: return QObject::tr("None");
+    case OpFigure::time: return QObject::tr("Time");
+    case OpFigure::bytes: return QObject::tr("Bytes");
+    case OpFigure::norm: return QObject::tr("L2 Norm");
+    case OpFigure::greatest: return QObject::tr("Max |x|");
+    case OpFigure::bad: return QObject::tr("NaN and Inf");
+    case OpFigure::gradientNorm: return QObject::tr("Gradient Norm");
   }
   return {};
 }

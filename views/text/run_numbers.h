@@ -14,7 +14,7 @@
 namespace retrograd::views {
 
 /// A number that a listing or a table shows for each op beside its line. Settings keep it by position: new ones go to the end.
-enum class LineNumber : std::uint8_t {
+enum class OpFigure : std::uint8_t {
   none,
   time,         ///< seconds; of an op of the computation the sum of its forward ops
   bytes,        ///< that it allocated
@@ -41,10 +41,10 @@ class RunNumbers : public QObject {
   std::size_t size() const { return analysis_ ? analysis_->joint.ops.size() : 0; }
   const TensorStatistics* statistics(ValueId value) const;
   /// nullopt where it is not known, or there is none.
-  std::optional<double> number(LineNumber kind, BoundSymbolId op) const;
+  std::optional<double> number(OpFigure kind, BoundSymbolId op) const;
   /// What a bar as long as the column means. At most one op of a hundred has a greater number: the first use of a thread pool takes a thousand times as long as
   /// another op, and would leave all others without a bar. Of a long run a sample of 20,000 to 40,000 ops decides.
-  double scale(LineNumber kind) const;
+  double scale(OpFigure kind) const;
   bool isBad(BoundSymbolId op) const;
   /// The first op of the run whose outputs have a NaN or Inf, as isBad() counts them; invalid where none has.
   BoundSymbolId firstBad() const { return firstBad_; }
@@ -58,7 +58,7 @@ class RunNumbers : public QObject {
   void badOpsChanged();
 
  private:
-  std::optional<double> ownNumber(LineNumber kind, BoundSymbolId op) const;
+  std::optional<double> ownNumber(OpFigure kind, BoundSymbolId op) const;
   ValueId gradientOf(ValueId value) const;
 
   std::shared_ptr<const Analysis> analysis_;
@@ -66,7 +66,7 @@ class RunNumbers : public QObject {
   std::vector<OpMeasure> measures_;                  ///< of ops [0, known())
   IdVector<BoundSymbolId, std::int32_t> positions_;  ///< -1 where it does not run
   IdVector<ValueId, std::optional<TensorStatistics>> statistics_;
-  mutable std::map<LineNumber, double> scales_;   ///< those that were asked for
+  mutable std::map<OpFigure, double> scales_;     ///< those that were asked for
   mutable IdVector<ValueId, ValueId> gradients_;  ///< of all values, from when one was asked for first
   BoundSymbolId firstBad_, failed_;
   std::set<BoundSymbolId> badOps_;
@@ -74,8 +74,8 @@ class RunNumbers : public QObject {
 };
 
 /// "12.3 ms", "4 KiB", "0.513", "3 NaN, Inf"; empty for nullopt.
-QString numberText(LineNumber kind, std::optional<double> number);
+QString numberText(OpFigure kind, std::optional<double> number);
 /// "Time", "Bytes", ... for menus and headers.
-QString titleOf(LineNumber kind);
+QString titleOf(OpFigure kind);
 
 }  // namespace retrograd::views

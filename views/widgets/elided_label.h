@@ -1,4 +1,5 @@
 #pragma once
+#include <QEvent>
 #include <QLabel>
 #include <QStyle>
 #include <QStylePainter>

@@ -203,24 +203,24 @@ QString DiffWindow::keyOf(const TraceSource& source) {
   return QStringLiteral("%1 %2").arg(static_cast<int>(source.kind)).arg(source.kind == Kind::pass ? QString() : source.detail);
 }
 
-DiffWindow::Found DiffWindow::find(const TraceSource& source, const Bench& bench, const Progress& progress) {
-  const auto& document = bench.document;
+DiffWindow::Found DiffWindow::find(const TraceSource& source, const QuestionContext& context, const Progress& progress) {
+  const auto& document = context.document;
   PartitionOptions partition;
   switch (source.kind) {
     case TraceSource::Kind::pass: {
-      auto passes = std::make_shared<const PassTraces>(bench.engine.passes(*document.analysis, progress));
+      auto passes = std::make_shared<const PassTraces>(context.engine.passes(*document.analysis, progress));
       return {passes->analysis, passes};
     }
     case TraceSource::Kind::fewestBytes:
       partition.kind = PartitionOptions::minCut;
-      return {bench.engine.whatIf(*document.analysis, partition, {}, progress).analysis, nullptr};
+      return {context.engine.whatIf(*document.analysis, partition, {}, progress).analysis, nullptr};
     case TraceSource::Kind::recomputeAll:
       partition.recompute = {"all"};
-      return {bench.engine.whatIf(*document.analysis, partition, {}, progress).analysis, nullptr};
+      return {context.engine.whatIf(*document.analysis, partition, {}, progress).analysis, nullptr};
     case TraceSource::Kind::file: {
       OpenRequest request;
       request.path = source.detail.toStdString();
-      return {bench.engine.open(request, progress, {}), nullptr};
+      return {context.engine.open(request, progress, {}), nullptr};
     }
     case TraceSource::Kind::open:
     case TraceSource::Kind::tried: break;
@@ -241,10 +241,10 @@ void DiffWindow::compare() {
   if (missing.empty()) return align();
   busy_ = true;
   say(tr("Deriving what is compared ...  (Esc cancels)"));
-  const auto question = [this, missing](const Bench& bench, const Progress& progress) -> Worker::Deliver {
+  const auto question = [this, missing](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     auto answers = std::make_shared<std::map<QString, Found>>();
     for (const auto& source : missing)
-      if (const auto key = keyOf(source); !answers->contains(key)) answers->emplace(key, find(source, bench, progress));
+      if (const auto key = keyOf(source); !answers->contains(key)) answers->emplace(key, find(source, context, progress));
     return [this, answers] {
       busy_ = false;
       for (const auto& [key, answer] : *answers) found_[key] = answer;
@@ -325,7 +325,7 @@ void DiffWindow::cursorMoved() {
   const auto [side, op] = view_->opUnderCursor();
   if (!comparison || !op) return;
   for (auto one : {side, side == Side::left ? Side::right : Side::left}) {
-    const auto here = view_->rows().opAt(view_->cursor(), one);
+    const auto here = view_->rows().opAt(view_->cursorRow(), one);
     if (!here || comparison->of(one).analysis != context_.selection->analysis()) continue;
     selecting_ = true;
     context_.selection->select(here);
@@ -336,7 +336,7 @@ void DiffWindow::cursorMoved() {
 
 void DiffWindow::updateDetails() {
   const auto& rows = view_->rows();
-  const auto cursor = view_->cursor();
+  const auto cursor = view_->cursorRow();
   next_->setEnabled(cursor >= 0 && rows.nextBlock(cursor, true) >= 0);
   previous_->setEnabled(cursor >= 0 && rows.nextBlock(cursor, false) >= 0);
   if (cursor < 0 || !rows.comparison()) {

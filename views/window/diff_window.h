@@ -60,7 +60,7 @@ class DiffWindow : public QWidget {
   void leave() { hide(); }
   void cancel();
   void say(const QString& message);
-  static Found find(const TraceSource& source, const Bench& bench, const Progress& progress);
+  static Found find(const TraceSource& source, const QuestionContext& context, const Progress& progress);
   /// The trace of a side, where all that it needs is there. Throws Error(badUse) where it has no such trace.
   ComparedTrace traceFor(const TraceChooser& chooser) const;
   void align();

@@ -246,7 +246,7 @@ void ListingsArea::resetLayout() {
   splitter_->setSizes({1000, 1000, 1000, 1000, 1600});
 }
 
-void ListingsArea::setColumn(LineNumber kind) {
+void ListingsArea::setColumn(OpFigure kind) {
   for (auto& pane : panes_) pane.view->setColumn(kind);
   updateTitles();
 }
@@ -264,7 +264,7 @@ void ListingsArea::updateTitles() {
     pane.title->setText(text);
     pane.title->setExplanation(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count) : QString());
     pane.column->setText(titleOf(pane.view->column()));
-    pane.column->setVisible(document && pane.view->column() != LineNumber::none);
+    pane.column->setVisible(document && pane.view->column() != OpFigure::none);
   }
   graph_.title->setText(graphPane_->title());
   setActive(graphIsActive_ ? nullptr : active_);

@@ -37,7 +37,7 @@ class ListingsArea : public QWidget {
   void setShortNames(bool on);
   void setNumbers(bool on);
   /// The number beside each line of all listings, named in their titles.
-  void setColumn(LineNumber kind);
+  void setColumn(OpFigure kind);
   /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses that listing. While the
   /// graph has the focus it is shown there.
   void goTo(BoundSymbolId op);

@@ -12,7 +12,7 @@
 #include <QStatusBar>
 
 #include "views/dialogs/inputs_dialog.h"
-#include "views/session/kept_marks.h"
+#include "views/session/kept_breakpoints.h"
 #include "views/session/own_names.h"
 #include "views/settings/settings.h"
 #include "views/stages/stage_plan.h"
@@ -138,8 +138,8 @@ void MainWindow::connectRun() {
 }
 
 void MainWindow::connectMarks() {
-  const auto* marks = new KeptMarks(context_, shared_.settings, this);
-  connect(marks, &KeptMarks::lost, this, [this](const QString& words, const QString& why) {
+  const auto* marks = new KeptBreakpoints(context_, shared_.settings, this);
+  connect(marks, &KeptBreakpoints::lost, this, [this](const QString& words, const QString& why) {
     messages_->show(MessageBar::Kind::warning, tr("The breakpoint '%1' was not set again: %2").arg(words, why));
   });
 }

@@ -8,7 +8,7 @@
 
 #include "views/canvases/first_lines_view.h"
 #include "views/docks/panel.h"
-#include "views/session/op_key.h"
+#include "views/session/breakpoint_key.h"
 #include "views/widgets/busy_panel.h"
 #include "views/widgets/message_bar.h"
 #include "views/window/listings_area.h"

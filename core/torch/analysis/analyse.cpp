@@ -45,13 +45,13 @@ std::unordered_set<std::string_view> returnedWritten(const Computation& computat
 
 /// Which computation inputs get a gradient: parameters by the file's flag, floating and complex user inputs unless told otherwise.
 /// An input that the graph returns again after a write to it has none; one that is written to in place is found while deriving (WritesToLeaf).
-std::vector<char> differentiated(const ModelFile& file, const DerivationRequest& options) {
+std::vector<char> differentiated(const ModelFile& file, const DerivationRequest& request) {
   const auto& computation = file.computation;
   const auto& document = *file.document;
   std::vector<char> wanted(computation.inputs.size(), 0);
   const auto written = returnedWritten(computation);
-  if (options.gradInputs)
-    for (const auto& name : *options.gradInputs)
+  if (request.gradInputs)
+    for (const auto& name : *request.gradInputs)
       if (std::none_of(computation.inputs.begin(), computation.inputs.end(), [&](const InputSpec& i) { return i.kind == InputKind::user && i.name == name; }))
         throw Error(ErrorCode::badUse, "the file has no such input", "input " + name);
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
@@ -60,7 +60,7 @@ std::vector<char> differentiated(const ModelFile& file, const DerivationRequest&
     if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(document.value(value).meta).dtype)) continue;
     if (input.kind == InputKind::parameter) wanted[i] = input.requiresGrad;
     if (input.kind == InputKind::user)
-      wanted[i] = options.gradInputs ? std::find(options.gradInputs->begin(), options.gradInputs->end(), input.name) != options.gradInputs->end()
+      wanted[i] = request.gradInputs ? std::find(request.gradInputs->begin(), request.gradInputs->end(), input.name) != request.gradInputs->end()
                                      : input.requiresGrad && !written.contains(input.name);
   }
   return wanted;
@@ -78,12 +78,12 @@ bool hasWrites(const Document& document) {
 class Deriver {
  public:
   /// `sizes`: what the size symbols are, where not as for the inputs at hand.
-  Deriver(const Analysis& analysis, Document& document, const DerivationRequest& options, const Progress& progress, const SizeBindings* sizes = nullptr)
-      : analysis_(analysis), document_(document), options_(options), progress_(progress), sizes_(sizes) {
+  Deriver(const Analysis& analysis, Document& document, const DerivationRequest& request, const Progress& progress, const SizeBindings* sizes = nullptr)
+      : analysis_(analysis), document_(document), request_(request), progress_(progress), sizes_(sizes) {
     const auto& computation = analysis.computation();
-    transform_.differentiate = differentiated(analysis.file, options);
+    transform_.differentiate = differentiated(analysis.file, request);
     transform_.rules = analysis.request.rules.get();
-    transform_.createGraph = options.createGraph;
+    transform_.createGraph = request.createGraph;
     if (analysis.differentiated) {
       transform_.readLate = analysis.differentiated->readLate;
       transform_.gradientSizes = analysis.differentiated->gradientSizes;
@@ -95,8 +95,8 @@ class Deriver {
       if (auto number = analysis.request.numbers.find(input.name); value && input.kind == InputKind::user && number != analysis.request.numbers.end())
         transform_.numbers[value] = numberAt(value, number->second);
     }
-    if (options.exactCotangents)
-      transform_.hasCotangent = [this](std::size_t i) { return options_.cotangents.contains(userOutputPosition(analysis_.computation(), i)); };
+    if (request.exactCotangents)
+      transform_.hasCotangent = [this](std::size_t i) { return request_.cotangents.contains(userOutputPosition(analysis_.computation(), i)); };
   }
 
   JointResult joint(RuleCache& cache) {
@@ -175,14 +175,14 @@ class Deriver {
     const auto position = userOutputPosition(analysis_.computation(), outputOfCotangent_.at(id));
     Analysis scratch;
     metas[position] = document_.meta(document_.value(id).meta);
-    chooseCotangents(scratch, options_, metas);
+    chooseCotangents(scratch, request_, metas);
     const auto device = document_.meta(document_.value(id).meta).device;
     return Placement().place(scratch.request.cotangents.at(position), deviceStatus(device).available ? device : Device());
   }
 
   const Analysis& analysis_;
   Document& document_;
-  const DerivationRequest& options_;
+  const DerivationRequest& request_;
   const Progress& progress_;
   const SizeBindings* sizes_;
   TransformOptions transform_;
@@ -195,14 +195,14 @@ void record(Trace& trace, std::string pass, std::string parent, double seconds, 
 }
 
 /// Joint, forward and backward into `analysis`, whose document grows; the joint after each pass into `passes`, where there is one.
-void derive(Analysis& analysis, const DerivationRequest& options, const Progress& progress, std::vector<Trace>* passes) {
+void derive(Analysis& analysis, const DerivationRequest& request, const Progress& progress, std::vector<Trace>* passes) {
   auto& document = *analysis.file.document;
   RuleCache cache;
   const auto asRead = document.sizeSymbols().empty() ? std::nullopt : std::optional(document);
   progress.at("deriving the backward", 0.3);
   auto start = Clock::now();
   takeMathematicalForms();
-  auto result = Deriver(analysis, document, options, progress).joint(cache);
+  auto result = Deriver(analysis, document, request, progress).joint(cache);
   for (const auto& op : takeMathematicalForms()) analysis.problems.push_back({Problem::Severity::note, mathematicalFormNote, op, -1});
   analysis.times.joint = since(start);
   record(result.joint, "Grad transform", "computation", analysis.times.joint, analysis.computation().trace.history);
@@ -212,7 +212,7 @@ void derive(Analysis& analysis, const DerivationRequest& options, const Progress
       SizedJoint sized{*asRead, {}};
       setSizes(sized.document, sizes);
       RuleCache own;
-      sized.result = Deriver(analysis, sized.document, options, progress, &sizes).joint(own);
+      sized.result = Deriver(analysis, sized.document, request, progress, &sizes).joint(own);
       return sized;
     };
     auto notes = expressSizes(analysis.file, result, deriveAt);
@@ -223,7 +223,7 @@ void derive(Analysis& analysis, const DerivationRequest& options, const Progress
   const auto inputCount = analysis.computation().inputs.size();
   const auto lean = eliminateDeadCode(document, result.joint);
   const auto elided = elideCopies(document, lean);
-  auto partitioned = partition(document, elided, options.partition);
+  auto partitioned = partition(document, elided, request.partition);
   analysis.joint = std::move(partitioned.joint);
   if (passes) *passes = {result.joint, lean, elided, analysis.joint};
   analysis.problems.insert(analysis.problems.end(), partitioned.problems.begin(), partitioned.problems.end());
@@ -246,7 +246,7 @@ void derive(Analysis& analysis, const DerivationRequest& options, const Progress
   std::map<std::string, TensorMeta> cotangents;
   for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
     if (auto id = analysis.joint.inputs[inputCount + i]) cotangents[userOutputPosition(analysis.computation(), i)] = document.meta(document.value(id).meta);
-  chooseCotangents(analysis, options, cotangents);
+  chooseCotangents(analysis, request, cotangents);
 }
 
 /// Derived traces that the file gives too, as a golden test does, beside those derived here.
@@ -272,21 +272,21 @@ void comparePrinted(Analysis& analysis) {
 
 namespace {
 
-std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequest& options, const Progress& progress, std::shared_ptr<const Analysis> of,
+std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequest& request, const Progress& progress, std::shared_ptr<const Analysis> of,
                                             std::vector<Trace>* passes = nullptr) {
   auto analysis = std::make_shared<Analysis>();
   analysis->file = std::move(file);
-  analysis->request.seed = options.seed;
-  analysis->request.partition = options.partition;
-  analysis->request.rules = options.rules;
-  analysis->request.filled = options.filled;
-  analysis->request.data = options.data;
+  analysis->request.seed = request.seed;
+  analysis->request.partition = request.partition;
+  analysis->request.rules = request.rules;
+  analysis->request.filled = request.filled;
+  analysis->request.data = request.data;
   analysis->differentiated = std::move(of);
-  analysis->request.gradInputs = options.gradInputs;
-  analysis->request.precision = options.precision;
+  analysis->request.gradInputs = request.gradInputs;
+  analysis->request.precision = request.precision;
   // Printed traces say what they were derived for; any other file's tensors come to the CPU.
   const auto told = analysis->file.printed ? deviceOf(*analysis->file.document, analysis->computation().trace.inputs) : Device();
-  analysis->device = withIndex(options.device.value_or(told));
+  analysis->device = withIndex(request.device.value_or(told));
   analysis->problems = analysis->file.problems;
   if (const auto status = deviceStatus(analysis->device); !status.available)
     analysis->problems.push_back(
@@ -298,20 +298,20 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
   analysis->times.read = analysis->file.seconds - analysis->times.trace;
   if (analysis->file.isText) try {
       const MemoryBudget budget(openingMemory(analysis->file.identity.size));
-      drawWeights(*analysis, options.seed);
+      drawWeights(*analysis, request.seed);
     } catch (const Error& e) {
       throw Error(ErrorCode::badInput, e.message(), analysis->file.path);  // its sizes are what the file says
     }
-  if (options.precision) castModel(analysis->file, *options.precision);
+  if (request.precision) castModel(analysis->file, *request.precision);
   relocate(*analysis->file.document, analysis->device);
   const bool runnable =
       std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
   try {
     if (runnable) {
       const MemoryBudget budget(openingMemory(analysis->file.identity.size));
-      chooseInputs(*analysis, options.data.batch.empty() ? options : withBatch(*analysis, options, progress));
+      chooseInputs(*analysis, request.data.batch.empty() ? request : withBatch(*analysis, request, progress));
       filledResults(*analysis, *analysis->file.document);  // what does not fit is said before anything is derived
-      derive(*analysis, options, progress, passes);
+      derive(*analysis, request, progress, passes);
       if (analysis->file.printed) comparePrinted(*analysis);
     }
   } catch (const Error& e) {
@@ -329,23 +329,23 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
 
 }  // namespace
 
-std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& options, const Progress& progress) {
-  if (options.order <= 1) return analyseOnce(std::move(file), options, progress, nullptr);
-  auto inner = options;
-  inner.order = options.order - 1;
+std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& request, const Progress& progress) {
+  if (request.order <= 1) return analyseOnce(std::move(file), request, progress, nullptr);
+  auto inner = request;
+  inner.order = request.order - 1;
   inner.createGraph = true;
   inner.partition = {};
   inner.partition.regions = false;  // a draw that is replayed would become one of its own
   auto of = analyse(std::move(file), inner, progress);
   if (!of->derived()) return of;
   DerivationRequest outer;
-  outer.seed = options.seed;
-  outer.createGraph = options.createGraph;
-  outer.partition = options.partition;
-  outer.rules = options.rules;
-  outer.filled = options.filled;
-  outer.device = options.device;
-  auto model = asModel(*of, options.again);
+  outer.seed = request.seed;
+  outer.createGraph = request.createGraph;
+  outer.partition = request.partition;
+  outer.rules = request.rules;
+  outer.filled = request.filled;
+  outer.device = request.device;
+  auto model = asModel(*of, request.again);
   // What was not asked for, or is written to, is not differentiated now either.
   std::set<std::string> constant;
   for (std::size_t i = 0; i < of->computation().inputs.size(); ++i) {
@@ -353,7 +353,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
     const auto value = of->computation().trace.inputs[i];
     if (input.kind == InputKind::user && value && !of->document->value(value).requiresGrad) constant.insert(input.name);
   }
-  if (!constant.empty() || options.gradInputs) {
+  if (!constant.empty() || request.gradInputs) {
     outer.gradInputs.emplace();
     for (const auto& input : model.computation.inputs)
       if (input.kind == InputKind::user && !of->request.numbers.contains(input.name) && !constant.contains(input.name)) outer.gradInputs->push_back(input.name);
@@ -361,19 +361,19 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
   return analyseOnce(std::move(model), outer, progress, of);
 }
 
-std::shared_ptr<const Analysis> analyseByPasses(ModelFile file, const DerivationRequest& options, std::vector<Trace>& joints, const Progress& progress) {
-  return analyseOnce(std::move(file), options, progress, nullptr, &joints);
+std::shared_ptr<const Analysis> analyseByPasses(ModelFile file, const DerivationRequest& request, std::vector<Trace>& joints, const Progress& progress) {
+  return analyseOnce(std::move(file), request, progress, nullptr, &joints);
 }
 
 DerivationTimes timeDerivation(const Analysis& analysis, int repeats) {
   DerivationTimes times;
-  DerivationRequest options;
-  options.seed = analysis.request.seed;
-  options.gradInputs = analysis.request.gradInputs;
+  DerivationRequest request;
+  request.seed = analysis.request.seed;
+  request.gradInputs = analysis.request.gradInputs;
   const auto inputCount = analysis.computation().inputs.size();
   const auto deriveOn = [&](Document& document, RuleCache& cache, std::vector<double>& joint, std::vector<double>& split) {
     auto start = Clock::now();
-    const auto result = Deriver(analysis, document, options, {}).joint(cache);
+    const auto result = Deriver(analysis, document, request, {}).joint(cache);
     joint.push_back(since(start));
     start = Clock::now();
     const auto lean = elideCopies(document, eliminateDeadCode(document, result.joint));
@@ -395,22 +395,22 @@ DerivationTimes timeDerivation(const Analysis& analysis, int repeats) {
   return times;
 }
 
-DerivationRequest optionsOf(const Analysis& analysis) {
-  DerivationRequest options;
-  options.inputs = analysis.request.inputs;
-  options.numbers = analysis.request.numbers;
-  options.cotangents = analysis.request.cotangents;
-  options.exactCotangents = true;
-  options.seed = analysis.request.seed;
-  options.filled = analysis.request.filled;
-  options.partition = analysis.request.partition;
-  options.rules = analysis.request.rules;
-  options.gradInputs.emplace();
+DerivationRequest requestOf(const Analysis& analysis) {
+  DerivationRequest request;
+  request.inputs = analysis.request.inputs;
+  request.numbers = analysis.request.numbers;
+  request.cotangents = analysis.request.cotangents;
+  request.exactCotangents = true;
+  request.seed = analysis.request.seed;
+  request.filled = analysis.request.filled;
+  request.partition = analysis.request.partition;
+  request.rules = analysis.request.rules;
+  request.gradInputs.emplace();
   const auto& computation = analysis.computation();
   for (std::size_t i = 0; i < computation.inputs.size(); ++i)
     if (const auto id = computation.trace.inputs[i]; id && computation.inputs[i].kind == InputKind::user && analysis.document->value(id).requiresGrad)
-      options.gradInputs->push_back(computation.inputs[i].name);
-  return options;
+      request.gradInputs->push_back(computation.inputs[i].name);
+  return request;
 }
 
 }  // namespace retrograd

@@ -16,13 +16,13 @@ DerivationTimes timeDerivation(const Analysis& analysis, int repeats);
 /// Derives joint, forward and backward of what was read. An unknown op is opaque, with a Problem: what does not depend on it is derived.
 /// Deriving for a device needs no such device; running does (torch/execution/device.h).
 /// Throws Error (badInput, unsupportedOp, cancelled, ...) that names the file or the op.
-std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& options = {}, const Progress& progress = {});
+std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& request = {}, const Progress& progress = {});
 
 /// analyse() that keeps the joint after each pass: after the grad transform, dead-code elimination, copy elision and, where it changed
 /// anything, partitioning. Of order 1.
-std::shared_ptr<const Analysis> analyseByPasses(ModelFile file, const DerivationRequest& options, std::vector<Trace>& joints, const Progress& progress = {});
+std::shared_ptr<const Analysis> analyseByPasses(ModelFile file, const DerivationRequest& request, std::vector<Trace>& joints, const Progress& progress = {});
 
-/// The options under which `analysis` was derived, with the inputs and cotangents it has.
-DerivationRequest optionsOf(const Analysis& analysis);
+/// The request under which `analysis` was derived, with the inputs and cotangents it has.
+DerivationRequest requestOf(const Analysis& analysis);
 
 }  // namespace retrograd

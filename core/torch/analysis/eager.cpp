@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "core/derivation/loop_limits.h"
 #include "core/torch/execution/evaluator.h"
-#include "core/torch/grad/loops.h"
 #include "core/torch/grad/numbers.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/op_table.h"
@@ -89,8 +89,11 @@ std::vector<c10::IValue> EagerInterpreter::arguments(BoundSymbolId op, const Arg
 
 void EagerInterpreter::bindOutputs(BoundSymbolId op, const std::vector<c10::IValue>& results) {
   const auto outputs = document_.outputs(op);
-  for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
-    if (outputs[i]) bind(outputs[i], results[i]);
+  for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i) {
+    if (!outputs[i]) continue;
+    if (onTensor_ && results[i].isTensor() && results[i].toTensor().defined()) onTensor_(results[i].toTensor());
+    bind(outputs[i], results[i]);
+  }
 }
 
 void EagerInterpreter::runOp(BoundSymbolId op) {

@@ -1,8 +1,10 @@
 #pragma once
 #include <ATen/core/ivalue.h>
 
+#include <functional>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/derivation/analysis.h"
@@ -19,6 +21,8 @@ class EagerInterpreter {
   void bind(ValueId id, c10::IValue value);
   const c10::IValue& value(ValueId id) const;
   void run(const std::vector<BoundSymbolId>& ops);
+  /// What to do with each tensor that an op gives, in regions too.
+  void onTensor(std::function<void(const at::Tensor&)> visitor) { onTensor_ = std::move(visitor); }
   /// Whether the value was not computed because of an opaque op.
   bool isLeftOut(ValueId id) const { return walk_ && left_.reason(id); }
 
@@ -39,6 +43,7 @@ class EagerInterpreter {
   LeftOut left_;
   std::optional<LeftOutWalk> walk_;  // where there are opaque ops
   FilesInUse files_;                 // that tensors lie in
+  std::function<void(const at::Tensor&)> onTensor_;
 };
 
 }  // namespace retrograd

@@ -84,13 +84,13 @@ bool sameButForUnits(std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
 }
 
 /// Sets the symbolic sizes to what the given inputs have; a sample of other sizes does not stand against them.
-void fitSizes(Analysis& analysis, const DerivationRequest& options, const std::map<std::string, at::Tensor>& tensors) {
+void fitSizes(Analysis& analysis, const DerivationRequest& request, const std::map<std::string, at::Tensor>& tensors) {
   const auto& file = analysis.file;
   auto& document = *file.document;
   GivenSizes given;
-  for (const auto& [name, shape] : options.shapes) given.shapes[name] = shape.sizes;
+  for (const auto& [name, shape] : request.shapes) given.shapes[name] = shape.sizes;
   for (const auto& [name, tensor] : tensors) given.shapes[name] = tensor.sizes().vec();
-  for (const auto& [name, number] : options.numbers)
+  for (const auto& [name, number] : request.numbers)
     if (number.kind == Argument::Kind::integer) given.numbers[name] = number.integer;
   const auto sizes = bindSizes(file, given);
   if (sizes != document.sizeHints()) setSizes(document, sizes);
@@ -113,47 +113,47 @@ TensorData fittedInput(const TensorData& data, const TensorMeta& wanted, const s
   return keepTensor(laidOutAs(tensor, wanted));
 }
 
-DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& options, const Progress& progress) {
-  auto result = options;
-  auto data = options.data;
+DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& request, const Progress& progress) {
+  auto result = request;
+  auto data = request.data;
   data.ofWhole |= analysis.file.isPart;
   auto batch = readBatch(analysis.file, data, progress);
   result.inputs.insert(batch.tensors.begin(), batch.tensors.end());
   result.numbers.insert(batch.numbers.begin(), batch.numbers.end());
-  if (!batch.note.empty()) analysis.problems.push_back({Problem::Severity::note, std::move(batch.note), options.data.batch, -1});
+  if (!batch.note.empty()) analysis.problems.push_back({Problem::Severity::note, std::move(batch.note), request.data.batch, -1});
   return result;
 }
 
-void chooseInputs(Analysis& analysis, const DerivationRequest& options) {
+void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
   const auto& file = analysis.file;
   const auto& document = *file.document;
-  auto generator = at::detail::createCPUGenerator(options.seed);
+  auto generator = at::detail::createCPUGenerator(request.seed);
   std::map<std::string, at::Tensor> given;
   const auto requireInput = [&](const std::string& name) {
     const auto known = std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
                                    [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
     if (!known) throw Error(ErrorCode::badUse, "the file has no such input; it has " + userInputsOf(file), "input " + name);
   };
-  for (const auto& [name, data] : options.inputs) requireInput(name);
-  for (const auto& [name, shape] : options.shapes) requireInput(name);
+  for (const auto& [name, data] : request.inputs) requireInput(name);
+  for (const auto& [name, shape] : request.shapes) requireInput(name);
   for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
     const auto& input = file.computation.inputs[i];
     const auto value = file.computation.trace.inputs[i];
-    const auto it = options.inputs.find(input.name);
-    if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == options.inputs.end()) continue;
+    const auto it = request.inputs.find(input.name);
+    if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == request.inputs.end()) continue;
     const auto& meta = document.meta(document.value(value).meta);
-    auto tensor = fitDType(borrowTensor(it->second), meta, options.precision.has_value(), "input " + input.name);
+    auto tensor = fitDType(borrowTensor(it->second), meta, request.precision.has_value(), "input " + input.name);
     if (tensor.dim() != static_cast<std::int64_t>(meta.sizes.size())) checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
     given.emplace(input.name, std::move(tensor));
   }
-  if (!document.sizeSymbols().empty()) fitSizes(analysis, options, given);
+  if (!document.sizeSymbols().empty()) fitSizes(analysis, request, given);
   for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
     const auto& input = file.computation.inputs[i];
     const auto value = file.computation.trace.inputs[i];
     if (input.kind != InputKind::user || !value) continue;
     const auto what = "input " + input.name;
     if (!document.isTensor(value)) {
-      if (auto it = options.numbers.find(input.name); it != options.numbers.end()) analysis.request.numbers[input.name] = it->second;
+      if (auto it = request.numbers.find(input.name); it != request.numbers.end()) analysis.request.numbers[input.name] = it->second;
       else if (auto number = numberFor(file, input, value)) analysis.request.numbers[input.name] = *number;
       continue;
     }
@@ -161,23 +161,23 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& options) {
     at::Tensor tensor;
     std::string source;
     if (file.traced) {
-      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, options.precision.has_value(), what);
+      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, request.precision.has_value(), what);
       source = file.inputSource.at(input.name);
     } else if (auto it = given.find(input.name); it != given.end()) {
       tensor = it->second;
       source = "given";
-    } else if (auto shape = options.shapes.find(input.name); shape != options.shapes.end()) {
+    } else if (auto shape = request.shapes.find(input.name); shape != request.shapes.end()) {
       auto asked = meta;
       asked.sizes = shape->second.sizes;
       asked.dtype = shape->second.dtype.value_or(meta.dtype);
-      tensor = fitDType(drawTensor(asked, generator), meta, options.precision.has_value(), what);
-      source = fmt::format("drawn from seed {}", options.seed);
+      tensor = fitDType(drawTensor(asked, generator), meta, request.precision.has_value(), what);
+      source = fmt::format("drawn from seed {}", request.seed);
     } else if (auto sample = file.sampleInputs.find(input.name); sample != file.sampleInputs.end()) {
-      tensor = fitDType(borrowTensor(sample->second), meta, options.precision.has_value(), what);
+      tensor = fitDType(borrowTensor(sample->second), meta, request.precision.has_value(), what);
       source = "sample input of the file";
     } else {
       tensor = drawTensor(meta, generator);
-      source = fmt::format("drawn from seed {}", options.seed);
+      source = fmt::format("drawn from seed {}", request.seed);
     }
     const bool isSample = !given.contains(input.name) && file.sampleInputs.contains(input.name);
     checkShape(tensor, meta, document.sizeHints(), isSample ? what + " (the file's sample: give this input too)" : what);
@@ -267,15 +267,15 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
                                              count == 1 ? "it" : "them"));
 }
 
-void chooseCotangents(Analysis& analysis, const DerivationRequest& options, const std::map<std::string, TensorMeta>& metas) {
-  auto generator = at::detail::createCPUGenerator(options.seed + 1);
+void chooseCotangents(Analysis& analysis, const DerivationRequest& request, const std::map<std::string, TensorMeta>& metas) {
+  auto generator = at::detail::createCPUGenerator(request.seed + 1);
   for (const auto& [position, symbolic] : metas) {
     auto meta = symbolic;
     meta.symbols.clear();  // a cotangent is as large as its output, no more and no less
     const auto what = "cotangent of output " + position;
     at::Tensor tensor;
-    if (auto it = options.cotangents.find(position); it != options.cotangents.end()) {
-      tensor = fitDType(borrowTensor(it->second), meta, options.precision.has_value(), what);
+    if (auto it = request.cotangents.find(position); it != request.cotangents.end()) {
+      tensor = fitDType(borrowTensor(it->second), meta, request.precision.has_value(), what);
       if (sameButForUnits(tensor.sizes().vec(), meta.sizes)) tensor = tensor.reshape(meta.sizes);
       checkShape(tensor, meta, {}, what);
     } else if (metas.size() == 1 && meta.elements() == 1) {

@@ -7,11 +7,11 @@ namespace retrograd {
 /// drawn in the shape asked for, else the archive's sample inputs, else drawn from the seed (floating and complex: normal; integers and
 /// booleans: 0 or 1). Where the file was traced, what it was traced on: nothing else fits its literals.
 /// Fills Analysis::inputs, numbers and inputSource. Throws Error(badUse) naming the input.
-void chooseInputs(Analysis& analysis, const DerivationRequest& options);
+void chooseInputs(Analysis& analysis, const DerivationRequest& request);
 
 /// The request with the inputs of its batch (GivenData), where it does not give them itself. Notes what was left out in the analysis' problems.
 /// Throws Error as readBatch().
-DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& options, const Progress& progress);
+DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& request, const Progress& progress);
 
 /// A tensor as something described by `wanted` takes it: dtype and shape checked, laid out in those strides. `what` names it in errors. Throws Error(badUse).
 TensorData fittedInput(const TensorData& tensor, const TensorMeta& wanted, const std::string& what);
@@ -23,6 +23,6 @@ void drawWeights(Analysis& analysis, std::uint64_t seed);
 
 /// Cotangents for the outputs that have one: given, else 1 for a single scalar output, else drawn from the seed.
 /// `metas`: by position among the user outputs, none where there is no cotangent.
-void chooseCotangents(Analysis& analysis, const DerivationRequest& options, const std::map<std::string, TensorMeta>& metas);
+void chooseCotangents(Analysis& analysis, const DerivationRequest& request, const std::map<std::string, TensorMeta>& metas);
 
 }  // namespace retrograd

@@ -1,11 +1,13 @@
 #include "core/torch/analysis/joint_run.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/equal.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <chrono>
+#include <limits>
 #include <map>
 
 #include "core/base/out_of_memory.h"
@@ -28,6 +30,28 @@ at::Tensor ownCopy(const at::Tensor& tensor) {
   auto copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   copy.copy_(tensor);
   return copy;
+}
+
+/// Each element one rounding step off, up or down, as another order of the sums that made the gradient leaves it. Half floats stay as they are.
+at::Tensor roundedOtherwise(const at::Tensor& gradient, double seed) {
+  const auto type = c10::toRealValueType(gradient.scalar_type());
+  if (gradient.layout() != at::kStrided || (type != at::kFloat && type != at::kDouble)) return gradient;
+  const double step = type == at::kFloat ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  const auto turns = at::arange(gradient.numel(), gradient.options().dtype(at::kDouble)).add_(seed).mul_(2.3).sin_().sign_();
+  return gradient.mul(turns.mul_(step).add_(1).view(gradient.sizes()).to(type));
+}
+
+/// Rounds each gradient that arrives at the result of an op otherwise.
+void roundGradients(EagerInterpreter& interpreter, double seed) {
+  interpreter.onTensor([seed](const at::Tensor& made) mutable {
+    seed += 1;
+    try {
+      if (!made.requires_grad() || made.is_leaf()) return;
+      made.register_hook([seed](const at::Tensor& gradient) { return gradient.defined() ? roundedOtherwise(gradient, seed) : gradient; });
+    } catch (const c10::Error&) {
+      // One of several views of memory that was written since: eager lets nobody ask for its history.
+    }
+  });
 }
 
 /// The default generators that a run draws from, seeded; as they were when the scope ends.
@@ -197,9 +221,10 @@ RunResult runJoint(const Analysis& analysis, const std::function<void(Evaluator&
   return {resultsOf(analysis, evaluator), gradientsOf(analysis, evaluator), mutatedOf(analysis, evaluator)};
 }
 
-RunResult runEager(const Analysis& analysis) {
+RunResult runEager(const Analysis& analysis, std::uint64_t roundedGradients) {
   const Seeded seeded(analysis.request.seed, analysis.device);
   EagerRun run(analysis);
+  if (roundedGradients != 0) roundGradients(run.interpreter, static_cast<double>(roundedGradients));
   try {
     run.forward();
     RunResult result;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 
 #include "core/derivation/analysis.h"
@@ -16,8 +17,9 @@ RunResult runJoint(const Analysis& analysis, const std::function<void(Evaluator&
 RunResult runSplit(const Analysis& analysis);
 
 /// Runs the computation op by op as eager PyTorch does and differentiates it with LibTorch's own autograd engine: the oracle that
-/// shares nothing with the grad transform. `mutated` has what it really wrote, not what a trace says that it writes.
-RunResult runEager(const Analysis& analysis);
+/// shares nothing with the grad transform. `mutated` has what it really wrote, not what a trace says that it writes. `roundedGradients`: where not 0, a seed by
+/// which each op's gradients in float32 and float64 are one rounding step off.
+RunResult runEager(const Analysis& analysis, std::uint64_t roundedGradients = 0);
 
 /// LibTorch's eager forward and backward on the same inputs, in seconds.
 struct EagerTimes {

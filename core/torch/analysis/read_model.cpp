@@ -28,10 +28,10 @@ TensorMap readInputs(const std::string& path) {
   return inputs;
 }
 
-TraceInputs inputsFor(const std::string& path, const DerivationRequest& options) {
-  TraceInputs inputs{options.inputs, options.numbers, options.shapes, options.seed, "given"};
-  if (!options.data.batch.empty()) {  // names of no input are ignored when it is traced
-    const auto batch = readBatchFile(options.data.batch);
+TraceInputs inputsFor(const std::string& path, const DerivationRequest& request) {
+  TraceInputs inputs{request.inputs, request.numbers, request.shapes, request.seed, "given"};
+  if (!request.data.batch.empty()) {  // names of no input are ignored when it is traced
+    const auto batch = readBatchFile(request.data.batch);
     inputs.tensors.insert(batch.tensors.begin(), batch.tensors.end());
     inputs.numbers.insert(batch.numbers.begin(), batch.numbers.end());
   }
@@ -50,12 +50,12 @@ std::uintmax_t fileSize(const std::string& path) {
   return ignored ? 0 : size;
 }
 
-ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const DerivationRequest& options, const Progress& progress) {
+ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const DerivationRequest& request, const Progress& progress) {
   const auto& path = archive->place();
   try {
     probe(path, progress);
     const MemoryBudget budget(openingMemory(fileSize(path)));
-    return traceTorchScript(archive, inputsFor(path, options), progress);
+    return traceTorchScript(archive, inputsFor(path, request), progress);
   } catch (const Error& e) {
     throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);
   } catch (const std::bad_alloc&) {
@@ -66,14 +66,14 @@ ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const D
 /// Archives, which may be large, are not searched.
 bool isRepro(const ByteRegion& bytes) { return !looksLikeZip(bytes.span()) && fx::looksLikeRepro(bytes.text()); }
 
-ModelFile readOwn(const std::string& path, const DerivationRequest& options, const Progress& progress) {
-  if (jobs::isJobLog(path)) return readJobModel(path, options.data, progress);
-  if (!options.data.compile.empty() || options.data.rank)
+ModelFile readOwn(const std::string& path, const DerivationRequest& request, const Progress& progress) {
+  if (jobs::isJobLog(path)) return readJobModel(path, request.data, progress);
+  if (!request.data.compile.empty() || request.data.rank)
     throw Error(ErrorCode::badUse, "is not a log of torch.compile; --compile and --rank choose among the graphs of a log", path);
-  if (const auto script = reproScript(path); isRepro(mapFile(script))) return readReproModel(script, options.seed, progress);
+  if (const auto script = reproScript(path); isRepro(mapFile(script))) return readReproModel(script, request.seed, progress);
   if (isSessionFile(path)) return modelOfSession(path, progress);
   return readModelFile(path, lookupSymbol, progress, [&](const std::shared_ptr<const Archive>& archive) {
-    return isTorchScript(*archive) ? std::optional(readTorchScript(archive, options, progress)) : std::nullopt;
+    return isTorchScript(*archive) ? std::optional(readTorchScript(archive, request, progress)) : std::nullopt;
   });
 }
 
@@ -81,9 +81,9 @@ ModelFile readOwn(const std::string& path, const DerivationRequest& options, con
 
 std::string inputsBeside(const std::string& path) { return std::filesystem::path(path).replace_extension(".inputs.safetensors").string(); }
 
-ModelFile readModel(const std::string& path, const DerivationRequest& options, const Progress& progress) {
-  auto file = readOwn(path, options, progress);
-  auto data = options.data;
+ModelFile readModel(const std::string& path, const DerivationRequest& request, const Progress& progress) {
+  auto file = readOwn(path, request, progress);
+  auto data = request.data;
   data.ofWhole |= file.isPart;
   bindWeights(file, data, progress);
   return file;

@@ -194,8 +194,8 @@ struct ModelCheck::Impl {
     return readModel(path_, options, progress_);
   }
 
-  DerivationRequest optionsFor(const ModelFile& file, bool inDouble) const {
-    DerivationRequest options = reference_ ? retrograd::optionsFor(*reference_, file) : DerivationRequest();
+  DerivationRequest requestFor(const ModelFile& file, bool inDouble) const {
+    DerivationRequest options = reference_ ? retrograd::requestFor(*reference_, file) : DerivationRequest();
     if (options_.seed) options.seed = *options_.seed;
     if (options_.gradInputs) options.gradInputs = options_.gradInputs;
     for (const auto& [name, number] : options_.numbers) options.numbers.insert_or_assign(name, number);
@@ -212,7 +212,7 @@ struct ModelCheck::Impl {
   }
 
   std::shared_ptr<const Analysis> analyseFile(ModelFile file, bool inDouble) {
-    const auto options = optionsFor(file, inDouble);
+    const auto options = requestFor(file, inDouble);
     return analyse(std::move(file), options, progress_);
   }
 
@@ -221,7 +221,7 @@ struct ModelCheck::Impl {
     if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device &&
         options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty() && options_.data.empty())
       return stored_;
-    auto options = overlaid(*stored_, optionsFor(stored_->file, inDouble));
+    auto options = overlaid(*stored_, requestFor(stored_->file, inDouble));
     if (options_.seed) options.seed = *options_.seed;
     if (options_.partition) options.partition = *options_.partition;
     if (options_.order) options.order = *options_.order;

@@ -206,22 +206,4 @@ Deviation difference(const TensorData& actual, const TensorData& expected, bool 
   return found;
 }
 
-void Comparison::add(const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType) {
-  ++count_;
-  auto found = difference(actual, expected, anyFloatType);
-  if (!found.failure.empty()) return fail(name, std::move(found.failure));
-  const auto error = found.deviation == 0 ? 0 : found.scale > 0 ? found.deviation / found.scale : infinity;
-  if (error > error_) {
-    error_ = error;
-    if (failure_.empty()) worst_ = name;
-  }
-}
-
-void Comparison::fail(const std::string& name, std::string reason) {
-  error_ = infinity;
-  if (!failure_.empty()) return;
-  failure_ = name + ": " + std::move(reason);
-  worst_ = name;
-}
-
 }  // namespace retrograd

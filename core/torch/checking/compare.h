@@ -26,27 +26,6 @@ struct NonFinite {
 };
 NonFinite countNonFinite(const TensorData& tensor);
 
-/// Several tensors compared, each by itself: a difference counts relative to the largest expected element of its own tensor.
-class Comparison {
- public:
-  void add(const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
-  /// A difference no tolerance covers: a missing tensor, another shape.
-  void fail(const std::string& name, std::string reason);
-
-  /// The largest of the relative differences; infinite after a failure, and where something differs from a tensor of zeros.
-  double error() const { return error_; }
-  /// The tensor of the largest relative difference, or of the first failure; empty where nothing differs.
-  const std::string& worst() const { return worst_; }
-  /// "grad.in.x: missing"; empty where nothing failed.
-  const std::string& failure() const { return failure_; }
-  std::size_t count() const { return count_; }
-
- private:
-  double error_ = 0;
-  std::string worst_, failure_;
-  std::size_t count_ = 0;
-};
-
 /// The elements in order, as doubles; complex ones as real part, imaginary part. Eight-bit floats are given by their bits: they
 /// are compared for equality only.
 std::vector<double> asDoubles(const TensorData& tensor);

@@ -25,13 +25,13 @@ struct TensorVerdict {
 
 /// Judges tensors that a model gives, each by its own tolerance:
 ///
-///     tolerance = 4 * noise + scale * (8 * u(dtype) + u(accumulation) * sqrt(n))
+///     tolerance = 4 * times * noise + scale * (8 * u(dtype) + u(accumulation) * sqrt(n))
 ///
-/// with the tensor's noise (Noise), its largest expected magnitude `scale`, and the unit roundoff u, half the distance from 1 to the next number. The
-/// second term is the floor: a few roundings of each element in the tensor's own dtype (2 rather than 8 for float16 and bfloat16), and a sum of n terms, whose
-/// roundings add up like a random walk; n is the number of elements of the largest tensor that the op which made this one reads, and half floats accumulate in
-/// float32. Integers and booleans have no floor. A tensor that is zero but for rounding has no floor to speak of; its noise is what eager's roundings leave
-/// there. Where the first estimate of the noise does not cover a deviation, the refined one decides.
+/// with the tensor's noise (Noise; `times` of compare()), its largest expected magnitude `scale`, and the unit roundoff u, half the distance from 1 to the next
+/// number. The second term is the floor: a few roundings of each element in the tensor's own dtype (2 rather than 8 for float16 and bfloat16), and a sum of n
+/// terms, whose roundings add up like a random walk; n is the number of elements of the largest tensor that the op which made this one reads, and half floats
+/// accumulate in float32. Integers and booleans have no floor. A tensor that is zero but for rounding has no floor to speak of; its noise is what eager's
+/// roundings leave there. Where the first estimate of the noise does not cover a deviation, the refined one decides.
 class Judge {
  public:
   /// `relative`: the tolerance of each tensor relative to its largest element, in place of all that.

@@ -90,7 +90,10 @@ Noise::Run Noise::inDouble() const {
 }
 
 Noise::Run Noise::moved(std::uint64_t seed) const {
-  return attempt([&] { return run(*movedByOneStep(*analysis_, seed, options_.movesHalves)); });
+  return attempt([&] {
+    const auto moved = movedByOneStep(*analysis_, seed, options_.movesHalves);
+    return byJoint_ ? run(*moved) : namedResults(*moved, runEager(*moved, seed));
+  });
 }
 
 Noise::Run Noise::rounded(std::uint64_t seed) const {

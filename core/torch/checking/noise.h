@@ -10,8 +10,9 @@ namespace retrograd {
 
 /// How far rounding moves each tensor that a model gives, measured on LibTorch's eager run and so independent of the traces that are judged with it.
 /// First estimate: the eager run in the file's precision against the same run in float64. A single run can be lucky, and in float64 there is
-/// nothing more exact to compare with; refined() adds eager runs whose parameters, inputs and cotangents differ by one rounding step. The runs are made when
-/// they are first needed and kept. Where LibTorch cannot differentiate the model, runs of the joint trace take the place of eager runs.
+/// nothing more exact to compare with; refined() adds eager runs whose parameters, inputs, cotangents and gradients of each op differ by one rounding step:
+/// gradients that cancel exactly in eager's order of summing show how large they are. The runs are made when they are first needed and kept. Where LibTorch
+/// cannot differentiate the model, runs of the joint trace take the place of eager runs.
 class Noise {
  public:
   /// Where an op of the joint trace that gives 16 bits may round otherwise, as where the same formula is written in other ops.

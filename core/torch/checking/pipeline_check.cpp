@@ -46,8 +46,8 @@ void compare(CheckReport& report, const Pipeline& pipeline, const CheckOptions& 
 CutModel openForCheck(const std::string& path, const CutRequest& request, const CheckOptions& options, const Progress& progress) {
   std::optional<Reference> reference;
   if (!options.reference.empty()) reference = readReference(options.reference);
-  const auto optionsOf = [&](const ModelFile& file) {
-    auto derivation = reference ? optionsFor(*reference, file) : DerivationRequest();
+  const auto requestOf = [&](const ModelFile& file) {
+    auto derivation = reference ? requestFor(*reference, file) : DerivationRequest();
     if (options.seed) derivation.seed = *options.seed;
     if (options.gradInputs) derivation.gradInputs = options.gradInputs;
     for (const auto& [name, number] : options.numbers) derivation.numbers.insert_or_assign(name, number);
@@ -62,7 +62,7 @@ CutModel openForCheck(const std::string& path, const CutRequest& request, const 
   reading.shapes = options.shapes;
   reading.seed = options.seed.value_or(reference ? reference->seed.value_or(0) : 0);
   for (const auto device : request.options.devices) requireDevice(device);
-  return openCut(path, request, reading, optionsOf, true, progress);
+  return openCut(path, request, reading, requestOf, true, progress);
 }
 
 CheckReport checkPipeline(const std::string& path, const CutRequest& request, const CheckOptions& options, const Progress& progress) {

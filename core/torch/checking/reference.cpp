@@ -149,32 +149,32 @@ void placeLoss(Reference& reference, const ModelFile& file) {
   reference.loss.reset();
 }
 
-DerivationRequest optionsFor(const Reference& reference, const ModelFile& file) {
-  DerivationRequest options;
+DerivationRequest requestFor(const Reference& reference, const ModelFile& file) {
+  DerivationRequest request;
   for (const auto& input : file.computation.inputs) {
     const auto it = reference.inputs.find(input.name);
     if (input.kind != InputKind::user || it == reference.inputs.end()) continue;
     const bool isTensor = input.value && file.document->isTensor(input.value);
     const auto number = isTensor ? std::nullopt : asNumber(it->second);
-    if (number) options.numbers.emplace(input.name, *number);
-    else options.inputs.emplace(input.name, it->second);
+    if (number) request.numbers.emplace(input.name, *number);
+    else request.inputs.emplace(input.name, it->second);
   }
   const auto outputs = userOutputs(file.computation).size();
   for (const auto& [position, tensor] : reference.cotangents) {
     const auto i = positionIn(position);
     if (!i || *i >= outputs) throw Error(ErrorCode::badInput, "cot." + position + " belongs to no output of the model", reference.path);
   }
-  options.cotangents = reference.cotangents;
-  options.exactCotangents = true;
-  options.seed = reference.seed.value_or(0);
-  options.gradInputs = reference.requiresGrad;
-  if (!options.gradInputs && !reference.expected.outputs.empty()) {  // made without it: what has a gradient was differentiated
-    options.gradInputs.emplace();
+  request.cotangents = reference.cotangents;
+  request.exactCotangents = true;
+  request.seed = reference.seed.value_or(0);
+  request.gradInputs = reference.requiresGrad;
+  if (!request.gradInputs && !reference.expected.outputs.empty()) {  // made without it: what has a gradient was differentiated
+    request.gradInputs.emplace();
     auto differentiated = reference.expected.inputGradients;  // either precision tells: one may lack what it has to have
     if (reference.inDouble) differentiated.insert(reference.inDouble->inputGradients.begin(), reference.inDouble->inputGradients.end());
-    for (const auto& [name, tensor] : differentiated) options.gradInputs->push_back(name);
+    for (const auto& [name, tensor] : differentiated) request.gradInputs->push_back(name);
   }
-  return options;
+  return request;
 }
 
 std::vector<std::size_t> userOutputs(const Computation& computation) {

@@ -37,7 +37,7 @@ Reference readReference(const std::string& path);
 
 /// What to analyse `file` with so that it runs as the reference did: inputs, cotangents, seed, differentiated inputs.
 /// Throws Error(badInput) for a cotangent of no output.
-DerivationRequest optionsFor(const Reference& reference, const ModelFile& file);
+DerivationRequest requestFor(const Reference& reference, const ModelFile& file);
 
 /// Position among the computation's outputs of each user output, in order.
 std::vector<std::size_t> userOutputs(const Computation& computation);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <sstream>
 #include <string>
 
 #include "core/base/allowed_memory.h"
@@ -32,8 +33,10 @@ std::int64_t numberOf(const char* path) {
 std::int64_t availableOfMachine() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
-    long long kilobytes = 0;
-    if (std::sscanf(line.c_str(), "MemAvailable: %lld kB", &kilobytes) == 1) return static_cast<std::int64_t>(kilobytes) * 1024;
+    std::istringstream words(line);
+    std::string name;
+    std::int64_t kilobytes = 0;
+    if (words >> name >> kilobytes && name == "MemAvailable:") return kilobytes * 1024;
   }
   return unlimited;
 }

@@ -47,7 +47,7 @@ PassTraces passesOf(const Analysis& analysis, const Progress& progress) {
   file.printed = nullptr;
   std::vector<Trace> joints;
   PassTraces passes;
-  passes.analysis = analyseByPasses(std::move(file), optionsOf(analysis), joints, progress);
+  passes.analysis = analyseByPasses(std::move(file), requestOf(analysis), joints, progress);
   const auto& made = *passes.analysis;
   if (!made.derived()) throw Error(ErrorCode::badUse, "nothing can be derived from this model, so no pass was run on it", analysis.file.path);
   const auto& computation = made.computation().trace;

@@ -62,7 +62,7 @@ class Times {
 }  // namespace
 
 WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures, const Progress& progress) {
-  auto options = optionsOf(analysis);
+  auto options = requestOf(analysis);
   options.partition = partition;
   auto file = analysis.file;  // tensors are shared; the document is copied, as deriving makes it grow
   file.document = std::make_shared<Document>(*analysis.document);

@@ -32,7 +32,7 @@ struct AliasFamily {
   bool isInner = false;        ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
   bool viewInRule = false;     ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
   std::int32_t results = 0;    ///< of an inner one: views of it that the op gives
-  std::int32_t lastSeen = -1;  ///< when the last write came that its version counter saw; told of the family that leads those that share it
+  std::int32_t lastSeen = -1;  ///< when the last write came that autograd's version counter counted; kept in the family that leads those sharing the counter
   std::int32_t former = -1;    ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still
   bool baseReshaped = false;   ///< the base changed its sizes or strides under `no_grad`: it left the family, its views did not
   bool leaf = false;           ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
@@ -86,7 +86,7 @@ class AliasFamilies {
   /// know that they share it, or silently.
   std::vector<Stale> writtenUnseen() const;
 
-  /// Whether the value is what an op left in all of a tensor, or a view of that.
+  /// Whether the value is content that an op wrote over a whole tensor, or a view of such content.
   bool isOfContent(ValueId value) const;
 
   /// The family whose base this value is or was; -1: none.

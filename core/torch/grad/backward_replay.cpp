@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <span>
@@ -119,10 +117,10 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
     Origin origin;
     origin.op = instance.op;
     origin.role = op.role == Role::none ? Role::gradient : op.role;
-    origin.operand = op.operand;
+    origin.operand = op.gradientOf;
     origin.output = onlyOutput;
-    if (op.operand >= 0) origin.value = locals[instance.localsBegin + op.operand];
-    if (!instance.writesView && zeros_.outlives(op, std::span(locals).subspan(begin))) emitAsZero(op, variant, forwardLocals, begin, storages, origin);
+    if (op.gradientOf >= 0) origin.value = locals[instance.localsBegin + op.gradientOf];
+    if (!instance.writesView && zeros_.noteAndForcesZero(op, std::span(locals).subspan(begin))) emitAsZero(op, variant, forwardLocals, begin, storages, origin);
     else writer_.emit(op, begin, origin);
   }
   for (const auto& [operand, local] : variant.gradients) gradients_.add(locals[instance.localsBegin + operand], locals[begin + local]);
@@ -140,30 +138,6 @@ void JointBuilder::emitAsZero(const RuleOp& op, const BackwardVariant& variant, 
   const auto product = std::exchange(result, zero);
   writer_.emit(writer_.internOp("aten.zeros_like.default"), document_.internPattern({{Argument::ofOperand(0)}, {}, 1, {}}), 0, std::array{product},
                std::array{zero}, origin);
-}
-
-/// Puts what memory holds by now in place of the locals from `begin` on that were written behind autograd's back.
-void JointBuilder::readLate(const Instance& instance, const BackwardVariant& variant, std::size_t begin, std::size_t count) {
-  auto& locals = writer_.locals();
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto now = result_.readLate.find(locals[begin + i]);
-    if (now == result_.readLate.end()) continue;
-    const auto before = std::exchange(locals[begin + i], now->second);
-    const auto isRead = [&](const RuleOp& op) { return std::find(op.operands.begin(), op.operands.end(), static_cast<std::int32_t>(i)) != op.operands.end(); };
-    const auto maker = document_.value(now->second).producer;
-    if (!maker || std::none_of(variant.ops.begin(), variant.ops.end(), isRead)) continue;
-    const auto writer = document_.boundSymbol(maker).origin.op;
-    if (options_.createGraph && aliases_.isOfContent(before)) refuseLateRead(instance.op, writer);
-    result_.lateReads.emplace(instance.op, writer);
-  }
-}
-
-/// What an op left in a tensor stands for the tensor before the later write and after it: with one value for both, the second derivative of what reads it late
-/// comes out wrong.
-void JointBuilder::refuseLateRead(BoundSymbolId reader, BoundSymbolId writer) const {
-  const auto named = [&](BoundSymbolId op) { return fmt::format("#{} ({})", document_.text(document_.boundSymbol(op).name), document_.opName(op)); };
-  throw Error(ErrorCode::unsupportedOp,
-              fmt::format("its backward reads memory that {} writes to later; a second derivative of that cannot be derived", named(writer)), named(reader));
 }
 
 }  // namespace retrograd

@@ -91,4 +91,17 @@ std::vector<JointBuilder::FlatOutput> JointBuilder::applyAny(BoundSymbolId op, S
   return outputs;
 }
 
+void JointBuilder::bindFlat(ValueId computationValue, const FlatOutput& output, const Call& call) {
+  auto& binding = bindings_[computationValue];
+  binding = {};
+  binding.number = output.number;
+  const auto same = std::find(call.tensors.begin(), call.tensors.end(), output.value);
+  if (output.value && same != call.tensors.end()) {
+    binding = bindings_[call.computationValues[same - call.tensors.begin()]];
+  } else if (output.value) {
+    binding.value = output.value;
+    placeBinding(binding);
+  }
+}
+
 }  // namespace retrograd

@@ -13,7 +13,7 @@
 
 #include "core/base/user_choice.h"
 #include "core/torch/grad/autograd_walk.h"
-#include "core/torch/grad/derivation.h"
+#include "core/torch/grad/variant_source.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/generator.h"
 #include "core/trace/effects.h"
@@ -212,7 +212,7 @@ BackwardVariant AutogradDerivation::backward(Document& document, Rule& rule, con
     variant.locals.push_back(i < firstLocal ? RuleLocal{{}, RuleLocal::foreign, 0} : toRuleLocal(document, recorder.locals()[i]));
   variant.constants = constantsFrom(recorder, firstLocal);
   variant.dataDependent.assign(recorder.dataDependent().begin() + static_cast<std::ptrdiff_t>(firstDependent), recorder.dataDependent().end());
-  markOperands(variant, recorder.locals().size());
+  markWhoseGradient(variant, recorder.locals().size());
   return variant;
 }
 
@@ -274,7 +274,7 @@ std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& reques
   auto rule = std::make_unique<Rule>();
   rule->operandCount = static_cast<std::int32_t>(request.operands.size());
   auto* derivation = new AutogradDerivation(document, request);
-  rule->derivation.reset(derivation);
+  rule->variantSource.reset(derivation);
   auto& recorder = derivation->recorder;
   try {
     addInputs(document, request, *derivation);
@@ -297,11 +297,11 @@ const BackwardVariant& backwardVariant(Document& document, Rule& rule, const std
   std::vector<std::int32_t> key;
   for (auto c : cotangents) key.push_back(c.index);
   if (auto it = rule.variants.find(key); it != rule.variants.end()) return it->second;
-  if (rule.noDerivative) throw noRule(rule.derivation->name);
+  if (rule.noDerivative) throw noRule(rule.variantSource->name);
   try {
-    return rule.variants.emplace(key, rule.derivation->backward(document, rule, cotangents, real)).first->second;
+    return rule.variants.emplace(key, rule.variantSource->backward(document, rule, cotangents, real)).first->second;
   } catch (const c10::Error& e) {
-    throw refused(e, rule.derivation->name);
+    throw refused(e, rule.variantSource->name);
   }
 }
 

@@ -137,19 +137,6 @@ void JointBuilder::applyOp(BoundSymbolId op) {
   bindOutputs(op, instance, call);
 }
 
-void JointBuilder::bindFlat(ValueId computationValue, const FlatOutput& output, const Call& call) {
-  auto& binding = bindings_[computationValue];
-  binding = {};
-  binding.number = output.number;
-  const auto same = std::find(call.tensors.begin(), call.tensors.end(), output.value);
-  if (output.value && same != call.tensors.end()) {
-    binding = bindings_[call.computationValues[same - call.tensors.begin()]];
-  } else if (output.value) {
-    binding.value = output.value;
-    placeBinding(binding);
-  }
-}
-
 Argument JointBuilder::argumentValue(BoundSymbolId op, const Argument& argument) {
   if (argument.kind != Argument::Kind::operand) return argument;
   const auto id = document_.operands(op)[argument.integer];
@@ -244,7 +231,7 @@ void JointBuilder::evaluateNumbers(BoundSymbolId op) {
   if (outputSpan.empty()) return;
   if (!number) throw Error(ErrorCode::unknownOp, "no such op is known here", name);
   Binding binding;
-  binding.number = number;
+  binding.number = std::move(number);
   bindings_[outputSpan[0]] = binding;
 }
 

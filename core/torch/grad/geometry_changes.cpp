@@ -5,6 +5,7 @@
 
 #include "core/torch/grad/joint_builder.h"
 #include "core/torch/grad/literals.h"
+#include "core/trace/effects.h"
 
 namespace retrograd {
 namespace {
@@ -16,13 +17,11 @@ std::string functionalName(const std::string& name) {
   return dot != std::string::npos && dot > 0 && name[dot - 1] == '_' ? name.substr(0, dot - 1) + name.substr(dot) : std::string();
 }
 
-/// Whether autograd makes the view's history again by its ops, not from sizes and strides: where as_strided could not lead from the base to it.
-bool replaysViews(const Document& document, const ViewPath& path) {
+/// Whether autograd makes the history of a view that this op leads to again by its ops, not from sizes and strides: as_strided could not lead there.
+bool isReplayed(std::string_view view) {
   static constexpr std::array<std::string_view, 4> ops{"aten.view_as_real.default", "aten.view_as_complex.default", "aten._conj.default",
                                                        "aten._neg_view.default"};
-  return std::any_of(path.begin(), path.end(), [&](const ViewStep& step) {
-    return step.view && std::find(ops.begin(), ops.end(), document.symbol(document.boundSymbol(step.view).symbol).name) != ops.end();
-  });
+  return std::find(ops.begin(), ops.end(), view) != ops.end();
 }
 
 }  // namespace
@@ -40,7 +39,8 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
     throw Error(ErrorCode::unsupportedOp,
                 "it changes, unseen by autograd, a tensor that an op of several made a view of: its gradient afterwards is not known here",
                 "torch.ops." + name);
-  if (isSeenLater && replaysViews(document_, tensorOf(target)->path))
+  const auto& path = tensorOf(target)->path;
+  if (isSeenLater && std::any_of(path.begin(), path.end(), [&](const ViewStep& step) { return step.view && isReplayed(nameOf(step.view)); }))
     throw Error(ErrorCode::unsupportedOp, "it changes, unseen by autograd, a view that autograd then makes again as it was: no gradient is known here for both",
                 "torch.ops." + name);
   const GradModeScope recorded(region_, region_.gradMode || isSeenLater);
@@ -67,6 +67,26 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
     if (leaf) reshapedLeaves_[tensorOf(target)->family] = leaf;
   }
   bindOutput(op, target);
+}
+
+/// Whether autograd makes a tensor's history again by ops that lead to other sizes or strides: those of a view that changed in place afterwards. Then each
+/// element's gradient goes to another element, or, where the sizes differ, eager's backward throws.
+bool JointBuilder::isReplayedAsItWas(const ViewPath& path) const {
+  bool replayed = false;
+  for (const auto& step : path) {
+    if (!step.view) continue;
+    replayed = replayed || isReplayed(nameOf(step.view));
+    if (const auto origin = document_.boundSymbol(step.view).origin.op; replayed && origin && changesGeometryOnly(nameOf(origin))) return true;
+  }
+  return false;
+}
+
+void JointBuilder::refuseReplayed(BoundSymbolId writer) const {
+  throw Error(
+      ErrorCode::unsupportedOp,
+      "it writes to the memory of a complex tensor's part or conjugate whose sizes or strides changed in place; eager PyTorch's gradient is then that of other "
+      "elements, so change them out of place (transpose instead of transpose_)",
+      document_.opName(writer));
 }
 
 /// An op in place returns the tensor that it was called on.

@@ -69,7 +69,6 @@ class JointBuilder {
   /// `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to trace.
   Instance apply(BoundSymbolId op, SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, std::span<const ValueId> preferred = {},
                  WriteMode writes = WriteMode::cloneMarked);
-  void refuseLateRead(BoundSymbolId reader, BoundSymbolId writer) const;
   void refuseHiddenCasts(SymbolId symbol, std::span<const ValueId> tensors) const;
   ValueId output(const Instance& instance, std::size_t flatOutput) const;
   ValueId valueOfLocal(const Instance& instance, std::int32_t local) const { return writer_.locals()[instance.localsBegin + local]; }
@@ -106,8 +105,6 @@ class JointBuilder {
   ValueId inGeometryOf(BoundSymbolId op, ValueId like, ValueId content);
   ValueId withGradientOf(BoundSymbolId op, ValueId data, ValueId lineage);
   ValueId joined(BoundSymbolId op, ValueId data, ValueId lineage);
-  void noteWhatIsReadLate(std::span<const ValueId> bound);
-  void renewWhatIsReadLate();
   void copyBack();
   void leaveInInput(std::size_t i, std::string_view op, std::vector<Argument> literals, const std::vector<ValueId>& operands, MetaId meta,
                     BoundSymbolId origin);
@@ -117,7 +114,16 @@ class JointBuilder {
   ValueId changeUnseen(BoundSymbolId op, ValueId leaf, ValueId before, ValueId changed);
   void bindOutput(BoundSymbolId op, ValueId target);
   void refuseViewsOf(BoundSymbolId op, std::int32_t former) const;
+  bool isReplayedAsItWas(const ViewPath& path) const;
+  [[noreturn]] void refuseReplayed(BoundSymbolId writer) const;
+  const std::string& nameOf(BoundSymbolId op) const { return document_.symbol(document_.boundSymbol(op).symbol).name; }
   ValueId unusedLeaf(const TensorState& tensor) const;
+
+  // late_reads.cpp
+  void noteWhatIsReadLate(std::span<const ValueId> bound);
+  void renewWhatIsReadLate();
+  void readLate(const Instance& instance, const BackwardVariant& variant, std::size_t begin, std::size_t count);
+  void refuseLateRead(BoundSymbolId reader, BoundSymbolId writer) const;
 
   // view_steps.cpp
   ValueId call(BoundSymbolId origin, std::string_view symbol, CallPattern pattern, std::vector<ValueId> tensors);
@@ -156,7 +162,6 @@ class JointBuilder {
   void replayBackward();
   void seedCotangents();
   void replay(Instance& instance);
-  void readLate(const Instance& instance, const BackwardVariant& variant, std::size_t begin, std::size_t count);
   void emitAsZero(const RuleOp& op, const BackwardVariant& variant, std::size_t forwardLocals, std::size_t begin, std::vector<StorageId>& storages,
                   const Origin& origin);
   void emitVariant(const Instance& instance, const BackwardVariant& variant, const std::vector<ValueId>& cotangents);

@@ -24,7 +24,7 @@ Argument productOfOthers(RuleScope& scope, const Argument& input, std::int64_t d
   const auto size = scope.meta(input).sizes[static_cast<std::size_t>(dim)];
   const auto slice = [&](std::int64_t from, std::int64_t to) { return scope.call("aten.slice.Tensor", {input, dim, from, to}); };
   const auto flip = [&](const Argument& tensor) { return scope.call("aten.flip.default", {tensor, Argument::ofList({Argument::ofInt(dim)})}); };
-  const auto one = scope.call("aten.ones_like.default", {slice(0, 1)});
+  auto one = scope.call("aten.ones_like.default", {slice(0, 1)});
   if (size == 1) return one;
   const auto productsBefore = [&](const Argument& shorter) {
     return scope.call("aten.cumprod.default", {scope.call("aten.cat.default", {Argument::ofList({one, shorter}), dim}), dim});
@@ -39,7 +39,7 @@ Argument productOfOthers(RuleScope& scope, const Argument& input, std::int64_t d
 Argument derivativeOfProduct(RuleScope& scope, const Argument& product, const Argument& input, std::int64_t dim, bool ofAll) {
   const auto zeros = scope.call("aten.sum.default", {scope.call("aten.eq.Scalar", {input, 0})});
   const auto hasZeros = scope.call("aten.gt.Scalar", {zeros, 0});
-  const auto quotient = scope.call("aten.div.Tensor", {product, scope.call("aten.where.ScalarSelf", {hasZeros, 1, input})});
+  auto quotient = scope.call("aten.div.Tensor", {product, scope.call("aten.where.ScalarSelf", {hasZeros, 1, input})});
   if (scope.meta(input).elements() == 0) return quotient;
   const auto others = productOfOthers(scope, scope.call("aten.where.ScalarOther", {hasZeros, input, 1}), dim);
   const auto chosen = scope.call("aten.where.self", {hasZeros, others, quotient});

@@ -3,8 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "core/derivation/loop_limits.h"
 #include "core/torch/grad/joint_builder.h"
-#include "core/torch/grad/loops.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/op_table.h"
 

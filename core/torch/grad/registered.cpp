@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "core/torch/grad/derivation.h"
 #include "core/torch/grad/own_rules.h"
+#include "core/torch/grad/variant_source.h"
 #include "core/torch/tracing/generator.h"
 
 namespace retrograd {
@@ -324,7 +324,7 @@ class RegisteredDerivation final : public VariantSource {
     variant.constants = renumbering.takeConstants();
     adoptStorages(rule, renumbering.locals(), variant);
     variant.dataDependent = recorder.dataDependent();
-    markOperands(variant, renumbering.locals().size());
+    markWhoseGradient(variant, renumbering.locals().size());
     return variant;
   }
 
@@ -428,7 +428,7 @@ std::unique_ptr<Rule> deriveRegistered(Document& document, const DeriveRequest& 
   auto rule = std::make_unique<Rule>();
   rule->operandCount = static_cast<std::int32_t>(request.operands.size());
   auto* derivation = new RegisteredDerivation(request, *registered);
-  rule->derivation.reset(derivation);
+  rule->variantSource.reset(derivation);
   try {
     derivation->forward(document, *rule);
   } catch (const c10::Error& e) {

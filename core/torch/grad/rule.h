@@ -19,9 +19,9 @@ struct RuleOp {
   std::vector<std::int32_t> operands;
   std::vector<std::int32_t> outputs;  ///< -1: undefined
   std::uint8_t effects = 0;
-  std::int16_t operand = -1;  ///< backward: the least forward operand whose gradient needs this op
-  Role role = Role::none;     ///< backward: zero or accumulation where it is not a gradient
-  bool zeroTensor = false;    ///< its result is a ZeroTensor in eager PyTorch (zero_tensors.h)
+  std::int16_t gradientOf = -1;  ///< backward: the least forward operand whose gradient needs this op
+  Role role = Role::none;        ///< backward: zero or accumulation where it is not a gradient
+  bool zeroTensor = false;       ///< its result is a ZeroTensor in eager PyTorch (zero_tensors.h)
 };
 
 struct RuleLocal {
@@ -45,7 +45,7 @@ struct BackwardVariant {
   std::vector<std::string> dataDependent;
 };
 
-/// What backward variants are derived from when first needed (derivation.h).
+/// What backward variants are derived from when first needed (variant_source.h).
 class VariantSource;
 struct VariantSourceDeleter {
   void operator()(VariantSource*) const;
@@ -66,7 +66,7 @@ struct Rule {
   bool noDerivative = false;                                      ///< LibTorch has no derivative for the op, and no rule is registered
   std::vector<std::string> dataDependent;                         ///< ops of it whose result data decided; such a rule is not cached
   std::map<std::vector<std::int32_t>, BackwardVariant> variants;  ///< by cotangent MetaId, -1 where none
-  std::unique_ptr<VariantSource, VariantSourceDeleter> derivation;
+  std::unique_ptr<VariantSource, VariantSourceDeleter> variantSource;
 };
 
 /// Autocast as a region of the computation sets it.

@@ -76,6 +76,14 @@ ValueId JointBuilder::stridedView(BoundSymbolId origin, ValueId tensor, const Te
   return call1(origin, "aten.as_strided.default", stridedArguments(geometry), tensor);
 }
 
+/// A view of the same memory that is lazily conjugated and negated as `like` is.
+ValueId JointBuilder::withLaziness(BoundSymbolId op, ValueId tensor, const TensorMeta& like) {
+  const TensorMeta meta = document_.meta(document_.value(tensor).meta);
+  if (meta.conjugate != like.conjugate) tensor = call1(op, "aten._conj.default", {}, tensor);
+  if (meta.negative != like.negative) tensor = call1(op, "aten._neg_view.default", {}, tensor);
+  return tensor;
+}
+
 /// The inverse of any view that keeps the dtype: sizes, strides and offset say where it lies in the memory it shares with its base.
 ValueId JointBuilder::scatterByGeometry(BoundSymbolId origin, std::string_view view, ValueId base, ValueId viewed, ValueId content) {
   const TensorMeta from = document_.meta(document_.value(base).meta), to = document_.meta(document_.value(viewed).meta);

@@ -95,6 +95,7 @@ ValueId JointBuilder::valueOf(const Binding& binding) {
     throw Error(ErrorCode::unsupportedOp, "it is a view of a tensor whose sizes or strides changed unseen by autograd after the view was taken",
                 document_.displayName(binding.value));
   if (tensors_[index].version != family.version) {
+    if (document_.value(tensors_[index].value).requiresGrad && isReplayedAsItWas(tensors_[index].path)) refuseReplayed(aliases_.memoryOf(family).lastWriter);
     const GradModeScope recorded(region_, true);
     const auto value = follow(aliases_.memoryOf(family).lastWriter, tensors_[index].path, family.current);
     tensors_[index].value = value;
@@ -265,6 +266,7 @@ void JointBuilder::write(BoundSymbolId op, ValueId target, ValueId content, Writ
   aliases_.noteWrite(index, content, document_.value(tensor->value).meta, seen);
   if (recorded) refuseLeaf(index);
   if (recorded) refuseViewsOf(op, aliases_.family(index).former);
+  if (recorded && document_.value(content).requiresGrad && isReplayedAsItWas(path)) refuseReplayed(op);
   auto& memory = aliases_.memoryOf(aliases_.family(index));
   if (memory.unsure)
     throw Error(ErrorCode::unsupportedOp, "it writes to memory that two results of one op share",
@@ -326,47 +328,6 @@ ValueId JointBuilder::withGradientOf(BoundSymbolId op, ValueId data, ValueId lin
 ValueId JointBuilder::joined(BoundSymbolId op, ValueId data, ValueId lineage) {
   const GradModeScope recorded(region_, true);
   return call(op, "retrograd.with_gradient_of.default", {{Argument::ofOperand(0), Argument::ofOperand(1)}, {}, 2, {}}, {data, lineage});
-}
-
-/// A view of the same memory that is lazily conjugated and negated as `like` is.
-ValueId JointBuilder::withLaziness(BoundSymbolId op, ValueId tensor, const TensorMeta& like) {
-  const TensorMeta meta = document_.meta(document_.value(tensor).meta);
-  if (meta.conjugate != like.conjugate) tensor = call1(op, "aten._conj.default", {}, tensor);
-  if (meta.negative != like.negative) tensor = call1(op, "aten._neg_view.default", {}, tensor);
-  return tensor;
-}
-
-/// Of the values that the derivation before found to be read late: what they are now. An input that gets its content at the end of that joint's forward, and
-/// each view of it, is another value afterwards, which no op of the forward has read.
-void JointBuilder::noteWhatIsReadLate(std::span<const ValueId> bound) {
-  if (options_.readLate.empty()) return;
-  for (auto value : bound)
-    if (value && options_.readLate.contains(value)) readLateAsBound_[value] = bindings_[value].value;
-}
-
-/// What the backward reads of memory that was written afterwards. Where autograd knows that tensors share it, eager PyTorch refuses that ("modified by an
-/// inplace operation"), and here the value as it was is right. Views that autograd does not know of (_unsafe_view, within kron and other composites, and
-/// unsafe_split) have versions of their own, and batch norm tells no version of its running statistics: eager PyTorch reads what the memory holds by then, and
-/// so does the backward here.
-void JointBuilder::renewWhatIsReadLate() {
-  for (const auto& [before, now] : options_.readLate) {
-    const auto late = resolve(now).value;  // none where nothing of the joint needs it
-    if (const auto bound = readLateAsBound_.find(before); late && bound != readLateAsBound_.end()) result_.readLate[bound->second] = late;
-  }
-  if (!tracksAliases_) return;
-  const GradModeScope dataAlone(region_, false);
-  for (const auto& [value, memoryIndex, geometry] : aliases_.writtenUnseen()) {
-    const auto memory = aliases_.memory(memoryIndex);
-    const auto content = aliases_.family(memory.owner).current;
-    const TensorMeta meta = document_.meta(geometry);
-    if (value == content || result_.readLate.contains(value)) continue;  // the derivation before knows of writes that its joint has no more
-    const auto by = memory.lastWriter;
-    // Real numbers may lie in what is complex memory: the same bytes in another dtype.
-    const auto now = withLaziness(by, stridedView(by, inDType(by, flat(by, withLaziness(by, content, TensorMeta())), meta.dtype), meta), meta);
-    // What is inside of an op's rule is not marked as requiring a gradient, but has one when the joint is differentiated again.
-    const bool hasLineage = options_.createGraph && retrograd::isDifferentiable(meta.dtype);
-    result_.readLate[value] = hasLineage ? joined(memory.lastWriter, now, value) : now;
-  }
 }
 
 /// What was written to inputs and buffers goes there at the end of the forward, so that nothing before reads it too early.

@@ -14,22 +14,25 @@ class ZeroTensors {
  public:
   explicit ZeroTensors(const Document& document) : document_(document) {}
 
-  /// Notes what the op of a backward makes of them. True where its result is zero though its operands may say NaN.
-  bool outlives(const RuleOp& op, std::span<const ValueId> locals);
+  /// Notes what the op of a backward makes of them. True where its result has to be made zero, as its operands may say NaN.
+  bool noteAndForcesZero(const RuleOp& op, std::span<const ValueId> locals);
 
  private:
   const Document& document_;
   std::unordered_set<std::int32_t> values_;
 };
 
-inline bool ZeroTensors::outlives(const RuleOp& op, std::span<const ValueId> locals) {
+inline bool ZeroTensors::noteAndForcesZero(const RuleOp& op, std::span<const ValueId> locals) {
   if (!op.zeroTensor && values_.empty()) return false;
   const auto isZero = [&](std::int32_t local) { return values_.contains(locals[static_cast<std::size_t>(local)].index); };
   const auto note = [&] {
     for (auto output : op.outputs)
       if (output >= 0) values_.insert(locals[static_cast<std::size_t>(output)].index);
   };
-  if (op.zeroTensor) return note(), false;
+  if (op.zeroTensor) {
+    note();
+    return false;
+  }
   if (op.operands.empty()) return false;
   const std::string_view name = document_.symbol(op.symbol).name;
   const bool product = name == "aten.mul.Tensor", quotient = name == "aten.div.Tensor";

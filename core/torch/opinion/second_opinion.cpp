@@ -181,7 +181,7 @@ class Opinion {
       if (isDifferentiated(graphs_, i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
     }
     try {
-      derived_ = openGraph(graphs_.forward, graphs_.forwardPlace, options, std::move(request), progress_);
+      derived_ = openGraph(graphs_.forward, graphs_.forwardPlace, options, request, progress_);
     } catch (const Error& e) {
       refuseUnrun(e);
     }
@@ -214,7 +214,7 @@ class Opinion {
     request.inputs = derived_.analysis->request.inputs;
     request.gradInputs.emplace();
     request.exactCotangents = true;
-    const auto model = openGraph(graphs_.forward, graphs_.forwardPlace, options, std::move(request), progress_);
+    const auto model = openGraph(graphs_.forward, graphs_.forwardPlace, options, request, progress_);
     forwardRun_ = runJoint(*model.analysis).outputs;
   }
 
@@ -245,7 +245,7 @@ class Opinion {
       shareConstants(listing, request.inputs);
       std::erase_if(request.inputs,
                     [&](const auto& input) { return std::find(listing.inputs.begin(), listing.inputs.end(), input.first) == listing.inputs.end(); });
-      imported_ = openGraph(graphs_.backward, graphs_.backwardPlace, options, std::move(request), progress_);
+      imported_ = openGraph(graphs_.backward, graphs_.backwardPlace, options, request, progress_);
       importedRun_ = runJoint(*imported_.analysis).outputs;
       return true;
     } catch (const Error& e) {

@@ -65,7 +65,7 @@ const ScriptCommand& commandNamed(const std::string& name) {
 
 }  // namespace
 
-DebugScript::DebugScript(std::shared_ptr<const Analysis> analysis, SessionOptions options) : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
+DebugScript::DebugScript(const std::shared_ptr<const Analysis>& analysis, SessionOptions options) : impl_(std::make_unique<Impl>(analysis, options)) {}
 DebugScript::~DebugScript() = default;
 Session& DebugScript::session() { return impl_->session; }
 

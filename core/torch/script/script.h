@@ -19,7 +19,7 @@ struct CommandAnswer {
 /// `help` lists them. Lives on the thread that owns LibTorch.
 class DebugScript {
  public:
-  explicit DebugScript(std::shared_ptr<const Analysis> analysis, SessionOptions options = {});
+  explicit DebugScript(const std::shared_ptr<const Analysis>& analysis, SessionOptions options = {});
   ~DebugScript();
   DebugScript(const DebugScript&) = delete;
   DebugScript& operator=(const DebugScript&) = delete;

@@ -71,7 +71,7 @@ std::vector<Microbatch> rotatedMicrobatches(const std::shared_ptr<const Pipeline
 }
 
 std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::string& loss, const std::vector<TensorMap>& inputs,
-                                           const std::vector<TensorMap>& cotangents, const OptionsForInputs& optionsFor, const Progress& progress) {
+                                           const std::vector<TensorMap>& cotangents, const RequestForInputs& requestFor, const Progress& progress) {
   std::vector<Microbatch> microbatches;
   for (std::size_t m = 0; m < inputs.size(); ++m) {
     progress.check();
@@ -81,7 +81,7 @@ std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::strin
     try {
       std::shared_ptr<const Pipeline> pipeline;
       if (first < m) pipeline = microbatches[first].pipeline;
-      else pipeline = derivedFor(cut, m == 0 ? cut.whole : deriveWhole(cut.model, loss, optionsFor(cut.model, inputs[m], cotangents[m]), progress), progress);
+      else pipeline = derivedFor(cut, m == 0 ? cut.whole : deriveWhole(cut.model, loss, requestFor(cut.model, inputs[m], cotangents[m]), progress), progress);
       const auto& whole = *pipeline->whole;
       microbatches.push_back({pipeline, inputsFor(whole, inputs[m]), cotangentsFor(whole, cotangents[m])});
     } catch (const Error& error) {
@@ -112,11 +112,11 @@ TensorMap batchCotangents(const std::vector<Microbatch>& microbatches, const std
 }
 
 WholeBatch deriveBatch(const CutModel& cut, const std::vector<Microbatch>& microbatches, const TensorMap& inputs, const std::map<std::string, Merge>& merges,
-                       double scale, const OptionsForInputs& optionsFor, const Progress& progress) {
+                       double scale, const RequestForInputs& requestFor, const Progress& progress) {
   if (drawsAnything(*microbatches.front().pipeline->whole)) return {nullptr, "it draws random numbers, others for a batch than for its microbatches"};
   if (cut.model.traced) return {nullptr, "it was traced on one microbatch, and its sizes hold for that"};
   try {
-    auto options = optionsFor(cut.model, inputs, batchCotangents(microbatches, merges, scale));
+    auto options = requestFor(cut.model, inputs, batchCotangents(microbatches, merges, scale));
     options.exactCotangents = true;
     return {deriveWhole(cut.model, {}, options, progress), {}};
   } catch (const Error& error) {

@@ -86,7 +86,7 @@ std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::s
   return whole;
 }
 
-CutModel openCut(const std::string& path, const CutRequest& request, const DerivationRequest& reading, const OptionsFor& optionsFor, bool derive,
+CutModel openCut(const std::string& path, const CutRequest& request, const DerivationRequest& reading, const RequestFor& requestFor, bool derive,
                  const Progress& progress) {
   try {
     requireOneWay(request);
@@ -104,11 +104,11 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Deriv
     if (structure) nameOutputs(cut.model.computation, structure->outputPaths);
     cut.cuts = pointCuts(cut.model, request, structure ? structure->moduleCalls : ModuleCalls());
     if (isUntyped(cut.model)) {  // nothing can be said of its values before it ran
-      cut.whole = deriveWhole(cut.model, {}, optionsFor(cut.model), progress);
+      cut.whole = deriveWhole(cut.model, {}, requestFor(cut.model), progress);
       completeTypes(cut.model, *cut.whole);
     }
     if (!request.loss.empty() || (!cut.whole && (derive || (request.stages > 1 && (request.balance == Balance::time || request.balance == Balance::estimate)))))
-      cut.whole = deriveWhole(cut.model, request.loss, optionsFor(cut.model), progress);
+      cut.whole = deriveWhole(cut.model, request.loss, requestFor(cut.model), progress);
     if (request.stages > 1) {
       const auto cost =
           request.balance == Balance::time ? measuredCosts(cut.whole, progress).total() : balanceCosts(cut.model, cut.whole.get(), request.balance);

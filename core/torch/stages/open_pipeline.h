@@ -19,10 +19,10 @@ struct CutModel {
 };
 
 /// What to derive a file with that was read.
-using OptionsFor = std::function<DerivationRequest(const ModelFile&)>;
+using RequestFor = std::function<DerivationRequest(const ModelFile&)>;
 
 /// Reads and cuts. Throws Error(badUse) as the functions of cut_request.h, balance.h, loss.h and split.h; Error as readModel() and analyse().
-CutModel openCut(const std::string& path, const CutRequest& request, const DerivationRequest& reading, const OptionsFor& optionsFor, bool derive,
+CutModel openCut(const std::string& path, const CutRequest& request, const DerivationRequest& reading, const RequestFor& requestFor, bool derive,
                  const Progress& progress = {});
 
 /// A model as it was read, derived in one piece; with a `loss` (loss.h) for its gradient of 1 alone. Throws Error as analyse() and lossOutput();

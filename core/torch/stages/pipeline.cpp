@@ -132,7 +132,7 @@ void fillInputs(std::vector<StageModel>& stages, const PipelineSplit& split, con
   }
 }
 
-DerivationRequest optionsFor(const Analysis& whole, const ModelFile& stage, Device device, TensorMap cotangents) {
+DerivationRequest requestFor(const Analysis& whole, const ModelFile& stage, Device device, TensorMap cotangents) {
   DerivationRequest options;
   options.inputs = stage.sampleInputs;
   options.numbers = stage.sampleNumbers;
@@ -234,7 +234,7 @@ Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, 
   for (std::size_t s = count; s-- > 0;) {
     progress.check();
     const auto device = pipeline.split.stages[s].device.value_or(pipeline.whole->device);
-    auto options = optionsFor(*pipeline.whole, stages[s].file, device, gradients.cotangents(s));
+    auto options = requestFor(*pipeline.whole, stages[s].file, device, gradients.cotangents(s));
     const bool isHere = deviceStatus(device).available;
     auto twin = isHere ? ModelFile() : copyOf(stages[s].file);
     pipeline.stages[s] = deriveStage(std::move(stages[s].file), options, s, progress);

@@ -63,7 +63,7 @@ at::Tensor Recorder::addInput(const TensorMeta& meta, std::int64_t memoryBytes) 
   }
   auto tensor = makeHollow(twin, device);
   newLocal(tensor);
-  tagOf(tensor, serial_)->twin = twin;
+  tagOf(tensor, serial_)->twin = std::move(twin);
   return tensor;
 }
 

@@ -82,7 +82,6 @@ class Drawer {
       want.least = std::stol(rest.substr(rest[0] == '=' ? 1 : 0));
       if (rest[0] == '=') want.most = want.least;
     }
-    if (written) want.where = [this](const at::Tensor&) { return true; };
     int value = -1;
     switch (range) {
       case 'c': want.kinds = Want::complex; break;

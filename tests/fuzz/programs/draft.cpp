@@ -246,6 +246,16 @@ bool Draft::isDistinct(int id) const {
   return distinct(tensor(id)) && (!other_ || distinct(other_->value(id).toTensor()));
 }
 
+bool Draft::isVaried(int id) const {
+  const auto varied = [](const at::Tensor& t) {
+    if (t.size(1) < 2) return false;
+    const auto rows = t.detach().to(t.is_complex() ? at::kComplexDouble : at::kDouble);
+    const auto apart = rows.sub(rows.narrow(1, 0, 1)).abs().amax(1), largest = rows.abs().amax(1);
+    return apart.gt(largest.mul(1e-3)).all().item().toBool();
+  };
+  return varied(tensor(id)) && (!other_ || varied(other_->value(id).toTensor()));
+}
+
 bool Draft::isViewed(int id) const {
   const auto& t = tensor(id);
   return std::any_of(visible_.begin(), visible_.end(), [&](int other) {

@@ -103,6 +103,8 @@ class Draft {
   bool isDense(int id) const;
   /// Whether no two of its elements are equal, for all sizes that the program runs with.
   bool isDistinct(int id) const;
+  /// Whether the elements of each row of a matrix differ by more than a thousandth of the largest, for all sizes that the program runs with.
+  bool isVaried(int id) const;
   void consumed(int id) { used_.insert(id); }
   bool isUsed(int id) const { return used_.contains(id); }
   std::size_t writesThroughViews = 0, writes = 0;

@@ -150,6 +150,9 @@ std::vector<c10::IValue> Interpreter::results(const Call& call, std::vector<std:
   underWay_ = nullptr;
   std::vector<c10::IValue> flat;
   for (const auto& value : stack) append(flat, value, returns);
+  if (onTensor_)
+    for (const auto& value : flat)
+      if (value.isTensor() && value.toTensor().defined()) onTensor_(value.toTensor());
   return flat;
 }
 

@@ -2,6 +2,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "tests/fuzz/programs/program.h"
@@ -29,6 +31,8 @@ class Interpreter {
   c10::IValue argument(const Arg& arg, const c10::TypePtr& type) const;
   /// The op that was refused, where run() threw.
   const Call* refused() const { return underWay_; }
+  /// What to do with each tensor that an op, higher-order ones left out, made or wrote to.
+  void onTensor(std::function<void(const at::Tensor&)> visitor) { onTensor_ = std::move(visitor); }
   /// Runs a body on these values.
   std::vector<c10::IValue> runBody(const Body& body, const std::vector<c10::IValue>& arguments);
 
@@ -43,6 +47,7 @@ class Interpreter {
   std::int64_t size_;
   std::vector<c10::IValue> values_;
   const Call* underWay_ = nullptr;
+  std::function<void(const at::Tensor&)> onTensor_;
 };
 
 }  // namespace retrograd::fuzz

@@ -119,7 +119,8 @@ std::string Judge::compareOne(const at::Tensor& expected, const at::Tensor& actu
   for (std::int64_t k = 0; k < e.numel(); ++k) {
     const double x = e.const_data_ptr<double>()[k], y = a.const_data_ptr<double>()[k];
     if (!std::isfinite(x) || !std::isfinite(y)) {
-      const bool same = std::isnan(x) ? std::isnan(y) : x == y;
+      // Where nothing flows, ours is zero; see isNothing.
+      const bool same = std::isnan(x) ? std::isnan(y) || (part == &Outcome::second && y == 0) : x == y;
       if (same) continue;
       if (isAllNoise(expected, part, i) || isInfiniteComplex(part)) return ++noisy_, "";
       return fmt::format("element {} is {}, eager has {}", k, y, x);

@@ -12,6 +12,14 @@ bool quantile(Draft& d, const std::string& op) {
   return d.call(op, {Arg::value(v), Arg::number(0.4), Arg::number(d.dim(v)), Arg::boolean(d.random.chance(0.5))});
 }
 
+/// corrcoef divides by the deviation of each row: of a row that is constant but for rounding, the gradient is one rounding divided by another.
+bool correlation(Draft& d, const std::string& op) {
+  auto v = d.pick({Want::real, 2, 2});
+  if (v < 0 || !d.isVaried(v)) v = d.shaped(d.sizes(2));
+  if (v < 0 || !d.isVaried(v)) return false;
+  return d.call(op, {Arg::value(v)});
+}
+
 }  // namespace
 
 void addReductions(Catalogue& c) {
@@ -52,7 +60,8 @@ void addReductions(Catalogue& c) {
   c.add("cumulative_trapezoid.dx", "r1 P D");
   c.add("quantile.scalar nanquantile.scalar", quantile);
   c.add("renorm.default", "r2 #2 D P");
-  c.add("cov.default corrcoef.default", "r=2");
+  c.add("cov.default", "r=2");
+  c.add("corrcoef.default", correlation);
   c.add("dist.default", "r ~r #2");
   c.add("cosine_similarity.default", "r2 =r D");
   c.add("pairwise_distance.default", "r=2 =r");

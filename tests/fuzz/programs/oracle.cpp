@@ -31,10 +31,23 @@ at::Tensor asRead(const at::Tensor& tensor) {
 }
 
 /// `tensor`, the i-th of its kind, with each element times 1 + the perturbation, signs by turns.
-at::Tensor moved(const at::Tensor& tensor, std::size_t i, const OracleOptions& options) {
-  if (options.perturbation == 0 || !(tensor.is_floating_point() || tensor.is_complex())) return tensor;
+at::Tensor moved(const at::Tensor& tensor, std::size_t i, double by) {
+  if (by == 0 || !(tensor.is_floating_point() || tensor.is_complex())) return tensor;
   const auto turns = at::arange(tensor.numel(), at::kDouble).mul_(2.3).add_(static_cast<double>(i) + 1).sin_();
-  return tensor.mul(turns.mul_(options.perturbation).add_(1).view(tensor.sizes()).to(tensor.scalar_type()));
+  return tensor.mul(turns.mul_(by).add_(1).view(tensor.sizes()).to(tensor.scalar_type()));
+}
+
+/// Moves each gradient that arrives at an op's result, too: what cancels in a sum of gradients (atan2 of a tensor and itself) shows how large the summands are.
+void moveGradients(Interpreter& interpreter, double by) {
+  interpreter.onTensor([by, count = std::size_t{0}](const at::Tensor& made) mutable {
+    const auto i = count++;
+    try {
+      if (!made.requires_grad() || made.is_leaf()) return;
+      made.register_hook([by, i](const at::Tensor& gradient) { return gradient.defined() ? moved(gradient, i, by) : gradient; });
+    } catch (const c10::Error&) {
+      // One of several views of a base that was written since: eager lets nobody ask for its history.
+    }
+  });
 }
 
 struct Run {
@@ -45,7 +58,7 @@ Run forward(const Program& program, const std::vector<at::Tensor>& contents, con
   Run run;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     auto content = options.inDouble ? contents[i].to(widened(contents[i].scalar_type())) : contents[i];
-    content = moved(content, i, options);
+    content = moved(content, i, options.perturbation);
     const auto strides = contents[i].strides().vec();
     auto leaf = laidOut(content.detach(), strides, contents[i].storage_offset());
     if (program.inputs[i].grad) leaf.requires_grad_(true);
@@ -54,6 +67,7 @@ Run forward(const Program& program, const std::vector<at::Tensor>& contents, con
     interpreter.bind(static_cast<int>(i), leaf);
   }
   const at::AutoGradMode mode(true);
+  if (options.perturbation != 0) moveGradients(interpreter, options.perturbation / 4);  // by one rounding of a shorter dtype
   interpreter.run(program.main.calls);
   for (const auto& result : program.main.results) {
     const auto value = interpreter.argument(result, c10::AnyType::get());
@@ -176,7 +190,7 @@ Outcome runOracle(const Program& program, const std::vector<at::Tensor>& inputs,
     for (std::size_t i = 0; i < run.outputs.size(); ++i) {
       if (!run.outputs[i].defined() || !run.outputs[i].requires_grad()) continue;
       roots.push_back(run.outputs[i]);
-      flowing.push_back(moved(cotangentFor(cotangents.first, i, run.outputs[i]), i, options));
+      flowing.push_back(moved(cotangentFor(cotangents.first, i, run.outputs[i]), i, options.perturbation));
       if (twice) flowing.back() = flowing.back().detach().clone().requires_grad_(true);
       cotangentLeaves[i] = flowing.back();
     }
@@ -190,7 +204,7 @@ Outcome runOracle(const Program& program, const std::vector<at::Tensor>& inputs,
       for (std::size_t i = 0; i < results.size(); ++i) {
         if (!results[i].defined() || !results[i].requires_grad()) continue;
         again.push_back(results[i]);
-        against.push_back(moved(cotangentFor(cotangents.second, i, results[i]), i, options));
+        against.push_back(moved(cotangentFor(cotangents.second, i, results[i]), i, options.perturbation));
       }
       auto leaves = run.leaves;
       leaves.insert(leaves.end(), cotangentLeaves.begin(), cotangentLeaves.end());

@@ -19,8 +19,9 @@ struct Outcome {
 };
 
 struct OracleOptions {
-  bool inDouble = false;    ///< the same program in float64: how much the dtype errs
-  double perturbation = 0;  ///< inputs and cotangents times 1 + this, with signs by turns: how much rounding is amplified
+  bool inDouble = false;  ///< the same program in float64: how much the dtype errs
+  double perturbation =
+      0;  ///< inputs and cotangents times 1 + this, each op's gradients times 1 + a quarter of it, with signs by turns: how much rounding is amplified
   int order = 1;
   std::int64_t size = 0;  ///< what s0 is
 };

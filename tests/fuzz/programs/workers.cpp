@@ -39,6 +39,12 @@ std::string howItDied(int status, bool hung) {
   return "ended with " + std::to_string(WEXITSTATUS(status));
 }
 
+/// Whether there is something to read by now: shrinking what one worker found takes long, and the others go on meanwhile.
+bool hasToTell(int pipe) {
+  pollfd file{pipe, POLLIN, 0};
+  return ::poll(&file, 1, 0) > 0;
+}
+
 struct Range {
   std::uint64_t next, end;
 };
@@ -118,7 +124,8 @@ void runWorkers(const WorkerOptions& options, const std::function<std::string(st
       }
       // On a busy machine a program may wait long: what counts is the processor, and ten times as long by the clock.
       const auto waited = since(worker.began);
-      if (!ended && !worker.hung && waited > options.hang && (waited > 10 * options.hang || usedBy(worker.process) - worker.used > options.hang)) {
+      if (!ended && !worker.hung && !hasToTell(worker.pipe) && waited > options.hang &&
+          (waited > 10 * options.hang || usedBy(worker.process) - worker.used > options.hang)) {
         worker.hung = true;
         ::kill(worker.process, SIGKILL);
       }

@@ -271,7 +271,7 @@ class LiveEngine : public Engine {
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     if (request.source == InputSource::drawn) file.sampleInputs.clear();
     if (request.source == InputSource::sample && !choice.graph.values.empty()) {
-      auto recorded = optionsFor(readReference(choice.graph.values), file);
+      auto recorded = requestFor(readReference(choice.graph.values), file);
       options.inputs = std::move(recorded.inputs);
       options.numbers = std::move(recorded.numbers);
       options.cotangents = std::move(recorded.cotangents);

@@ -176,8 +176,8 @@ at::Tensor bagBackwardFormula(const at::Tensor& gradient, const at::Tensor& indi
 constexpr auto bag = "_embedding_bag_backward";
 
 at::Tensor bagBackward(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& offsets, const at::Tensor& bags, const at::Tensor& bagSizes,
-                       const at::Tensor& maximum, c10::SymInt rows, bool byFrequency, std::int64_t mode, bool sparse, const OptionalTensor& weights,
-                       std::int64_t padding) {
+                       const at::Tensor& maximum, c10::SymInt rows,  // NOLINT(performance-unnecessary-value-param): LibTorch's signature
+                       bool byFrequency, std::int64_t mode, bool sparse, const OptionalTensor& weights, std::int64_t padding) {
   if (!sparse && isDifferentiated(bag, gradient, weights.value_or(at::Tensor())))
     return bagBackwardFormula(gradient, indices, bagsOf(indices, offsets), bagSizes, maximum, rows.expect_int(), byFrequency, mode, weights, padding);
   return callBelow<decltype(bagBackward)>(bag, gradient, indices, offsets, bags, bagSizes, maximum, rows, byFrequency, mode, sparse, weights, padding);
@@ -186,8 +186,8 @@ at::Tensor bagBackward(const at::Tensor& gradient, const at::Tensor& indices, co
 constexpr auto denseBag = "_embedding_bag_dense_backward";
 
 at::Tensor denseBagBackward(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& bags, const at::Tensor& bagSizes,
-                            const at::Tensor& maximum, c10::SymInt rows, bool byFrequency, std::int64_t mode, const OptionalTensor& weights,
-                            std::int64_t padding) {
+                            const at::Tensor& maximum, c10::SymInt rows,  // NOLINT(performance-unnecessary-value-param): LibTorch's signature
+                            bool byFrequency, std::int64_t mode, const OptionalTensor& weights, std::int64_t padding) {
   if (isDifferentiated(denseBag, gradient, weights.value_or(at::Tensor())))
     return bagBackwardFormula(gradient, indices, bags, bagSizes, maximum, rows.expect_int(), byFrequency, mode, weights, padding);
   return callBelow<decltype(denseBagBackward)>(denseBag, gradient, indices, bags, bagSizes, maximum, rows, byFrequency, mode, weights, padding);
@@ -246,7 +246,7 @@ at::Tensor segmentBackward(const at::Tensor& gradient, const at::Tensor& output,
   const auto perSegment = [&](const at::Tensor& elements) {
     return at::zeros(gradient.sizes(), elements.options().requires_grad(false)).scatter_add(axis, number, elements).clamp_min(1).gather(axis, number);
   };
-  const auto arriving = gradient.gather(axis, number) * within;
+  auto arriving = gradient.gather(axis, number) * within;
   if (isSum) return arriving;
   if (isMean) return arriving / perSegment(within);
   const auto chosen = data.detach().eq(output.detach().gather(axis, number)).to(gradient.scalar_type()) * within;  // equal ones share the gradient

@@ -28,7 +28,7 @@ std::shared_ptr<const Analysis> openAsExported(const std::string& name, const Pa
 }
 std::shared_ptr<const Analysis> openAsReference(const std::string& name, const PartitionOptions& partition = {}) {
   auto model = readModelFile(file(name), lookupSymbol);
-  auto options = optionsFor(readReference(reference(name)), model);
+  auto options = requestFor(readReference(reference(name)), model);
   options.partition = partition;
   return analyse(std::move(model), options);
 }

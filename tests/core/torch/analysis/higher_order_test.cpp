@@ -7,6 +7,7 @@
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/compare.h"
 #include "core/trace/verifier.h"
+#include "tests/support/comparison.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
@@ -21,7 +22,7 @@ std::shared_ptr<const Analysis> twice(ModelBuilder& m, TraceKind again = TraceKi
 }
 
 void expectSameGradients(const RunResult& run, const RunResult& eager, double tolerance = 1e-5) {
-  Comparison comparison;
+  test::Comparison comparison;
   for (const auto& [name, tensor] : eager.gradients) {
     const auto ours = run.gradients.find(name);
     if (ours == run.gradients.end()) {

@@ -1,4 +1,5 @@
 #include "core/torch/checking/compare.h"
+#include "tests/support/comparison.h"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ TensorData doubles(const std::vector<double>& elements) { return tensor(DType::f
 
 // Holds N2: a small tensor is not hidden by a large one.
 TEST(Compare, N2_DifferencesAreRelativeToTheTensorsOwnLargest) {
-  Comparison c;
+  test::Comparison c;
   c.add("large", doubles({100}), doubles({100.001}));
   c.add("small", doubles({1e-3}), doubles({2e-3}));
   EXPECT_DOUBLE_EQ(c.error(), 0.5);
@@ -66,18 +67,18 @@ TEST(Compare, WholeNumbersBeyondADoublesPrecisionDiffer) {
 }
 
 TEST(Compare, nanEqualsNanAndInfinityTheSameInfinity) {
-  Comparison same;
+  test::Comparison same;
   same.add("x", doubles({nan, inf, -inf, 1}), doubles({nan, inf, -inf, 1}));
   EXPECT_EQ(same.error(), 0);
   for (const auto& actual : {std::vector{nan, 1.0}, std::vector{-inf, 1.0}, std::vector{3.0, 1.0}}) {
-    Comparison c;
+    test::Comparison c;
     c.add("x", doubles(actual), doubles({inf, 1}));
     EXPECT_TRUE(std::isinf(c.error()));
   }
 }
 
 TEST(Compare, shapeAndTypeMustAgree) {
-  Comparison shape, type, any;
+  test::Comparison shape, type, any;
   shape.add("x", doubles({1, 2}), doubles({1}));
   EXPECT_EQ(shape.failure(), "x: is f64[2], expected f64[1]");
   const auto single = tensor<float>(DType::f32, {1}, {1});
@@ -88,7 +89,7 @@ TEST(Compare, shapeAndTypeMustAgree) {
 }
 
 TEST(Compare, complexEqualsItsViewAsReal) {
-  Comparison c;
+  test::Comparison c;
   auto complex = tensor<double>(DType::c128, {2}, {1, 2, 3, 4});
   c.add("x", complex, tensor<double>(DType::f64, {2, 2}, {1, 2, 3, 4}));
   EXPECT_EQ(c.error(), 0);
@@ -112,7 +113,7 @@ TEST(Compare, stridesAndOffsetAreFollowed) {
 }
 
 TEST(Compare, emptyTensorsAreEqualAndZero) {
-  Comparison c;
+  test::Comparison c;
   c.add("x", doubles({}), doubles({}));
   EXPECT_EQ(c.error(), 0);
   EXPECT_TRUE(isZero(doubles({})));
@@ -120,7 +121,7 @@ TEST(Compare, emptyTensorsAreEqualAndZero) {
 }
 
 TEST(Compare, firstFailureStays) {
-  Comparison c;
+  test::Comparison c;
   c.fail("a", "missing");
   c.fail("b", "missing");
   EXPECT_EQ(c.failure(), "a: missing");

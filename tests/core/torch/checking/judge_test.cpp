@@ -16,7 +16,7 @@
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/checking/perturb.h"
-#include "core/torch/checking/save.h"
+#include "core/torch/checking/write_reference.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/source_path.h"
 
@@ -150,6 +150,24 @@ def computation(x, w, b, g):
     EXPECT_TRUE(verdict.good()) << verdict.deviation << " " << verdict.tolerance;
   }
   EXPECT_FALSE(judge.compare("grad.p.b", changed(gradient, 1, 1e-3f), gradient).good());
+}
+
+// Holds N2: gradients that cancel exactly in eager's order of summing leave a rounding in another one.
+TEST(Judge, N2_WhatCancelsInEagerAloneIsNoFailure) {
+  const auto analysis = opened(R"(
+def computation(x):
+    # x: "f32[]"
+    v = aten.stack([x, x, x])
+    w = aten.atan2(v, x)
+    return w
+)");
+  const auto run = namedResults(*analysis, runEager(*analysis));
+  Judge judge(analysis);
+  const auto& gradient = run.at("grad.in.x");
+  ASSERT_LT(difference(gradient, changed(gradient, 0)).deviation, 1e-6) << "it does not cancel";
+  const auto verdict = judge.compare("grad.in.x", changed(gradient, 0, 1e-7f), changed(gradient, 0));
+  EXPECT_TRUE(verdict.good()) << verdict.deviation << " " << verdict.tolerance;
+  EXPECT_FALSE(judge.compare("grad.in.x", changed(gradient, 0, 1e-3f), changed(gradient, 0)).good());
 }
 
 /// Batch norm in training over two items: nearly all of a gradient cancels.

@@ -15,6 +15,7 @@
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/reference.h"
 #include "core/torch/checking/suite.h"
+#include "tests/support/comparison.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
@@ -93,7 +94,7 @@ struct Script {
 };
 
 void compare(const Script& script, const Expected& actual) {
-  Comparison comparison;
+  test::Comparison comparison;
   const auto add = [&](const std::string& key, const TensorData& wanted, const TensorMap& map, const std::string& name) {
     const auto found = map.find(name);
     if (found == map.end()) return comparison.fail(key, "missing");

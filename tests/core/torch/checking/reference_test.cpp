@@ -85,12 +85,12 @@ TEST_F(ReferenceFile, absentFileIsBadUse) {
 TEST_F(ReferenceFile, optionsTakeWhatTheModelHas) {
   const auto file = model();
   EXPECT_EQ(userOutputs(file.computation), std::vector<std::size_t>{1});
-  const auto options = optionsFor(write({"in.x", "in.unknown", "cot.0"}, {{"seed", "5"}}), file);
+  const auto options = requestFor(write({"in.x", "in.unknown", "cot.0"}, {{"seed", "5"}}), file);
   EXPECT_EQ(options.inputs.size(), 1u);
   EXPECT_TRUE(options.cotangents.contains("0"));
   EXPECT_TRUE(options.exactCotangents);
   EXPECT_EQ(options.seed, 5u);
-  EXPECT_THROW(optionsFor(write({"cot.1"}), file), Error);
+  EXPECT_THROW(requestFor(write({"cot.1"}), file), Error);
 }
 
 }  // namespace

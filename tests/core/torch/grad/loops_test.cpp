@@ -11,6 +11,7 @@
 #include "core/torch/checking/compare.h"
 #include "core/torch/session/session.h"
 #include "core/torch/tracing/op_table.h"
+#include "tests/support/comparison.h"
 
 namespace retrograd::test {
 namespace {
@@ -57,7 +58,7 @@ RunResult expectAsEager(const std::string& text) {
   const auto a = opened(text);
   EXPECT_TRUE(a->derived()) << (a->problems.empty() ? "" : a->problems[0].message);
   const auto run = runSplit(*a), eager = runEager(*a);
-  Comparison comparison;
+  test::Comparison comparison;
   EXPECT_EQ(run.outputs.size(), eager.outputs.size());
   for (std::size_t i = 0; i < run.outputs.size() && i < eager.outputs.size(); ++i) {
     EXPECT_EQ(run.outputs[i].has_value(), eager.outputs[i].has_value());

@@ -248,5 +248,27 @@ TEST(Programs, ABaseThatIsTransposedInPlaceAndAgainUnseenIsNoView) {
                               between));
 }
 
+/// Autograd makes the history of a complex tensor's part again by its op, which knows nothing of the transposition that came after: eager's gradient of a later
+/// write is that of other elements where the tensor is square, and an error where it is not. Without a write there is no such error.
+TEST(Programs, AWriteToATransposedPartOfAComplexTensorIsRefused) {
+  const auto program = [](const char* view, const char* then, const char* result) {
+    return fmt::format(R"(def computation(p1):
+    # p1: "c128[3, 3]", parameter
+    v2 = torch.ops.aten.mul.Scalar(p1, 2.0)
+    v3 = torch.ops.aten.{}
+    v4 = torch.ops.aten.transpose_.default(v3, 1, 0)
+    v5 = torch.ops.aten.{}
+    return ({},)
+)",
+                       view, then, result);
+  };
+  for (const char* view : {"imag.default(v2)", "real.default(v2)", "conj.default(v2)"}) {
+    expectAsEager(program(view, "mul.Scalar(v3, 3.0)", "v5"));
+    expectRefused(program(view, "tanh_.default(v3)", "v3"));
+    expectRefused(program(view, "tanh_.default(v2)", "v3"));  // through the base
+    expectAsEager(program(view, "tanh_.default(v2)", "v2"));
+  }
+}
+
 }  // namespace
 }  // namespace retrograd

@@ -9,6 +9,7 @@
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/grad/library.h"
+#include "tests/support/comparison.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
@@ -33,7 +34,7 @@ std::shared_ptr<const Analysis> derive(ModelBuilder& m, std::shared_ptr<const Ru
 void expectEager(const Analysis& a) {
   ASSERT_TRUE(a.derived()) << (a.problems.empty() ? "" : a.problems[0].message);
   const auto split = runSplit(a), eager = runEager(a);
-  Comparison comparison;
+  test::Comparison comparison;
   ASSERT_EQ(split.gradients.size(), eager.gradients.size());
   for (const auto& [name, tensor] : eager.gradients) comparison.add(name, split.gradients.at(name), tensor);
   EXPECT_LE(comparison.error(), 1e-6) << comparison.worst() << comparison.failure();

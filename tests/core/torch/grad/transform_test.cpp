@@ -11,6 +11,7 @@
 #include "core/torch/checking/compare.h"
 #include "core/torch/session/session.h"
 #include "core/trace/verifier.h"
+#include "tests/support/comparison.h"
 #include "tests/support/model_builder.h"
 
 namespace retrograd::test {
@@ -26,7 +27,7 @@ void expectRight(const std::shared_ptr<const Analysis>& analysis, double toleran
   Session session(analysis);
   session.runTo(session.size());
   const auto eager = runEager(*analysis);
-  Comparison comparison;
+  test::Comparison comparison;
   const auto results = session.results();
   ASSERT_EQ(results.size(), eager.outputs.size());
   for (std::size_t i = 0; i < results.size(); ++i)

@@ -9,6 +9,7 @@
 #include "core/torch/experiments/grad_check.h"
 #include "core/trace/verifier.h"
 #include "tests/core/formats/cases.h"
+#include "tests/support/comparison.h"
 
 namespace retrograd::test {
 namespace {
@@ -32,13 +33,13 @@ void expectAsEager(const std::string& body, const DerivationRequest& options = {
   const auto eager = runEager(*analysis);
   ASSERT_EQ(ours.outputs.size(), eager.outputs.size());
   for (std::size_t i = 0; i < ours.outputs.size(); ++i) {
-    Comparison comparison;
+    test::Comparison comparison;
     if (ours.outputs[i] && eager.outputs[i]) comparison.add("output", *ours.outputs[i], *eager.outputs[i]);
     EXPECT_LE(comparison.error(), 1e-12) << i << " " << comparison.failure();
   }
   for (const auto& [name, gradient] : eager.gradients) {
     ASSERT_TRUE(ours.gradients.contains(name)) << name;
-    Comparison comparison;
+    test::Comparison comparison;
     comparison.add(name, ours.gradients.at(name), gradient);
     EXPECT_LE(comparison.error(), 1e-12) << name << " " << comparison.failure();
   }
@@ -182,7 +183,7 @@ TEST(Writes, N11_CircularPaddingTwice) {
   for (const auto& [name, gradient] : eager.gradients) {
     if (isZero(gradient) && !ours.gradients.contains(name)) continue;
     ASSERT_TRUE(ours.gradients.contains(name)) << name;
-    Comparison comparison;
+    test::Comparison comparison;
     comparison.add(name, ours.gradients.at(name), gradient);
     EXPECT_LE(comparison.error(), 1e-12) << name << " " << comparison.failure();
   }

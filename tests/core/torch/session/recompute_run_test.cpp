@@ -19,6 +19,7 @@
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/effects.h"
 #include "core/trace/verifier.h"
+#include "tests/support/comparison.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
@@ -275,7 +276,7 @@ void expectEagersGradients(const Analysis& analysis) {
   const auto expected = runEager(analysis), actual = runSplit(analysis);
   ASSERT_EQ(actual.gradients.size(), 2u);
   for (const auto& [key, gradient] : expected.gradients) {
-    Comparison comparison;
+    test::Comparison comparison;
     comparison.add(key, actual.gradients.at(key), gradient);
     EXPECT_LE(comparison.error(), 1e-6) << key;
   }

@@ -33,7 +33,7 @@ std::vector<std::string> programs() {
 }
 
 /// How a program is partitioned is told by its name.
-DerivationRequest optionsOf(const std::string& name) {
+DerivationRequest requestOf(const std::string& name) {
   DerivationRequest options;
   if (name.starts_with("recomputed")) options.partition.recompute = {"all"};
   if (name.starts_with("min_cut")) options.partition.kind = PartitionOptions::minCut;
@@ -54,7 +54,7 @@ class Golden : public testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, TracesAreThoseInTheText) {
   const auto path = folder / (GetParam() + ".txt");
-  const auto analysis = openModel(path.string(), optionsOf(GetParam()));
+  const auto analysis = openModel(path.string(), requestOf(GetParam()));
   ASSERT_TRUE(analysis->derived());
   if (updates()) return write(path, print(*analysis, {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}));
   ASSERT_TRUE(analysis->file.printed);

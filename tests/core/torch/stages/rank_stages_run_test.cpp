@@ -15,12 +15,13 @@
 #include "core/torch/checking/rank_check.h"
 #include "tests/core/cut/text_models.h"
 #include "tests/core/formats/cases.h"
+#include "tests/support/comparison.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
 namespace {
 
-const OptionsFor noOptions = [](const ModelFile&) { return DerivationRequest(); };
+const RequestFor noOptions = [](const ModelFile&) { return DerivationRequest(); };
 
 std::string marked(const std::string& model) { return sourcePath("tests/data/pipeline/") + model + "/model.pt2"; }
 
@@ -59,7 +60,7 @@ TensorMap gradientsOf(const std::vector<Microbatch>& microbatches, bool inHalves
 void expectEqual(const TensorMap& found, const TensorMap& expected) {
   ASSERT_EQ(found.size(), expected.size());
   ASSERT_FALSE(expected.empty());
-  Comparison comparison;
+  test::Comparison comparison;
   for (const auto& [name, tensor] : expected) {
     ASSERT_TRUE(found.contains(name)) << name;
     comparison.add(name, found.at(name), tensor);
@@ -234,19 +235,19 @@ def computation(x, w, u):
 struct BatchRun {
   BatchRun(const std::string& model, const TensorMap& batch, std::int64_t count, const std::map<std::string, Merge>& merges, double scale) {
     const auto parts = cutBatch(batch, count).microbatches;
-    const OptionsForInputs optionsFor = [](const ModelFile&, const TensorMap& inputs, const TensorMap& cotangents) {
+    const RequestForInputs requestFor = [](const ModelFile&, const TensorMap& inputs, const TensorMap& cotangents) {
       DerivationRequest options;
       options.inputs = inputs;
       options.cotangents = cotangents;
       return options;
     };
     const auto cut = openCut(
-        sourcePath("tests/data/dynamic/") + model + "/model.pt2", inStages(2), {}, [&](const ModelFile& file) { return optionsFor(file, parts[0], {}); }, true);
-    microbatches = deriveMicrobatches(cut, {}, parts, std::vector<TensorMap>(parts.size()), optionsFor);
+        sourcePath("tests/data/dynamic/") + model + "/model.pt2", inStages(2), {}, [&](const ModelFile& file) { return requestFor(file, parts[0], {}); }, true);
+    microbatches = deriveMicrobatches(cut, {}, parts, std::vector<TensorMap>(parts.size()), requestFor);
     results.gradients = gradientsOf(microbatches, false);
     results.scale = scale;
     for (auto& [name, tensor] : results.gradients) tensor = scaledTensor(tensor, scale);
-    whole = deriveBatch(cut, microbatches, batch, merges, scale, optionsFor);
+    whole = deriveBatch(cut, microbatches, batch, merges, scale, requestFor);
     EXPECT_NE(whole.analysis, nullptr) << whole.whyNot;
     verdict = checkRank(results, microbatches, whole, merges);
   }
@@ -317,7 +318,7 @@ TEST(RankStages, P63_AStaticFileTakesItsShapeOnly) {
   const auto whole = openModel(file);
   const auto& [name, sample] = *whole->request.inputs.begin();
   auto sizes = sample.meta.sizes;
-  const OptionsForInputs optionsFor = [](const ModelFile&, const TensorMap& inputs, const TensorMap&) {
+  const RequestForInputs requestFor = [](const ModelFile&, const TensorMap& inputs, const TensorMap&) {
     DerivationRequest options;
     options.inputs = inputs;
     return options;
@@ -325,11 +326,11 @@ TEST(RankStages, P63_AStaticFileTakesItsShapeOnly) {
   const auto cut = openCut(file, inStages(2), {}, noOptions, true);
   sizes[0] += 1;
   const std::vector<TensorMap> inputs{{{name, sample}}, {{name, drawn(sizes)}}};
-  EXPECT_NE(test::errorOf([&] { deriveMicrobatches(cut, {}, inputs, {{}, {}}, optionsFor); }).find("microbatch 1 of 2"), std::string::npos);
-  const auto microbatches = deriveMicrobatches(cut, {}, {{{name, sample}}, {{name, drawn(sample.meta.sizes)}}}, {{}, {}}, optionsFor);
+  EXPECT_NE(test::errorOf([&] { deriveMicrobatches(cut, {}, inputs, {{}, {}}, requestFor); }).find("microbatch 1 of 2"), std::string::npos);
+  const auto microbatches = deriveMicrobatches(cut, {}, {{{name, sample}}, {{name, drawn(sample.meta.sizes)}}}, {{}, {}}, requestFor);
   EXPECT_EQ(microbatches[0].pipeline, microbatches[1].pipeline);
   sizes[0] = 2 * sample.meta.sizes[0];
-  EXPECT_NE(deriveBatch(cut, microbatches, {{name, drawn(sizes)}}, {}, 1, optionsFor).whyNot.find("the file was exported for"), std::string::npos);
+  EXPECT_NE(deriveBatch(cut, microbatches, {{name, drawn(sizes)}}, {}, 1, requestFor).whyNot.find("the file was exported for"), std::string::npos);
 }
 
 }  // namespace

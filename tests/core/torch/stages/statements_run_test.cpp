@@ -15,6 +15,7 @@
 #include "core/torch/tracing/op_table.h"
 #include "tests/core/cut/text_models.h"
 #include "tests/core/formats/cases.h"
+#include "tests/support/comparison.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
@@ -37,7 +38,7 @@ std::shared_ptr<const Pipeline> derived(const CutModel& cut) { return std::make_
 void expectGradientsOfTheWhole(const Pipeline& pipeline) {
   const auto found = runPipeline(pipeline).gradients, expected = runJoint(*pipeline.whole).gradients;
   ASSERT_EQ(found.size(), expected.size());
-  Comparison comparison;
+  test::Comparison comparison;
   for (const auto& [name, gradient] : expected) comparison.add(name, found.at(name), gradient);
   EXPECT_LE(comparison.error(), 1e-6) << comparison.worst() << comparison.failure();
 }

@@ -1,4 +1,4 @@
-#include "views/docks/value_panel.h"
+#include "views/docks/elements_view.h"
 
 #include <QHeaderView>
 #include <QVBoxLayout>
@@ -9,7 +9,7 @@
 
 namespace retrograd::views {
 
-ValuePanel::ValuePanel(Theme* theme, const QString& name, QWidget* parent)
+ElementsView::ElementsView(Theme* theme, const QString& name, QWidget* parent)
     : QWidget(parent),
       parts_(new QBoxLayout(QBoxLayout::TopToBottom)),
       title_(new ElidedLabel(this)),
@@ -42,7 +42,7 @@ ValuePanel::ValuePanel(Theme* theme, const QString& name, QWidget* parent)
   layout->addLayout(parts_, 1);
 }
 
-void ValuePanel::makeTable(const QString& name) {
+void ElementsView::makeTable(const QString& name) {
   table_->setObjectName(name + QStringLiteral("-contents"));
   image_->setObjectName(name + QStringLiteral("-image"));
   table_->setAccessibleName(tr("Contents of the chosen value"));
@@ -57,7 +57,7 @@ void ValuePanel::makeTable(const QString& name) {
   addCopy(*table_);
 }
 
-void ValuePanel::show(const QString& title, const ValueDetail& detail) {
+void ElementsView::show(const QString& title, const ValueDetail& detail) {
   title_->setText(title);
   histogram_->set(detail.histogram, detail.statistics);
   const auto kept = slice_->leading();
@@ -67,23 +67,23 @@ void ValuePanel::show(const QString& title, const ValueDetail& detail) {
   refreshIndices();
 }
 
-void ValuePanel::clear(const QString& reason) {
+void ElementsView::clear(const QString& reason) {
   title_->setText(reason);
   histogram_->set({}, {});
   slice_->setData({});
   refreshIndices();
 }
 
-void ValuePanel::setWide(bool on) {
+void ElementsView::setWide(bool on) {
   constexpr int width = 150;  // both ends of its axis have their numbers
   parts_->setDirection(on ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
   parts_->setAlignment(histogram_, on ? Qt::AlignTop : Qt::Alignment());
   histogram_->setMinimumWidth(on ? width : 0);
 }
 
-void ValuePanel::setPicture(bool on) { stack_->setCurrentWidget(on ? static_cast<QWidget*>(image_) : table_); }
+void ElementsView::setPicture(bool on) { stack_->setCurrentWidget(on ? static_cast<QWidget*>(image_) : table_); }
 
-void ValuePanel::setLeading(const std::vector<std::int64_t>& indices) {
+void ElementsView::setLeading(const std::vector<std::int64_t>& indices) {
   const auto sizes = slice_->leadingSizes();
   if (indices.size() != sizes.size() || indices == slice_->leading()) return;
   for (std::size_t dim = 0; dim < sizes.size(); ++dim)
@@ -92,7 +92,7 @@ void ValuePanel::setLeading(const std::vector<std::int64_t>& indices) {
   refreshIndices();
 }
 
-QSpinBox* ValuePanel::makeIndex(std::size_t dim) {
+QSpinBox* ElementsView::makeIndex(std::size_t dim) {
   auto* box = new QSpinBox(leading_);
   box->setAccessibleName(tr("Index in dim %1").arg(dim));
   connect(box, &QSpinBox::valueChanged, slice_, [this, dim](int index) {
@@ -103,7 +103,7 @@ QSpinBox* ValuePanel::makeIndex(std::size_t dim) {
   return box;
 }
 
-void ValuePanel::refreshIndices() {
+void ElementsView::refreshIndices() {
   const auto sizes = slice_->leadingSizes();
   while (indices_.size() > sizes.size()) {
     delete indices_.back();

@@ -1,5 +1,5 @@
 #pragma once
-// How rules come to be; only the .cpp files of grad/ that see ATen include this.
+// What a rule keeps to derive backwards from, and how recorded ops become its own; only the .cpp files of grad/ that see ATen include this.
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 
@@ -43,8 +43,8 @@ SymbolId internOperator(Document& document, const c10::OperatorHandle& op);
 RuleOp toRuleOp(Document& document, const Recorder& recorder, const RecordedOp& recorded);
 RuleLocal toRuleLocal(Document& document, const RecordedLocal& local);
 
-/// Sets RuleOp::operand: for each op the least operand whose gradient it leads to, found by walking from the gradients back.
-void markOperands(BackwardVariant& variant, std::size_t localCount);
+/// Sets RuleOp::gradientOf: for each op the least operand whose gradient it leads to, found by walking from the gradients back.
+void markWhoseGradient(BackwardVariant& variant, std::size_t localCount);
 
 /// LibTorch's refusal as ours, naming the op.
 Error refused(const c10::Error& e, const std::string& op);

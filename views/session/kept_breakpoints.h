@@ -2,17 +2,16 @@
 #include <QObject>
 
 #include "views/session/view_context.h"
-
 #include "views/settings/settings.h"
 
 namespace retrograd::views {
 
 /// Keeps a file's breakpoints in the settings, in words and by the file's path, and sets them again when the file is next opened.
-class KeptMarks : public QObject {
+class KeptBreakpoints : public QObject {
   Q_OBJECT
 
  public:
-  KeptMarks(ViewContext context, QSettings* settings, QObject* parent);
+  KeptBreakpoints(ViewContext context, QSettings* settings, QObject* parent);
 
  Q_SIGNALS:
   /// A breakpoint that was kept does not fit the file any more.

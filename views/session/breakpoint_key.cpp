@@ -1,4 +1,4 @@
-#include "views/session/op_key.h"
+#include "views/session/breakpoint_key.h"
 
 namespace retrograd::views {
 

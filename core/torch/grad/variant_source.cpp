@@ -1,4 +1,4 @@
-#include "core/torch/grad/derivation.h"
+#include "core/torch/grad/variant_source.h"
 
 #include <ATen/autocast_mode.h>
 
@@ -59,7 +59,7 @@ RuleLocal toRuleLocal(Document& document, const RecordedLocal& local) {
   return {document.internMeta(local.meta), local.storage, local.storageBytes};
 }
 
-void markOperands(BackwardVariant& variant, std::size_t localCount) {
+void markWhoseGradient(BackwardVariant& variant, std::size_t localCount) {
   std::vector<std::int16_t> least(localCount, -1);
   for (const auto& [operand, local] : variant.gradients) {
     auto& mark = least[local];
@@ -70,12 +70,12 @@ void markOperands(BackwardVariant& variant, std::size_t localCount) {
     for (auto output : op.outputs) {
       if (output < 0) continue;
       const auto operand = least[output];
-      if (operand >= 0 && (op.operand < 0 || operand < op.operand)) op.operand = operand;
+      if (operand >= 0 && (op.gradientOf < 0 || operand < op.gradientOf)) op.gradientOf = operand;
     }
-    if (op.operand < 0) continue;
+    if (op.gradientOf < 0) continue;
     for (auto operand : op.operands) {
       auto& mark = least[operand];
-      if (mark < 0 || op.operand < mark) mark = op.operand;
+      if (mark < 0 || op.gradientOf < mark) mark = op.gradientOf;
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "views/session/kept_marks.h"
+#include "views/session/kept_breakpoints.h"
 
 #include <QCryptographicHash>
 
@@ -12,18 +12,18 @@ const QString disabledMark = QStringLiteral("off ");
 
 }  // namespace
 
-KeptMarks::KeptMarks(ViewContext context, QSettings* settings, QObject* parent) : QObject(parent), context_(context), settings_(settings) {
+KeptBreakpoints::KeptBreakpoints(ViewContext context, QSettings* settings, QObject* parent) : QObject(parent), context_(context), settings_(settings) {
   // A document that goes takes its breakpoints along; that is not the user's removing them.
   connect(context_.controller, &DocumentController::documentAboutToChange, this, [this] { restoring_ = 1; });
-  connect(context_.controller, &DocumentController::documentChanged, this, &KeptMarks::documentChanged);
-  connect(context_.execution, &ExecutionState::breakpointsChanged, this, &KeptMarks::keep);
+  connect(context_.controller, &DocumentController::documentChanged, this, &KeptBreakpoints::documentChanged);
+  connect(context_.execution, &ExecutionState::breakpointsChanged, this, &KeptBreakpoints::keep);
 }
 
-Setting<QStringList> KeptMarks::setting() const {
+Setting<QStringList> KeptBreakpoints::setting() const {
   return kept::breakpoints(QString::fromLatin1(QCryptographicHash::hash(path_.toUtf8(), QCryptographicHash::Sha1).toHex()));
 }
 
-void KeptMarks::documentChanged() {
+void KeptBreakpoints::documentChanged() {
   const auto& document = context_.controller->document();
   const auto path = document ? toQt(document->request.path) : QString();
   const bool isReload = path == path_;
@@ -44,7 +44,7 @@ void KeptMarks::documentChanged() {
   }
 }
 
-void KeptMarks::keep() {
+void KeptBreakpoints::keep() {
   const auto& document = context_.controller->document();
   if (!document || restoring_ > 0 || path_ != toQt(document->request.path)) return;
   QStringList all;

@@ -15,12 +15,12 @@
 namespace retrograd::views {
 
 /// The elements of one value: histogram, and a slice as a table or as a picture.
-class ValuePanel : public QWidget {
+class ElementsView : public QWidget {
   Q_OBJECT
 
  public:
-  /// `name` is for the widgets' object names: "contents" for the table, "image" for the picture, of the first panel.
-  ValuePanel(Theme* theme, const QString& name, QWidget* parent = nullptr);
+  /// `name` is for the widgets' object names: "contents" for the table, "image" for the picture, of the first.
+  ElementsView(Theme* theme, const QString& name, QWidget* parent = nullptr);
 
   /// `title`: what stands above. Nothing but the title shows where there are no contents.
   void show(const QString& title, const ValueDetail& detail);

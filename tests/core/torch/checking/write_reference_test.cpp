@@ -1,4 +1,4 @@
-#include "core/torch/checking/save.h"
+#include "core/torch/checking/write_reference.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
