@@ -80,12 +80,12 @@ Option Parser::add(const std::string& names, std::optional<std::vector<std::stri
   return Option(app_->add_option(names, values, help));
 }
 
-Option Parser::add(const std::string& names, const std::string& help, std::function<void(const std::string&)> read) const {
-  return Option(app_->add_option_function<std::string>(names, std::move(read), help));
+Option Parser::add(const std::string& names, const std::string& help, const std::function<void(const std::string&)>& read) const {
+  return Option(app_->add_option_function<std::string>(names, read, help));
 }
 
-Option Parser::add(const std::string& names, const std::string& help, std::function<void(const std::vector<std::string>&)> read) const {
-  return Option(app_->add_option_function<std::vector<std::string>>(names, std::move(read), help));
+Option Parser::add(const std::string& names, const std::string& help, const std::function<void(const std::vector<std::string>&)>& read) const {
+  return Option(app_->add_option_function<std::vector<std::string>>(names, read, help));
 }
 
 Option Parser::addSize(const std::string& names, const std::string& help, std::function<void(std::int64_t)> read) const {

@@ -86,8 +86,8 @@ class Parser {
   Option add(const std::string& names, std::vector<std::string>& values, const std::string& help = {}) const;
   Option add(const std::string& names, std::optional<std::vector<std::string>>& values, const std::string& help = {}) const;
   /// Calls `read` with the value, or with all values of a list, while the command line is parsed. It may throw Error, or refuse a value (refuseValue).
-  Option add(const std::string& names, const std::string& help, std::function<void(const std::string&)> read) const;
-  Option add(const std::string& names, const std::string& help, std::function<void(const std::vector<std::string>&)> read) const;
+  Option add(const std::string& names, const std::string& help, const std::function<void(const std::string&)>& read) const;
+  Option add(const std::string& names, const std::string& help, const std::function<void(const std::vector<std::string>&)>& read) const;
   /// A size in bytes such as 100K or 2 GiB (core/base/byte_size.h).
   Option addSize(const std::string& names, const std::string& help, std::function<void(std::int64_t)> read) const;
 
