@@ -1,8 +1,14 @@
 // Help > Copy as Bug Report (in listings too) and Help > About Retrograd.
+#include <QApplication>
 #include <QClipboard>
+#include <QDialog>
 #include <QDialogButtonBox>
+#include <QFile>
+#include <QLabel>
 #include <QPlainTextEdit>
+#include <QPushButton>
 #include <QStatusBar>
+#include <QVBoxLayout>
 
 #include "views/window/bug_report.h"
 #include "views/window/main_window.h"

@@ -1,5 +1,6 @@
 #include "views/parts/tour_panel.h"
 
+#include <QFileInfo>
 #include <QVBoxLayout>
 
 #include "views/docks/why_dock.h"

@@ -100,7 +100,7 @@ std::optional<double> RunNumbers::ownNumber(OpFigure kind, BoundSymbolId op) con
 
 // To look for each in the trace would take minutes for 100,000 ops.
 ValueId RunNumbers::gradientOf(ValueId value) const {
-  if (gradients_.size() == 0) gradients_ = gradientsOfValues(*analysis_);
+  if (gradients_.empty()) gradients_ = gradientsOfValues(*analysis_);
   return gradients_.contains(value) ? gradients_[value] : ValueId();
 }
 

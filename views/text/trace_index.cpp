@@ -125,7 +125,8 @@ class IndexBuilder {
 
   void countOps(Outline& outline) const {
     for (const auto row : moduleRows_) {
-      auto& header = outline.headers[static_cast<std::size_t>(~outline.item[static_cast<std::size_t>(row)])];
+      const auto index = ~outline.item[static_cast<std::size_t>(row)];
+      auto& header = outline.headers[static_cast<std::size_t>(index)];
       for (auto r = row; r < outline.end[static_cast<std::size_t>(row)]; ++r) header.ops += outline.item[static_cast<std::size_t>(r)] >= 0;
     }
   }

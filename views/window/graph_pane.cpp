@@ -119,7 +119,7 @@ void GraphPane::updateControls() {
 
 QString GraphPane::title() const {
   const auto& picture = view_->picture();
-  const auto title = tr("Graph  \u00b7  %1").arg(titleText(view_->kind()));
+  auto title = tr("Graph  \u00b7  %1").arg(titleText(view_->kind()));
   if (!picture) return title;
   int closed = 0;
   for (const auto& box : picture->scene.boxes) closed += !box.open;
