@@ -211,23 +211,23 @@ DerivationRequest InputOptions::forReading(const Reference& given) const {
 DerivationRequest InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
 
 DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& given) const {
-  auto options = requestFor(given, file);
-  if (seed) options.seed = *seed;
-  options.exactCotangents = false;
-  options.partition = partition.value_or(PartitionOptions());
-  options.rules = rules;
-  options.order = order.value_or(1);
-  options.again = again;
-  options.shapes = shapes;
-  options.device = device;
-  options.filled = readFill(fill);
-  options.data = data;
-  for (const auto& [name, value] : values) options.numbers.insert_or_assign(name, value);
+  auto request = requestFor(given, file);
+  if (seed) request.seed = *seed;
+  request.exactCotangents = false;
+  request.partition = partition.value_or(PartitionOptions());
+  request.rules = rules;
+  request.order = order.value_or(1);
+  request.again = again;
+  request.shapes = shapes;
+  request.device = device;
+  request.filled = readFill(fill);
+  request.data = data;
+  for (const auto& [name, value] : values) request.numbers.insert_or_assign(name, value);
   if (gradInputs) {
-    options.gradInputs = *gradInputs;
-    std::erase(*options.gradInputs, "none");
+    request.gradInputs = *gradInputs;
+    std::erase(*request.gradInputs, "none");
   }
-  return options;
+  return request;
 }
 
 DerivationRequest InputOptions::forSession(const Analysis& stored) const {

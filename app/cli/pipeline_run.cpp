@@ -77,7 +77,7 @@ CutModel openTogether(const RunArguments& arguments, const Reference& given, Tra
   return cut;
 }
 
-RequestForInputs optionsForBatch(const RunArguments& arguments, const OpenBatch& batch) {
+RequestForInputs requestForBatch(const RunArguments& arguments, const OpenBatch& batch) {
   return [&arguments, &batch](const ModelFile& model, const TensorMap& inputs, const TensorMap& cotangents) {
     return arguments.cut.input.forFile(model, batch.with(inputs, cotangents));
   };
@@ -96,7 +96,7 @@ Step prepare(const RunArguments& arguments, Transport& transport, const Progress
       throw error.at(fmt::format("microbatch 0 of {}", step.batch->inputs.size()));
     }
     step.microbatches =
-        deriveMicrobatches(step.cut, arguments.cut.request.loss, step.batch->inputs, step.batch->cotangents, optionsForBatch(arguments, *step.batch), progress);
+        deriveMicrobatches(step.cut, arguments.cut.request.loss, step.batch->inputs, step.batch->cotangents, requestForBatch(arguments, *step.batch), progress);
   } else {
     const auto& inputs = arguments.cut.input.inputs;
     step.cut = openTogether(arguments, inputs.empty() ? Reference() : readReference(inputs), transport, progress);
@@ -119,7 +119,7 @@ std::set<std::int32_t> stagesOf(const Schedule& schedule, std::int32_t rank) {
 RankVerdict check(const RunArguments& arguments, const Step& step, const RankResults& results, const Progress& progress) {
   WholeBatch whole;
   if (step.batch)
-    whole = deriveBatch(step.cut, step.microbatches, step.batch->whole.inputs, arguments.batch.merges, results.scale, optionsForBatch(arguments, *step.batch),
+    whole = deriveBatch(step.cut, step.microbatches, step.batch->whole.inputs, arguments.batch.merges, results.scale, requestForBatch(arguments, *step.batch),
                         progress);
   return checkRank(results, step.microbatches, whole, arguments.batch.merges, progress);
 }

@@ -195,25 +195,25 @@ struct ModelCheck::Impl {
   }
 
   DerivationRequest requestFor(const ModelFile& file, bool inDouble) const {
-    DerivationRequest options = reference_ ? retrograd::requestFor(*reference_, file) : DerivationRequest();
-    if (options_.seed) options.seed = *options_.seed;
-    if (options_.gradInputs) options.gradInputs = options_.gradInputs;
-    for (const auto& [name, number] : options_.numbers) options.numbers.insert_or_assign(name, number);
-    options.shapes = options_.shapes;
-    options.data = options_.data;
-    if (inDouble) options.precision = DType::f64;
-    options.partition = options_.partition.value_or(PartitionOptions());
-    options.rules = options_.rules;
-    options.filled = options_.filled;
-    options.order = options_.order.value_or(1);
-    options.again = options_.again;
-    options.device = options_.device;
-    return options;
+    DerivationRequest request = reference_ ? retrograd::requestFor(*reference_, file) : DerivationRequest();
+    if (options_.seed) request.seed = *options_.seed;
+    if (options_.gradInputs) request.gradInputs = options_.gradInputs;
+    for (const auto& [name, number] : options_.numbers) request.numbers.insert_or_assign(name, number);
+    request.shapes = options_.shapes;
+    request.data = options_.data;
+    if (inDouble) request.precision = DType::f64;
+    request.partition = options_.partition.value_or(PartitionOptions());
+    request.rules = options_.rules;
+    request.filled = options_.filled;
+    request.order = options_.order.value_or(1);
+    request.again = options_.again;
+    request.device = options_.device;
+    return request;
   }
 
   std::shared_ptr<const Analysis> analyseFile(ModelFile file, bool inDouble) {
-    const auto options = requestFor(file, inDouble);
-    return analyse(std::move(file), options, progress_);
+    const auto request = requestFor(file, inDouble);
+    return analyse(std::move(file), request, progress_);
   }
 
   /// The session as it was saved, unless something else is asked for.
@@ -221,11 +221,11 @@ struct ModelCheck::Impl {
     if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device &&
         options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty() && options_.data.empty())
       return stored_;
-    auto options = overlaid(*stored_, requestFor(stored_->file, inDouble));
-    if (options_.seed) options.seed = *options_.seed;
-    if (options_.partition) options.partition = *options_.partition;
-    if (options_.order) options.order = *options_.order;
-    return deriveAnew(*stored_, options, progress_);
+    auto request = overlaid(*stored_, requestFor(stored_->file, inDouble));
+    if (options_.seed) request.seed = *options_.seed;
+    if (options_.partition) request.partition = *options_.partition;
+    if (options_.order) request.order = *options_.order;
+    return deriveAnew(*stored_, request, progress_);
   }
 
   void count(const Analysis& analysis) {

@@ -69,7 +69,9 @@ void Noise::runBase() {
   ran_ = true;  // not before: a run that was stopped, or had no memory, is none
 }
 
-TensorMap Noise::run(const Analysis& analysis) const { return namedResults(analysis, byJoint_ ? runJoint(analysis) : runEager(analysis)); }
+TensorMap Noise::run(const Analysis& analysis, std::uint64_t roundedGradients) const {
+  return namedResults(analysis, byJoint_ ? runJoint(analysis) : runEager(analysis, roundedGradients));
+}
 
 const TensorMap* Noise::eager() {
   runBase();
@@ -90,10 +92,7 @@ Noise::Run Noise::inDouble() const {
 }
 
 Noise::Run Noise::moved(std::uint64_t seed) const {
-  return attempt([&] {
-    const auto moved = movedByOneStep(*analysis_, seed, options_.movesHalves);
-    return byJoint_ ? run(*moved) : namedResults(*moved, runEager(*moved, seed));
-  });
+  return attempt([&] { return run(*movedByOneStep(*analysis_, seed, options_.movesHalves), seed); });
 }
 
 Noise::Run Noise::rounded(std::uint64_t seed) const {

@@ -43,7 +43,7 @@ class Noise {
   void runBase();
   Run inDouble() const;
   Run moved(std::uint64_t seed) const;
-  TensorMap run(const Analysis& analysis) const;
+  TensorMap run(const Analysis& analysis, std::uint64_t roundedGradients = 0) const;
   Run rounded(std::uint64_t seed) const;
   static double movement(const std::string& name, const Run& sample, const Run& base);
 

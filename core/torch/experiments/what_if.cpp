@@ -62,12 +62,12 @@ class Times {
 }  // namespace
 
 WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures, const Progress& progress) {
-  auto options = requestOf(analysis);
-  options.partition = partition;
+  auto request = requestOf(analysis);
+  request.partition = partition;
   auto file = analysis.file;  // tensors are shared; the document is copied, as deriving makes it grow
   file.document = std::make_shared<Document>(*analysis.document);
   WhatIf result;
-  auto derived = std::make_shared<Analysis>(*analyse(std::move(file), options, progress));
+  auto derived = std::make_shared<Analysis>(*analyse(std::move(file), request, progress));
   derived->inputSource = analysis.inputSource;  // where they came from at first, not that they were handed on
   result.analysis = std::move(derived);
   if (!result.analysis->derived()) throw Error(ErrorCode::internal, "the model cannot be derived again", analysis.file.path);

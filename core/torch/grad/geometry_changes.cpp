@@ -27,7 +27,7 @@ bool isReplayed(std::string_view view) {
 }  // namespace
 
 void JointBuilder::applyGeometryChange(BoundSymbolId op) {
-  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const std::string name = nameOf(op);
   const auto call = callOf(op);
   const auto target = call.computationValues.at(0);
   if (region_.gradMode && !name.starts_with("aten.detach_.")) refuseLeaf(tensorOf(target)->family);
@@ -39,8 +39,10 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
     throw Error(ErrorCode::unsupportedOp,
                 "it changes, unseen by autograd, a tensor that an op of several made a view of: its gradient afterwards is not known here",
                 "torch.ops." + name);
-  const auto& path = tensorOf(target)->path;
-  if (isSeenLater && std::any_of(path.begin(), path.end(), [&](const ViewStep& step) { return step.view && isReplayed(nameOf(step.view)); }))
+  const auto replays = [&](const ViewPath& path) {
+    return std::any_of(path.begin(), path.end(), [&](const ViewStep& step) { return step.view && isReplayed(nameOf(step.view)); });
+  };
+  if (isSeenLater && replays(tensorOf(target)->path))
     throw Error(ErrorCode::unsupportedOp, "it changes, unseen by autograd, a view that autograd then makes again as it was: no gradient is known here for both",
                 "torch.ops." + name);
   const GradModeScope recorded(region_, region_.gradMode || isSeenLater);

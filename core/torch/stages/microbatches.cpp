@@ -116,9 +116,9 @@ WholeBatch deriveBatch(const CutModel& cut, const std::vector<Microbatch>& micro
   if (drawsAnything(*microbatches.front().pipeline->whole)) return {nullptr, "it draws random numbers, others for a batch than for its microbatches"};
   if (cut.model.traced) return {nullptr, "it was traced on one microbatch, and its sizes hold for that"};
   try {
-    auto options = requestFor(cut.model, inputs, batchCotangents(microbatches, merges, scale));
-    options.exactCotangents = true;
-    return {deriveWhole(cut.model, {}, options, progress), {}};
+    auto request = requestFor(cut.model, inputs, batchCotangents(microbatches, merges, scale));
+    request.exactCotangents = true;
+    return {deriveWhole(cut.model, {}, request, progress), {}};
   } catch (const Error& error) {
     if (error.code() == ErrorCode::cancelled) throw;
     return {nullptr, error.what()};

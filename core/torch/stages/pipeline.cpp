@@ -234,16 +234,16 @@ Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, 
   for (std::size_t s = count; s-- > 0;) {
     progress.check();
     const auto device = pipeline.split.stages[s].device.value_or(pipeline.whole->device);
-    auto options = requestFor(*pipeline.whole, stages[s].file, device, gradients.cotangents(s));
+    auto request = requestFor(*pipeline.whole, stages[s].file, device, gradients.cotangents(s));
     const bool isHere = deviceStatus(device).available;
     auto twin = isHere ? ModelFile() : copyOf(stages[s].file);
-    pipeline.stages[s] = deriveStage(std::move(stages[s].file), options, s, progress);
+    pipeline.stages[s] = deriveStage(std::move(stages[s].file), request, s, progress);
     // Earlier stages are derived for the very gradients that they will get: their strides, and their elements where a formula reads them. For a device
     // that is not here the CPU makes them.
     auto run = pipeline.stages[s];
     if (!isHere) {
-      options.device = Device();
-      run = deriveStage(std::move(twin), options, s, progress);
+      request.device = Device();
+      run = deriveStage(std::move(twin), request, s, progress);
     }
     gradients.take(s, runJoint(*run).gradients, ignored);
   }
